@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Site;
 
 /// How long a service of a test may take where much else is done.
-const LONGEST: Duration = Duration::from_secs(240);
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The PRD of a [`Service`].
 pub const PRD: &str = "brigade/tasks/prd-add-auth.json";
@@ -21,7 +21,7 @@ pub struct Service {
 }
 
 /// What a person saw on a terminal.
-pub struct Seen {
+pub struct TerminalCapture {
     /// The exit code; negative for a signal.
     pub code: i64,
     /// The screens that were kept, by name.
@@ -32,7 +32,7 @@ pub struct Seen {
     pub raw: String,
 }
 
-impl Seen {
+impl TerminalCapture {
     /// Returns a screen that was kept.
     #[track_caller]
     pub fn kept(&self, name: &str) -> &str {
@@ -51,7 +51,7 @@ impl Service {
     /// kitchen.toml.
     pub fn new(settings: &str, tasks: &[Value], rules: &Value) -> Service {
         let Site { workspace, brigade } = Site::empty();
-        let site = Site { workspace, brigade: brigade.timeout(LONGEST) };
+        let site = Site { workspace, brigade: brigade.timeout(SERVICE_TIMEOUT) };
         let service = Service { site };
         service.write_prd(PRD, "feature/auth", tasks);
         service.scenario(rules);
@@ -126,13 +126,13 @@ impl Service {
 
     /// Runs a command on a pseudo-terminal, with the steps of `fixtures/terminal.py`.
     #[track_caller]
-    pub fn on_terminal(&self, steps: &Value, words: &[&str]) -> Seen {
+    pub fn on_terminal(&self, steps: &Value, words: &[&str]) -> TerminalCapture {
         on_terminal(&self.site.brigade.command(words), &self.site, steps)
     }
 }
 
 #[track_caller]
-fn on_terminal(command: &Command, site: &Site, steps: &Value) -> Seen {
+fn on_terminal(command: &Command, site: &Site, steps: &Value) -> TerminalCapture {
     let path = site.workspace.home().join("steps.json");
     std::fs::write(&path, steps.to_string()).expect("the home of a test can be written");
     let mut person = Command::new("/usr/bin/python3");
@@ -145,7 +145,7 @@ fn on_terminal(command: &Command, site: &Site, steps: &Value) -> Seen {
     assert!(output.status.success(), "{told}");
     let seen: Value = serde_json::from_slice(&output.stdout).expect("the terminal prints JSON");
     let text = |name: &str| seen[name].as_str().unwrap_or_default().to_owned();
-    Seen {
+    TerminalCapture {
         code: seen["code"].as_i64().expect("the command has ended"),
         screens: seen["screens"].clone(),
         screen: text("screen"),

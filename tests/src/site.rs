@@ -60,15 +60,15 @@ impl Answer {
 impl Site {
     /// Makes a copy of `fixtures/workspaces/NAME`.
     pub fn fixture(name: &str) -> Site {
-        Site::of(TempWorkspace::fixture(name))
+        Site::from_workspace(TempWorkspace::fixture(name))
     }
 
     /// Makes an empty workspace.
     pub fn empty() -> Site {
-        Site::of(TempWorkspace::empty())
+        Site::from_workspace(TempWorkspace::empty())
     }
 
-    fn of(workspace: TempWorkspace) -> Site {
+    fn from_workspace(workspace: TempWorkspace) -> Site {
         let brigade = Brigade::new(&workspace).env("PATH", PATH);
         Site { workspace, brigade }
     }

@@ -37,15 +37,15 @@ pub struct Outcome {
 }
 
 /// How long commands take if they are not killed.
-struct Undisturbed {
+struct BaselineTimes {
     queue: Duration,
     approve: Duration,
     run: Duration,
 }
 
-impl Undisturbed {
+impl BaselineTimes {
     #[track_caller]
-    fn measure(site: &Site) -> Undisturbed {
+    fn measure(site: &Site) -> BaselineTimes {
         let timed = |words: &[&str]| {
             let started = Instant::now();
             let document = site.json(words).expect(0);
@@ -55,7 +55,7 @@ impl Undisturbed {
         let id = document["call"]["id"].as_str().expect("a queued call has an id").to_owned();
         let (approve, _) = timed(&["call", "approve", &id]);
         let (run, _) = timed(&["call", "run", "--next"]);
-        Undisturbed { queue, approve, run }
+        BaselineTimes { queue, approve, run }
     }
 
     fn time(&self, step: Step) -> Duration {
@@ -69,7 +69,7 @@ impl Undisturbed {
 }
 
 /// The longest on a machine that has much else to do.
-const LONGEST: Duration = Duration::from_millis(500);
+const MAX_STEP: Duration = Duration::from_millis(500);
 
 /// What is done in one trial.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ pub fn kill_anywhere(trials: usize, seed: u64, policy: &str) -> Outcome {
     site.add_to_policy(policy);
     let has_compact = site.tools(["state", "compact", "--help"]).code() == Some(0);
     let has_batch = site.tools(["call", "queue", "--help"]).stdout_text().contains("--stdin");
-    let undisturbed = Undisturbed::measure(&site);
+    let undisturbed = BaselineTimes::measure(&site);
     let shared = Mutex::new((Random(seed | 1), Ledger::default(), 0_usize));
     let workers = thread::available_parallelism().map_or(2, usize::from).clamp(2, 4);
     thread::scope(|scope| {
@@ -117,7 +117,7 @@ pub fn kill_anywhere(trials: usize, seed: u64, policy: &str) -> Outcome {
                             _ => Step::Queue,
                         };
                         let part = shared.0.below(1_000) as f64 / 1_000.0;
-                        (step, undisturbed.time(step).mul_f64(part * LIFE).min(LONGEST), shared.2)
+                        (step, undisturbed.time(step).mul_f64(part * LIFE).min(MAX_STEP), shared.2)
                     };
                     let pending =
                         shared.lock().expect("no worker panics with the lock held").1.next_pending();

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 use measure::{Figures, Measurer, Process};
 use program::Program;
@@ -79,7 +79,10 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         .ok_or_else(|| Failure::new("this program is not where cargo builds"))?
         .join("release");
     let build = |package: &str| {
-        done(&mut cargo(repository, ["build", "--release", "--locked", "--quiet", "--package", package]))
+        run_command(&mut cargo(
+            repository,
+            ["build", "--release", "--locked", "--quiet", "--package", package],
+        ))
     };
     build("xtask")?;
     let binary = match &arguments.binary {
@@ -206,7 +209,7 @@ impl Bench {
             input: None,
             variables: None,
         };
-        let nothing = nothing(&folder.root);
+        let nothing = idle_process(&folder.root);
         let (reference, name) = if tools < 1_000 { (nothing, "/bin/true") } else { (parse, "the parse") };
         let title = format!("A catalog of {} tools, beside {name}", table::thousands(tools));
         let mut table = Table::new(title, self.original.is_some());
@@ -357,7 +360,7 @@ impl Bench {
     /// Measures a command a few times without a reference.
     fn alone(&self, words: &[String], folder: &Folder) -> Result<Figures, Failure> {
         let process = |_| self.brigade.process(&folder.root, words.to_vec());
-        self.measurer.compare(3, &|_| nothing(&folder.root), &process)
+        self.measurer.compare(3, &|_| idle_process(&folder.root), &process)
     }
 
     /// Measures the same command of v0.30 once, on its own copy of the workspace.
@@ -384,7 +387,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// A process that does nothing.
-fn nothing(folder: &Path) -> Process {
+fn idle_process(folder: &Path) -> Process {
     Process {
         program: "/bin/true".into(),
         arguments: Vec::new(),

@@ -13,7 +13,7 @@ pub fn cargo<S: AsRef<OsStr>>(repository: &Repository, arguments: impl IntoItera
 }
 
 /// Runs a command, and fails if it does.
-pub fn done(command: &mut Command) -> Result<(), Failure> {
+pub fn run_command(command: &mut Command) -> Result<(), Failure> {
     let status = command
         .status()
         .map_err(|error| Failure::new(format!("cannot run {}: {error}", command.get_program().display())))?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::dependencies;
 use crate::docs::{self, DocsArguments};
 use crate::features::{self, FeaturesArguments};
@@ -64,5 +64,5 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
 
 /// Runs cargo in the root of the repository. Arguments must not contain spaces.
 fn start_cargo(repository: &Repository, arguments: &str) -> Result<(), Failure> {
-    done(cargo(repository, arguments.split(' ')).env("RUSTDOCFLAGS", "-D warnings"))
+    run_command(cargo(repository, arguments.split(' ')).env("RUSTDOCFLAGS", "-D warnings"))
 }

@@ -10,9 +10,9 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
-use left_out::{Expected, LeftOut};
+use left_out::{Expectation, LeftOutScenarios};
 use suite::{Suite, Verdict};
 use workspace::Workspace;
 
@@ -33,9 +33,9 @@ pub struct ConformanceArguments {
 }
 
 pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<(), Failure> {
-    let left_out = LeftOut::of_repository()?;
+    let left_out = LeftOutScenarios::of_repository()?;
     let suite = Suite::install(&arguments.node)?;
-    done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
+    run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
     let workspace = Workspace::make(repository)?;
     let server = workspace.serve()?;
     let (mut passed, mut listed, mut wrong) = (0, 0, Vec::new());
@@ -51,27 +51,27 @@ pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<
             let expected = left_out.expected(revision, &scenario);
             let mut verdict = suite.run(&server.address, revision, &scenario)?;
             // The suite gives some calls half a second, which a busy machine may not have.
-            if expected == Expected::Passes && verdict != Verdict::Passed {
+            if expected == Expectation::Passes && verdict != Verdict::Passed {
                 println!("{revision}  {scenario}: failed, and is tried again");
                 verdict = suite.run(&server.address, revision, &scenario)?;
             }
             let word = match (&verdict, &expected) {
-                (Verdict::Passed, Expected::Passes) => "passed",
-                (Verdict::Failed(_), Expected::LeftOut(_)) => "left out",
-                (Verdict::Passed, Expected::LeftOut(_)) => "PASSED, though left out",
-                (Verdict::Failed(_), Expected::Passes) => "FAILED",
+                (Verdict::Passed, Expectation::Passes) => "passed",
+                (Verdict::Failed(_), Expectation::LeftOut(_)) => "left out",
+                (Verdict::Passed, Expectation::LeftOut(_)) => "PASSED, though left out",
+                (Verdict::Failed(_), Expectation::Passes) => "FAILED",
             };
             println!("{revision}  {scenario:<48}  {word}");
             match (verdict, expected) {
-                (Verdict::Passed, Expected::Passes) => passed += 1,
-                (Verdict::Failed(_), Expected::LeftOut(reason)) => {
+                (Verdict::Passed, Expectation::Passes) => passed += 1,
+                (Verdict::Failed(_), Expectation::LeftOut(reason)) => {
                     println!("            {reason}");
                     listed += 1;
                 }
-                (Verdict::Passed, Expected::LeftOut(_)) => {
+                (Verdict::Passed, Expectation::LeftOut(_)) => {
                     wrong.push(format!("{revision} {scenario} passes: take it out of the list"));
                 }
-                (Verdict::Failed(why), Expected::Passes) => {
+                (Verdict::Failed(why), Expectation::Passes) => {
                     wrong.push(format!("{revision} {scenario}: {}", why.join("; ")));
                 }
             }

@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 
 /// Checks the dependencies. If `cargo-deny` is not installed, prints a note and succeeds.
@@ -17,5 +17,5 @@ pub fn run_if_installed(repository: &Repository) -> Result<(), Failure> {
     }
     let words =
         ["deny", "--offline", "--locked", "--log-level", "error", "check", "licenses", "bans", "sources"];
-    done(&mut cargo(repository, words))
+    run_command(&mut cargo(repository, words))
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::cargo::{cargo, done, output};
-use crate::generated::{self, Settle};
+use crate::cargo::{cargo, output, run_command};
+use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
 
 /// Write the manual pages and the pages of issues and errors, or check that they are up to date
@@ -24,7 +24,7 @@ const ISSUES: &str = "docs/issues.md";
 const ERRORS: &str = "docs/errors.md";
 
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
-    let settle = Settle::of(arguments.check);
+    let settle = OutdatedAction::from_check(arguments.check);
     let mut differing = generated::settle(repository, PAGES, &pages(repository)?, settle)?;
     let words = "run --quiet --locked --package brigade-cli --example issues";
     let issues = output(&mut cargo(repository, words.split(' ')))?;
@@ -40,7 +40,7 @@ fn pages(repository: &Repository) -> Result<Tree, Failure> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))?;
     let words = "run --quiet --locked --package brigade-cli --example manual --";
-    done(cargo(repository, words.split(' ')).arg(folder.path()))?;
+    run_command(cargo(repository, words.split(' ')).arg(folder.path()))?;
     let mut pages = Tree::default();
     for entry in fs::read_dir(folder.path()).map_err(Failure::at(folder.path()))? {
         let path = entry.map_err(Failure::at(folder.path()))?.path();

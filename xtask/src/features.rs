@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 
-use crate::cargo::{cargo, done, output};
+use crate::cargo::{cargo, output, run_command};
 use crate::repository::{Failure, Repository};
 
 /// Check each library crate alone, with default, no and all features
@@ -42,7 +42,7 @@ pub fn run(repository: &Repository, _: &FeaturesArguments) -> Result<(), Failure
     let (mut count, mut failed) = (0, Vec::new());
     for words in metadata.packages.iter().flat_map(checks) {
         count += 1;
-        if done(&mut cargo(repository, words.iter())).is_err() {
+        if run_command(&mut cargo(repository, words.iter())).is_err() {
             failed.push(words.join(" "));
         }
     }

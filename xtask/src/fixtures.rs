@@ -4,7 +4,7 @@
 
 mod generated_workspace;
 
-use crate::generated::{self, Settle};
+use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
 
 /// Write the generated fixtures, or check that they are up to date
@@ -23,9 +23,14 @@ const GENERATORS: &[Generator] = &[("fixtures/workspaces/generated-1000", genera
 pub fn run(repository: &Repository, arguments: &FixturesArguments) -> Result<(), Failure> {
     let mut differing = 0;
     for (folder, generate) in GENERATORS {
-        differing += generated::settle(repository, folder, &generate(folder), Settle::of(arguments.check))?;
+        differing += generated::settle(
+            repository,
+            folder,
+            &generate(folder),
+            OutdatedAction::from_check(arguments.check),
+        )?;
     }
-    generated::verdict(differing, Settle::of(arguments.check), "fixtures")
+    generated::verdict(differing, OutdatedAction::from_check(arguments.check), "fixtures")
 }
 
 #[cfg(test)]

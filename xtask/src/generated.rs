@@ -4,17 +4,17 @@ use crate::repository::{Failure, Repository, Tree};
 
 /// What to do with a file that is out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settle {
+pub enum OutdatedAction {
     /// Report it.
     Check,
     /// Report it and write it.
     Write,
 }
 
-impl Settle {
+impl OutdatedAction {
     /// Returns the action for the flag `--check`.
-    pub fn of(check: bool) -> Settle {
-        if check { Settle::Check } else { Settle::Write }
+    pub fn from_check(check: bool) -> OutdatedAction {
+        if check { OutdatedAction::Check } else { OutdatedAction::Write }
     }
 }
 
@@ -25,7 +25,7 @@ pub fn settle(
     repository: &Repository,
     folder: &str,
     wanted: &Tree,
-    settle: Settle,
+    settle: OutdatedAction,
 ) -> Result<usize, Failure> {
     let found = repository.files(folder)?;
     settle_found(repository, wanted, &found, settle)
@@ -36,7 +36,7 @@ pub fn settle_file(
     repository: &Repository,
     path: &str,
     text: &str,
-    settle: Settle,
+    settle: OutdatedAction,
 ) -> Result<usize, Failure> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut found = repository.files(folder)?;
@@ -46,8 +46,8 @@ pub fn settle_file(
 }
 
 /// Returns the overall result of a task.
-pub fn verdict(differing: usize, settle: Settle, task: &str) -> Result<(), Failure> {
-    if settle == Settle::Check && differing != 0 {
+pub fn verdict(differing: usize, settle: OutdatedAction, task: &str) -> Result<(), Failure> {
+    if settle == OutdatedAction::Check && differing != 0 {
         return Err(Failure::new(format!("{task}: {differing} files differ; run `cargo xtask {task}`")));
     }
     Ok(())
@@ -57,12 +57,12 @@ fn settle_found(
     repository: &Repository,
     wanted: &Tree,
     found: &Tree,
-    settle: Settle,
+    settle: OutdatedAction,
 ) -> Result<usize, Failure> {
     let differing = differences(wanted, found);
     for (path, difference) in &differing {
         eprintln!("{path}: {}", difference.describe());
-        if settle == Settle::Write {
+        if settle == OutdatedAction::Write {
             match wanted.0.get(*path) {
                 Some(bytes) => repository.write(path, bytes)?,
                 None => repository.remove(path)?,
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_difference_is_reported() {
-        let wanted = Tree::of(&[("a", "1"), ("b", "1"), ("c", "1")]);
-        let found = Tree::of(&[("a", "1"), ("b", "2"), ("d", "1")]);
+        let wanted = Tree::from_texts(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let found = Tree::from_texts(&[("a", "1"), ("b", "2"), ("d", "1")]);
         let expect = [("b", Difference::Changed), ("c", Difference::Missing), ("d", Difference::Unwanted)];
         assert_eq!(differences(&wanted, &found), expect);
         assert_eq!(differences(&wanted, &wanted), []);

@@ -14,9 +14,9 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
-use install::Installed;
+use install::InstalledServers;
 use servers::{Expect, Server};
 use workspace::Workspace;
 
@@ -42,13 +42,13 @@ pub fn run(repository: &Repository, arguments: &InteropArguments) -> Result<(), 
             arguments.only.as_deref(),
         );
     }
-    let installed = Installed::make(&folder(repository))?;
+    let installed = InstalledServers::make(&folder(repository))?;
     drive_all(repository, &installed, arguments.only.as_deref())
 }
 
 /// Runs all servers. If they cannot be installed, prints a note and succeeds.
 pub fn run_if_installable(repository: &Repository) -> Result<(), Failure> {
-    match Installed::make(&folder(repository)) {
+    match InstalledServers::make(&folder(repository)) {
         Ok(installed) => drive_all(repository, &installed, None),
         Err(failure) => {
             println!("real MCP servers were NOT checked: they cannot be installed: {failure}");
@@ -63,11 +63,15 @@ fn folder(repository: &Repository) -> PathBuf {
 
 /// Builds the binary, and returns its path.
 fn build(repository: &Repository) -> Result<PathBuf, Failure> {
-    done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
+    run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
     Ok(repository.root().join("target/debug/brigade"))
 }
 
-fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>) -> Result<(), Failure> {
+fn drive_all(
+    repository: &Repository,
+    installed: &InstalledServers,
+    only: Option<&str>,
+) -> Result<(), Failure> {
     let brigade = build(repository)?;
     let mut servers = servers::all(installed);
     if let Some(text) = only {
@@ -97,7 +101,11 @@ fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>)
 }
 
 /// Imports a server into its own workspace and makes every call. Returns the deviations.
-fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> Result<Vec<String>, Failure> {
+fn drive(
+    brigade: &std::path::Path,
+    installed: &InstalledServers,
+    server: &Server,
+) -> Result<Vec<String>, Failure> {
     let workspace = Workspace::make(brigade, installed, server)?;
     let unsupported = workspace.unsupported()?;
     let mut findings: Vec<String> = unsupported

@@ -124,7 +124,7 @@ impl Tree {
 
 #[cfg(test)]
 impl Tree {
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn from_texts(files: &[(&str, &str)]) -> Tree {
         Tree(files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect())
     }
 }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_tree_contains_files_and_their_directories() {
-        let tree = Tree::of(&[("a/b/c.md", ""), ("a-b", "")]);
+        let tree = Tree::from_texts(&[("a/b/c.md", ""), ("a-b", "")]);
         for path in ["", "a", "a/", "a/b", "a/b/c.md", "a-b"] {
             assert!(tree.holds(path), "{path}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::cargo::{cargo, output};
-use crate::generated::{self, Settle};
+use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
 
 /// Write the JSON Schemas of all documents, or check that they are up to date
@@ -38,7 +38,7 @@ pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), 
         let missing = missing.join(", ");
         return Err(Failure::new(format!("crates/brigade-cli/src/documents.rs does not know {missing}")));
     }
-    let settle = Settle::of(arguments.check);
+    let settle = OutdatedAction::from_check(arguments.check);
     let differing = generated::settle(repository, FOLDER, &tree(&schemas), settle)?;
     generated::verdict(differing, settle, "schemas")
 }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn ids_are_found_in_literals_alone() {
-        let sources = Tree::of(&[
+        let sources = Tree::from_texts(&[
             ("a.rs", "/// `brigade.other.v1`\nconst SCHEMA: &str = \"brigade.call-plan.v1\";"),
             ("b.rs", "f(\"brigade.<name>.v1\", \"brigade.error.v1\")"),
         ]);

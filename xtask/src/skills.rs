@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::cargo::{cargo, done, output};
+use crate::cargo::{cargo, output, run_command};
 use crate::repository::{Failure, Repository};
 
 /// The validator of the Agent Skills format, with its version.
@@ -43,7 +43,7 @@ fn install(repository: &Repository) -> Result<PathBuf, Failure> {
         return Ok(program);
     }
     let venv = folder.join("venv");
-    let quiet = |command: &mut Command| done(command.stdin(Stdio::null()).stdout(Stdio::null()));
+    let quiet = |command: &mut Command| run_command(command.stdin(Stdio::null()).stdout(Stdio::null()));
     quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
     let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", VALIDATOR];
     quiet(Command::new(venv.join("bin/python3")).args(words))?;
@@ -62,12 +62,12 @@ const SOURCES: [(&str, &str, &str); 6] = [
 ];
 
 fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
-    done(&mut cargo(repository, ["build", "--quiet", "--package", "brigade-cli"]))?;
+    run_command(&mut cargo(repository, ["build", "--quiet", "--package", "brigade-cli"]))?;
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let program = this.with_file_name("brigade");
-    let starter = Projected::empty(repository, &program, "starter")?;
+    let starter = ProjectedWorkspace::empty(repository, &program, "starter")?;
     starter.brigade(&["init"])?;
-    let every = Projected::empty(repository, &program, "every")?;
+    let every = ProjectedWorkspace::empty(repository, &program, "every")?;
     let long = format!("---\nname: long\ndescription: {}\n---\n# Body\n", "word ".repeat(500).trim_end());
     let sources = SOURCES.into_iter().chain([("long", "skill", long.as_str())]);
     let places = every.skill_places()?;
@@ -93,7 +93,7 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
         let mut skills = Vec::new();
         find_skills(&projected.folder, &mut skills)?;
         for skill in &skills {
-            done(
+            run_command(
                 Command::new(validator).arg("validate").arg(skill).stdin(Stdio::null()).stdout(Stdio::null()),
             )?;
         }
@@ -107,19 +107,19 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
 }
 
 /// A workspace whose projections are checked.
-struct Projected {
+struct ProjectedWorkspace {
     program: PathBuf,
     folder: PathBuf,
 }
 
-impl Projected {
-    fn empty(repository: &Repository, program: &Path, name: &str) -> Result<Projected, Failure> {
+impl ProjectedWorkspace {
+    fn empty(repository: &Repository, program: &Path, name: &str) -> Result<ProjectedWorkspace, Failure> {
         let folder = repository.root().join("target/skills/workspaces").join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(Failure::at(&folder))?;
         }
         fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
-        Ok(Projected { program: program.to_owned(), folder })
+        Ok(ProjectedWorkspace { program: program.to_owned(), folder })
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -129,7 +129,7 @@ impl Projected {
     }
 
     fn brigade(&self, words: &[&str]) -> Result<(), Failure> {
-        done(self.command(words).stdout(Stdio::null()))
+        run_command(self.command(words).stdout(Stdio::null()))
     }
 
     fn document(&self, words: &[&str]) -> Result<Value, Failure> {

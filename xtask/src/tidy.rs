@@ -50,7 +50,7 @@ pub fn run(repository: &Repository, arguments: &TidyArguments) -> Result<(), Fai
 fn wrap_comments(repository: &Repository) -> Result<(), Failure> {
     let tree = repository.files("")?;
     for (path, text) in tree.texts(".rs").filter(|(path, _)| !path.starts_with("fixtures/")) {
-        let wrapped = width::wrapped(text);
+        let wrapped = width::wrap(text);
         if wrapped != text {
             repository.write(path, wrapped.as_bytes())?;
             println!("wrapped comments of {path}");

@@ -1,6 +1,6 @@
 //! `cargo xtask torture`: repeats the randomized tests thousands of times.
 
-use crate::cargo::{cargo, done};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 
 /// Kill processes and misbehave thousands of times, and check that nothing is lost or left behind
@@ -15,11 +15,11 @@ pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), 
     let trials = arguments.trials.to_string();
     println!("misbehaving programs: {trials} trials");
     let words = "run --release --locked --quiet --package brigade-process --example torture --";
-    let processes = done(cargo(repository, words.split(' ')).arg(&trials));
+    let processes = run_command(cargo(repository, words.split(' ')).arg(&trials));
     println!("killed at any moment: {trials} trials");
     // Test the release build, because that is what users run.
     let words =
         "test --release --locked --quiet --package brigade-cli --test binary kill_anywhere -- --nocapture";
-    let killed = done(cargo(repository, words.split(' ')).env("BRIGADE_KILL_TRIALS", &trials));
+    let killed = run_command(cargo(repository, words.split(' ')).env("BRIGADE_KILL_TRIALS", &trials));
     processes.and(killed)
 }

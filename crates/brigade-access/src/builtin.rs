@@ -34,14 +34,14 @@ use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
-pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
-pub use cmd::{COMMAND, CommandArgs, CommandOutput, Rest, command_argument, command_entry, cut_note};
+pub use argued::{ArgumentRefusal, is_object_id, is_plain_name, refused_arguments, workflow_scope};
+pub use cmd::{COMMAND, CommandArgs, CommandOutput, OmittedText, command_argument, command_entry, cut_note};
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
 pub use memory::MemoryAdded;
 pub(crate) use names::alias_names;
-pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
+pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url};

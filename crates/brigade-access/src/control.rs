@@ -7,7 +7,7 @@ use brigade_core::json::from_json;
 use brigade_policy::{Gate, RiskLevel};
 use serde::Deserialize;
 
-use crate::listed::{Annotations, ListedTool, Shown};
+use crate::listed::{Annotations, ListedTool, ToolListing};
 use crate::names::{NameStyle, listed_name};
 use crate::report::AgentToolRow;
 use crate::traits::{AccessLevel, ArgumentKinds, Source, Tier, ToolTraits};
@@ -93,8 +93,8 @@ impl ControlTool {
         ["session".to_owned()]
     }
 
-    fn shown<'a>(&'a self, name: &'a str, effects: &'a [String]) -> Shown<'a> {
-        Shown {
+    fn shown<'a>(&'a self, name: &'a str, effects: &'a [String]) -> ToolListing<'a> {
+        ToolListing {
             name,
             title: &self.title,
             description: Some(&self.description),
@@ -113,7 +113,7 @@ impl ControlTool {
 
     /// Returns the hints about a tool of the gateway.
     pub fn hints(reads: bool) -> Annotations {
-        if reads { Annotations::of(&["session"]) } else { Annotations::of::<&str>(&[]) }
+        if reads { Annotations::from_effects(&["session"]) } else { Annotations::from_effects::<&str>(&[]) }
     }
 }
 

@@ -64,7 +64,7 @@ pub struct TextSize {
 }
 
 impl TextSize {
-    fn of(text: &str) -> TextSize {
+    fn new(text: &str) -> TextSize {
         TextSize { bytes: text.len() as u64, tokens: estimated_tokens(text) }
     }
 
@@ -176,22 +176,22 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
         .map(|tool| ToolCost {
             name: tool.full.name.clone(),
             id: tool.id.clone(),
-            full: TextSize::of(&text(&tool.full)),
-            compact: TextSize::of(&text(&tool.compact)),
+            full: TextSize::new(&text(&tool.full)),
+            compact: TextSize::new(&text(&tool.compact)),
         })
         .collect();
     let sum = |sizes: &mut dyn Iterator<Item = TextSize>| {
         // Each row has a comma or a bracket beside it.
-        sizes.fold(TextSize::of(r#"{"tools":[]}"#), |sum, size| {
+        sizes.fold(TextSize::new(r#"{"tools":[]}"#), |sum, size| {
             let comma = TextSize { bytes: 1, tokens: 0 };
             sum.plus(size).plus(comma)
         })
     };
     let control = control_tools();
     let full_control: Vec<TextSize> =
-        control.iter().map(|tool| TextSize::of(&text(&tool.listed(names)))).collect();
+        control.iter().map(|tool| TextSize::new(&text(&tool.listed(names)))).collect();
     let compact_control: Vec<TextSize> =
-        control.iter().map(|tool| TextSize::of(&text(&tool.listed_compact(names)))).collect();
+        control.iter().map(|tool| TextSize::new(&text(&tool.listed_compact(names)))).collect();
     let listing = |list: Listing, size: TextSize, own: usize| ListingCost {
         list,
         size,
@@ -249,13 +249,13 @@ struct Request<'a> {
 }
 
 fn request(name: &str, argument: (&str, &str)) -> TextSize {
-    TextSize::of(&text(&Request { name, arguments: [argument].into() }))
+    TextSize::new(&text(&Request { name, arguments: [argument].into() }))
 }
 
 /// Returns what `tools.describe` answers about a tool.
 fn description_of(tool: &CostedTool) -> TextSize {
     let mark = tool.full.meta.as_ref().map(|meta| &meta.tool);
-    TextSize::of(&text(&ToolDescription {
+    TextSize::new(&text(&ToolDescription {
         name: &tool.full.name,
         id: &tool.id,
         title: tool.full.title.as_deref().unwrap_or_default(),
@@ -272,10 +272,10 @@ fn description_of(tool: &CostedTool) -> TextSize {
 
 /// Returns what `tools.search` answers that finds as many as it shows, with rows of the usual size.
 fn found(tools: &[CostedTool], query: &str) -> TextSize {
-    let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(TextSize::of(&text(&tool.row))));
+    let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(TextSize::new(&text(&tool.row))));
     let frame = FoundTools { query: query.to_owned(), tools: Vec::new(), total: tools.len() };
     let count = tools.len() as u64;
-    TextSize::of(&text(&frame)).plus(all.per(count).times(count.min(RESULTS)))
+    TextSize::new(&text(&frame)).plus(all.per(count).times(count.min(RESULTS)))
 }
 
 #[cfg(test)]
@@ -284,13 +284,13 @@ mod tests {
     use brigade_policy::Gate;
 
     use super::*;
-    use crate::listed::Shown;
+    use crate::listed::ToolListing;
 
     fn tools(count: usize) -> Vec<CostedTool> {
         let schema = r#"{"type": "object", "properties": {"path": {"type": "string", "description": "The file that is counted, below the workspace."}}}"#;
         let tool = |index: usize| {
             let (id, effects) = (format!("tool-{index}"), ["local-read".to_owned()]);
-            let shown = Shown {
+            let shown = ToolListing {
                 name: &id,
                 title: "Count words",
                 description: Some("Counts words. It takes long for large files, and says so while it runs."),
@@ -303,7 +303,7 @@ mod tests {
             };
             let (full, compact) = (ListedTool::full(shown.clone()), ListedTool::compact(shown));
             let said = full.description.clone().unwrap_or_default();
-            let row = ToolRow::of(&id, &id, &said, Some("catalog"), Gate::Allow);
+            let row = ToolRow::new(&id, &id, &said, Some("catalog"), Gate::Allow);
             CostedTool { id: id.clone(), full, compact, row }
         };
         (0..count).map(tool).collect()

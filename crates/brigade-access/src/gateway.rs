@@ -6,7 +6,7 @@ mod read;
 use brigade_cmdline::Argv;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Json, Place, words};
 use brigade_policy::document::text_of;
-use brigade_policy::{Located, RiskLevel};
+use brigade_policy::{LocatedValue, RiskLevel};
 use serde::{Deserialize, Serialize};
 
 use crate::profiles::Profiles;
@@ -220,7 +220,7 @@ pub struct Agent {
     /// The sha256 of its token. Without one, it connects only where the transport says who it is.
     pub token_sha256: Option<Fingerprint>,
     /// Its profiles, at most one in each slot except guards. The other slots have their default.
-    pub profiles: Vec<Located<ProfileName>>,
+    pub profiles: Vec<LocatedValue<ProfileName>>,
     /// What may approve its calls besides people and rules.
     pub confirm: Confirm,
     /// The highest risk that `confirm` approves.

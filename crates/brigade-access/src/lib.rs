@@ -15,12 +15,12 @@
 //! let text = b"[[agent]]\nname = 'reader'\nprofiles = ['permission.plan']\n";
 //! let profiles = Profiles::shipped();
 //! let config = GatewayConfig::parse("gateway.toml", Some(text), profiles).unwrap();
-//! let rights = Rights::of(profiles, config.agent("reader").unwrap(), &[])?;
+//! let rights = Rights::new(profiles, config.agent("reader").unwrap(), &[])?;
 //!
 //! let mut tool = Tool::new("deploy", Family::Script)?;
-//! assert!(rights.shows(&ToolTraits::of(&tool)) && rights.gate(&ToolTraits::of(&tool)) == Gate::Allow);
+//! assert!(rights.shows(&ToolTraits::from_tool(&tool)) && rights.gate(&ToolTraits::from_tool(&tool)) == Gate::Allow);
 //! tool.effects = vec!["local-write".to_owned()];
-//! assert!(!rights.shows(&ToolTraits::of(&tool)));
+//! assert!(!rights.shows(&ToolTraits::from_tool(&tool)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -56,14 +56,14 @@ pub use gateway::{
     PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt,
     WorkerResult,
 };
-pub use limits::{CallLimits, Outside, SameWords};
+pub use limits::{CallLimits, LimitViolation, SameWords};
 pub use listed::{
-    Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
+    Annotations, ListedMeta, ListedTool, ToolListing, ToolMark, is_of_object, listed_text, of_object,
 };
 pub use matcher::{InvalidMatcher, Matcher};
 pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, is_taken, listed_name};
 pub use offers::Offer;
-pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
+pub use profiles::{Action, Profile, ProfileVerdict, Profiles, Rule, RuleLimits, SHIPPED};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{
@@ -71,7 +71,7 @@ pub use session::{
     lane_entry_lock, lane_lock, lane_of,
 };
 pub use slot::{InvalidProfileName, ProfileName, Slot};
-pub use spending::{Counted, Limit, MINUTE, Over, Spent};
+pub use spending::{AgentUsage, Limit, LimitExceeded, LimitUnit, MINUTE};
 pub use told::{FoundTools, ToolDescription, ToolRow, gate_in_words};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
-pub use visible::{Facts, Hidden, gate, is_judged, visible};
+pub use visible::{Facts, HiddenReason, gate, is_judged, visible};

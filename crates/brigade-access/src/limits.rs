@@ -5,14 +5,14 @@ use brigade_core::{Glob, Json, Place, reasons};
 use thiserror::Error;
 
 use crate::builtin::relative;
-use crate::profiles::Constrain;
+use crate::profiles::RuleLimits;
 use crate::slot::ProfileName;
 use crate::traits::{Source, ToolTraits};
 
 /// A call that is outside of a limit of its context.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{argument} is outside of {limit} of the profile {profile}", profile = profile.as_str())]
-pub struct Outside {
+pub struct LimitViolation {
     /// The profile.
     pub profile: ProfileName,
     /// The place of the rule.
@@ -23,7 +23,7 @@ pub struct Outside {
     pub limit: &'static str,
 }
 
-impl Outside {
+impl LimitViolation {
     /// The code of the refusal.
     pub const CODE: ErrorCode = reasons::OUTSIDE_CONTEXT;
 }
@@ -37,12 +37,12 @@ pub struct CallLimits(Vec<CallLimit>);
 struct CallLimit {
     profile: ProfileName,
     place: Place,
-    constrain: Constrain,
+    constrain: RuleLimits,
 }
 
 impl CallLimits {
     /// Adds the limits of a profile's rule.
-    pub fn add(&mut self, profile: &ProfileName, place: &Place, constrain: &Constrain) {
+    pub fn add(&mut self, profile: &ProfileName, place: &Place, constrain: &RuleLimits) {
         let (profile, place) = (profile.clone(), place.clone());
         self.0.push(CallLimit { profile, place, constrain: constrain.clone() });
     }
@@ -51,8 +51,9 @@ impl CallLimits {
     ///
     /// # Errors
     /// Returns the first profile whose `constrain.paths` does not hold it.
-    pub fn check_path(&self, path: &str) -> Result<(), Box<Outside>> {
-        let is_inside = |limits: &Constrain| limits.paths.as_ref().is_none_or(|allowed| is_in(allowed, path));
+    pub fn check_path(&self, path: &str) -> Result<(), Box<LimitViolation>> {
+        let is_inside =
+            |limits: &RuleLimits| limits.paths.as_ref().is_none_or(|allowed| is_in(allowed, path));
         self.check(path, "constrain.paths", &is_inside)
     }
 
@@ -60,9 +61,9 @@ impl CallLimits {
     ///
     /// # Errors
     /// Returns the first profile whose `constrain.domains` does not name its host.
-    pub fn check_url(&self, url: &str) -> Result<(), Box<Outside>> {
+    pub fn check_url(&self, url: &str) -> Result<(), Box<LimitViolation>> {
         let host = host(url);
-        let is_inside = |limits: &Constrain| {
+        let is_inside = |limits: &RuleLimits| {
             limits.domains.as_ref().is_none_or(|allowed| names_host(allowed, host.as_deref()))
         };
         self.check(host.as_deref().unwrap_or("a URL without a host"), "constrain.domains", &is_inside)
@@ -72,8 +73,8 @@ impl CallLimits {
     ///
     /// # Errors
     /// Returns the first profile whose `constrain.max_bytes` is less.
-    pub fn check_bytes(&self, path: &str, bytes: u64) -> Result<(), Box<Outside>> {
-        let is_inside = |limits: &Constrain| limits.max_bytes.is_none_or(|most| bytes <= most);
+    pub fn check_bytes(&self, path: &str, bytes: u64) -> Result<(), Box<LimitViolation>> {
+        let is_inside = |limits: &RuleLimits| limits.max_bytes.is_none_or(|most| bytes <= most);
         self.check(path, "constrain.max_bytes", &is_inside)
     }
 
@@ -86,13 +87,13 @@ impl CallLimits {
         &self,
         what: &str,
         limit: &'static str,
-        is_inside: &dyn Fn(&Constrain) -> bool,
-    ) -> Result<(), Box<Outside>> {
+        is_inside: &dyn Fn(&RuleLimits) -> bool,
+    ) -> Result<(), Box<LimitViolation>> {
         match self.0.iter().find(|known| !is_inside(&known.constrain)) {
             None => Ok(()),
             Some(CallLimit { profile, place, .. }) => {
                 let (profile, place) = (profile.clone(), place.clone());
-                Err(Box::new(Outside { profile, place, argument: what.to_owned(), limit }))
+                Err(Box::new(LimitViolation { profile, place, argument: what.to_owned(), limit }))
             }
         }
     }
@@ -100,7 +101,7 @@ impl CallLimits {
 
 /// Checks the arguments that the tool declares. Returns the first that is outside, with the limit.
 pub(crate) fn check(
-    constrain: &Constrain,
+    constrain: &RuleLimits,
     tool: &ToolTraits<'_>,
     args: &Json,
     root: &str,
@@ -122,7 +123,7 @@ pub(crate) fn check(
 }
 
 /// Returns the limits that hold no argument of a tool of the catalog, because its entry declares none of their kind.
-pub(crate) fn not_held(constrain: &Constrain, tool: &ToolTraits<'_>) -> Vec<&'static str> {
+pub(crate) fn not_held(constrain: &RuleLimits, tool: &ToolTraits<'_>) -> Vec<&'static str> {
     if !matches!(tool.source, Source::Catalog { .. }) {
         return Vec::new();
     }

@@ -49,7 +49,7 @@ pub struct Annotations {
 
 impl Annotations {
     /// Derives the hints from effects.
-    pub fn of<E: AsRef<str>>(effects: &[E]) -> Annotations {
+    pub fn from_effects<E: AsRef<str>>(effects: &[E]) -> Annotations {
         let rows = || effects.iter().map(|effect| effect_of(effect.as_ref()));
         let changes = rows().map(|row| row.map_or(Changes::Anything, |row| row.changes)).max();
         let changes = changes.unwrap_or(Changes::Anything);
@@ -87,7 +87,7 @@ pub struct ToolMark {
 
 /// What a listing shows of a tool.
 #[derive(Clone, Debug)]
-pub struct Shown<'a> {
+pub struct ToolListing<'a> {
     /// The listed name.
     pub name: &'a str,
     /// The display name.
@@ -110,14 +110,14 @@ pub struct Shown<'a> {
 
 impl ListedTool {
     /// Writes a tool with everything.
-    pub fn full(shown: Shown<'_>) -> ListedTool {
+    pub fn full(shown: ToolListing<'_>) -> ListedTool {
         ListedTool {
             name: shown.name.to_owned(),
             title: listed_text(shown.title),
             description: shown.description.and_then(listed_text),
             input_schema: of_object(shown.input_schema),
             output_schema: shown.output_schema.filter(is_of_object),
-            annotations: Some(Annotations::of(shown.effects)),
+            annotations: Some(Annotations::from_effects(shown.effects)),
             meta: Some(ListedMeta {
                 tool: ToolMark {
                     family: shown.family.to_owned(),
@@ -130,7 +130,7 @@ impl ListedTool {
     }
 
     /// Writes a tool with its name, the first sentence of its description, and schemas without annotations.
-    pub fn compact(shown: Shown<'_>) -> ListedTool {
+    pub fn compact(shown: ToolListing<'_>) -> ListedTool {
         let full = ListedTool::full(shown);
         ListedTool {
             description: full.description.as_deref().map(first_sentence).map(str::to_owned),
@@ -191,7 +191,8 @@ const ANNOTATIONS: &[&str] = &[
 ];
 
 /// Keywords whose members have names of their own.
-const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const NAMED_MEMBER_KEYWORDS: &[&str] =
+    &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// Keywords whose values are data.
 const DATA: &[&str] = &["const", "enum", "required", "type", "$ref"];
@@ -204,7 +205,7 @@ fn without_annotations(schema: &Json) -> Json {
             Json::object(kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {
                     (key, value) if DATA.contains(&key) => value.clone(),
-                    (key, Json::Object(named)) if NAMED.contains(&key) => {
+                    (key, Json::Object(named)) if NAMED_MEMBER_KEYWORDS.contains(&key) => {
                         let each =
                             named.iter().map(|(name, schema)| (name.clone(), without_annotations(schema)));
                         Json::object(each)
@@ -225,7 +226,7 @@ mod tests {
 
     #[track_caller]
     fn check(effects: &[&str], expect: [bool; 4]) {
-        let hints = Annotations::of(effects);
+        let hints = Annotations::from_effects(effects);
         let found =
             [hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint];
         assert_eq!(found, expect, "{effects:?}");
@@ -247,8 +248,8 @@ mod tests {
         Json::parse(text).unwrap()
     }
 
-    fn shown(input: &str, output: Option<&str>) -> Shown<'static> {
-        Shown {
+    fn shown(input: &str, output: Option<&str>) -> ToolListing<'static> {
+        ToolListing {
             name: "count-words",
             title: "Count words",
             description: Some("Counts words, e.g. of a page. Slow for large files.\nMore."),

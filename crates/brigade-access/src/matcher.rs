@@ -19,7 +19,7 @@
 use std::fmt;
 
 use brigade_core::{Glob, closest};
-use brigade_policy::{Located, RiskLevel};
+use brigade_policy::{LocatedValue, RiskLevel};
 
 use crate::traits::{AccessLevel, Mode, Tier, ToolTraits};
 
@@ -220,7 +220,7 @@ impl Kind {
 }
 
 /// Returns the position of the first element of a list that matches.
-pub(crate) fn first_match(list: &[Located<Matcher>], tool: &ToolTraits<'_>) -> Option<usize> {
+pub(crate) fn first_match(list: &[LocatedValue<Matcher>], tool: &ToolTraits<'_>) -> Option<usize> {
     list.iter().position(|matcher| matcher.value.matches(tool))
 }
 
@@ -228,7 +228,7 @@ pub(crate) fn first_match(list: &[Located<Matcher>], tool: &ToolTraits<'_>) -> O
 ///
 /// An element that only negates takes tools away from the others, so that no element shows what another leaves out. An
 /// empty list shows nothing.
-pub(crate) fn shows(list: &[Located<Matcher>], tool: &ToolTraits<'_>) -> bool {
+pub(crate) fn shows(list: &[LocatedValue<Matcher>], tool: &ToolTraits<'_>) -> bool {
     let (exclusions, inclusions): (Vec<_>, Vec<_>) =
         list.iter().map(|matcher| &matcher.value).partition(|matcher| matcher.is_exclusion());
     let is_left = |matcher: &&Matcher| matcher.matches(tool);

@@ -20,10 +20,10 @@ words! {
 }
 
 /// The longest listed name.
-const LONGEST: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// The longest part of an id before the digits that make it unique.
-const LONGEST_PART: usize = 55;
+const MAX_PART_LEN: usize = 55;
 
 /// The gateway's own tools, in order.
 pub const CONTROL_TOOLS: &[&str] = &[
@@ -74,12 +74,12 @@ pub fn listed_name(id: &str, style: NameStyle) -> String {
 /// Spells the [name](listed_name) under which a tool is listed; borrowed if it is the id itself.
 fn spelled_name(id: &str, style: NameStyle) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if (1..=LONGEST).contains(&id.len()) && id.chars().all(fits) {
+    if (1..=MAX_NAME_LEN).contains(&id.len()) && id.chars().all(fits) {
         let keeps_dots = style == NameStyle::Dotted || !id.contains('.');
         return if keeps_dots { Cow::Borrowed(id) } else { Cow::Owned(id.replace('.', "_")) };
     }
     let spelled = |c: char| if fits(c) && (c != '.' || style == NameStyle::Dotted) { c } else { '_' };
-    let part: String = id.chars().take(LONGEST_PART).map(spelled).collect();
+    let part: String = id.chars().take(MAX_PART_LEN).map(spelled).collect();
     Cow::Owned(format!("{part}-{}", &Fingerprint::of_bytes(id.as_bytes()).to_hex()[..8]))
 }
 
@@ -95,7 +95,7 @@ impl NameClashes {
     /// Compares the names of catalog entries, in one spelling, with each other and with the names of Brigade's tools.
     ///
     /// Of entries with the same name, none is listed. Brigade's own tools keep their names and aliases.
-    pub fn of<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
+    pub fn find<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
         let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (spelled_name(id, style), *id, true));
         // Aliases are called as they are in every spelling.
         let aliases = alias_names().map(|alias| (Cow::Borrowed(alias), alias, true));

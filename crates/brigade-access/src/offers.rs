@@ -6,7 +6,7 @@ use brigade_core::{Glob, Json, Place};
 use crate::gateway::{GatewayConfig, Upstream};
 
 /// The longest URI or name that is offered, in bytes.
-const LONGEST: usize = 2048;
+const MAX_URI_BYTES: usize = 2048;
 
 /// Resources or prompts of one MCP server, and the entry of the tool that reads them.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +88,7 @@ impl Offer {
 
 /// Returns whether a name has no spaces and no invisible characters, and is not too long. A sentence is no name.
 fn is_plain(name: &str) -> bool {
-    (1..=LONGEST).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
+    (1..=MAX_URI_BYTES).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 /// Returns whether a URI has no part that leads elsewhere, and is not one of Brigade.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use brigade_core::{ConfigIssue, Place, closest, words};
-use brigade_policy::Located;
+use brigade_policy::LocatedValue;
 use brigade_policy::document::text_of;
 
 use crate::matcher::{Matcher, first_match, shows};
@@ -35,7 +35,7 @@ words! {
 
 /// Limits of the calls that a rule decides. They only narrow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Constrain {
+pub struct RuleLimits {
     /// Directories, or patterns of paths, relative to the workspace, that path arguments lie in.
     pub paths: Option<Vec<String>>,
     /// First words of commands.
@@ -56,11 +56,11 @@ pub struct Rule {
     /// Its place.
     pub place: Place,
     /// The tools that it decides about: those that any element matches.
-    pub matches: Vec<Located<Matcher>>,
+    pub matches: Vec<LocatedValue<Matcher>>,
     /// What it says.
     pub action: Action,
     /// The limits of calls.
-    pub constrain: Option<Constrain>,
+    pub constrain: Option<RuleLimits>,
 }
 
 /// One profile.
@@ -73,68 +73,68 @@ pub struct Profile {
     /// Whether it is part of Brigade.
     pub is_shipped: bool,
     /// What it shows. Absent: everything.
-    pub show: Option<Vec<Located<Matcher>>>,
+    pub show: Option<Vec<LocatedValue<Matcher>>>,
     /// The place of `show`.
     pub show_place: Option<Place>,
     /// What it hides.
-    pub hide: Vec<Located<Matcher>>,
+    pub hide: Vec<LocatedValue<Matcher>>,
     /// What it says about calls. The first rule that matches decides.
     pub rules: Vec<Rule>,
 }
 
 /// What a profile says about a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand<'p> {
+pub enum ProfileVerdict<'p> {
     /// It does not show the tool, because `show` does not include it.
     NotShown(&'p Profile),
     /// An element of `hide` matches.
-    Hidden(&'p Located<Matcher>),
+    Hidden(&'p LocatedValue<Matcher>),
     /// A rule decides about calls.
     Rule(&'p Rule),
     /// It shows the tool and has no opinion about calls.
     NoOpinion,
 }
 
-impl Stand<'_> {
+impl ProfileVerdict<'_> {
     /// Returns whether the profile shows the tool. A rule that denies its calls hides it, too.
     pub fn shows(&self) -> bool {
         match self {
-            Stand::NotShown(_) | Stand::Hidden(_) => false,
-            Stand::Rule(rule) => rule.action != Action::Deny,
-            Stand::NoOpinion => true,
+            ProfileVerdict::NotShown(_) | ProfileVerdict::Hidden(_) => false,
+            ProfileVerdict::Rule(rule) => rule.action != Action::Deny,
+            ProfileVerdict::NoOpinion => true,
         }
     }
 
     /// Returns what it says about calls.
     pub fn action(&self) -> Action {
         match self {
-            Stand::NotShown(_) | Stand::Hidden(_) => Action::Deny,
-            Stand::Rule(rule) => rule.action,
-            Stand::NoOpinion => Action::Allow,
+            ProfileVerdict::NotShown(_) | ProfileVerdict::Hidden(_) => Action::Deny,
+            ProfileVerdict::Rule(rule) => rule.action,
+            ProfileVerdict::NoOpinion => Action::Allow,
         }
     }
 
     /// Returns the place of what decides.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Stand::NotShown(profile) => Some(profile.show_place.as_ref().unwrap_or(&profile.place)),
-            Stand::Hidden(matcher) => Some(&matcher.place),
-            Stand::Rule(rule) => Some(&rule.place),
-            Stand::NoOpinion => None,
+            ProfileVerdict::NotShown(profile) => Some(profile.show_place.as_ref().unwrap_or(&profile.place)),
+            ProfileVerdict::Hidden(matcher) => Some(&matcher.place),
+            ProfileVerdict::Rule(rule) => Some(&rule.place),
+            ProfileVerdict::NoOpinion => None,
         }
     }
 }
 
 impl Profile {
     /// Returns what the profile says about a tool.
-    pub fn stand(&self, tool: &ToolTraits<'_>) -> Stand<'_> {
+    pub fn verdict(&self, tool: &ToolTraits<'_>) -> ProfileVerdict<'_> {
         if let Some(at) = first_match(&self.hide, tool) {
-            return Stand::Hidden(&self.hide[at]);
+            return ProfileVerdict::Hidden(&self.hide[at]);
         }
         if self.show.as_ref().is_some_and(|show| !shows(show, tool)) {
-            return Stand::NotShown(self);
+            return ProfileVerdict::NotShown(self);
         }
-        self.rule(tool).map_or(Stand::NoOpinion, Stand::Rule)
+        self.rule(tool).map_or(ProfileVerdict::NoOpinion, ProfileVerdict::Rule)
     }
 
     /// Returns the rule that decides about calls of a tool.
@@ -180,7 +180,7 @@ impl Profiles {
             let text = "effect:<=local-read,remote-read,session,memory-write";
             let matcher = Matcher::parse(text).expect("matchers in the program are valid");
             let place = profile.place.clone();
-            Arc::make_mut(profile).show = Some(vec![Located { value: matcher, place }]);
+            Arc::make_mut(profile).show = Some(vec![LocatedValue { value: matcher, place }]);
         }
         self
     }

@@ -31,7 +31,7 @@ pub struct AgentToolRow {
 
 impl AgentToolRow {
     /// Describes a tool that an agent is shown under this name.
-    pub fn of(name: String, tool: &Tool, risk: RiskLevel, gate: Gate) -> AgentToolRow {
+    pub fn new(name: String, tool: &Tool, risk: RiskLevel, gate: Gate) -> AgentToolRow {
         AgentToolRow {
             name,
             id: tool.id.to_string(),
@@ -69,8 +69,8 @@ impl AgentRow {
     ///
     /// # Errors
     /// Fails if one of its profiles does not exist.
-    pub fn of(agent: &Agent, profiles: &Profiles) -> Result<AgentRow, UnknownProfile> {
-        let rights = Rights::of(profiles, agent, &[])?;
+    pub fn new(agent: &Agent, profiles: &Profiles) -> Result<AgentRow, UnknownProfile> {
+        let rights = Rights::new(profiles, agent, &[])?;
         Ok(AgentRow {
             name: agent.name.clone(),
             has_token: agent.token_sha256.is_some(),
@@ -152,8 +152,8 @@ pub struct ConstrainRow {
 
 impl ProfileRow {
     /// Describes a profile.
-    pub fn of(profile: &Profile) -> ProfileRow {
-        let texts = |list: &[brigade_policy::Located<crate::matcher::Matcher>]| {
+    pub fn new(profile: &Profile) -> ProfileRow {
+        let texts = |list: &[brigade_policy::LocatedValue<crate::matcher::Matcher>]| {
             list.iter().map(|matcher| matcher.value.to_string()).collect::<Vec<String>>()
         };
         let rule = |rule: &Rule| RuleRow {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Explained, Hint, Json, NextStep, Place};
+use brigade_core::{ErrorKind, Hint, Json, NextStep, OperationError, Place};
 use brigade_policy::Gate;
 use thiserror::Error;
 
 use crate::gateway::Agent;
-use crate::limits::{self, CallLimits, Outside, SameWords};
-use crate::profiles::{Action, Profile, Profiles, Rule, Stand};
+use crate::limits::{self, CallLimits, LimitViolation, SameWords};
+use crate::profiles::{Action, Profile, ProfileVerdict, Profiles, Rule};
 use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
@@ -37,7 +37,7 @@ pub struct UnknownProfile {
     pub near: Option<String>,
 }
 
-impl Explained for UnknownProfile {
+impl OperationError for UnknownProfile {
     fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
     }
@@ -92,7 +92,7 @@ impl Rights {
     ///
     /// # Errors
     /// Fails if a profile does not exist.
-    pub fn of(profiles: &Profiles, agent: &Agent, overlays: &[String]) -> Result<Rights, UnknownProfile> {
+    pub fn new(profiles: &Profiles, agent: &Agent, overlays: &[String]) -> Result<Rights, UnknownProfile> {
         Rights::of_session(profiles, agent, &SessionProfiles::default(), overlays)
     }
 
@@ -172,8 +172,8 @@ impl Rights {
     ) -> Option<&ProfileName> {
         let fixed = &self.profiles[self.profiles.len() - self.fixed..];
         let fixed: Vec<_> = fixed.iter().filter(|known| known.name.slot() == profile.name.slot()).collect();
-        tools.into_iter().filter(|tool| profile.stand(tool).shows()).find_map(|tool| {
-            let hiding = fixed.iter().find(|known| !known.stand(&tool).shows())?;
+        tools.into_iter().filter(|tool| profile.verdict(tool).shows()).find_map(|tool| {
+            let hiding = fixed.iter().find(|known| !known.verdict(&tool).shows())?;
             Some(&hiding.name)
         })
     }
@@ -204,18 +204,18 @@ impl Rights {
     /// Returns what every profile says about a tool.
     pub fn judge(&self, tool: &ToolTraits<'_>) -> Verdict {
         let opinions: Vec<Opinion> =
-            self.stands(tool).map(|(profile, stand)| opinion(profile, stand, tool)).collect();
+            self.verdicts(tool).map(|(profile, stand)| opinion(profile, stand, tool)).collect();
         Verdict { is_shown: self.shows(tool), gate: self.gate(tool), opinions }
     }
 
     /// Returns whether every profile shows the tool and none denies it. No profile hides a control tool.
     pub fn shows(&self, tool: &ToolTraits<'_>) -> bool {
-        tool.source == Source::Control || self.stands(tool).all(|(_, stand)| stand.shows())
+        tool.source == Source::Control || self.verdicts(tool).all(|(_, stand)| stand.shows())
     }
 
     /// Returns the strictest of what the profiles say about calls of the tool.
     pub fn strictest(&self, tool: &ToolTraits<'_>) -> Action {
-        self.stands(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow)
+        self.verdicts(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow)
     }
 
     /// Returns whether a person approves each call of the tool. A judge that is not there is a person.
@@ -234,13 +234,18 @@ impl Rights {
     ///
     /// # Errors
     /// Returns the first limit that the call is outside of.
-    pub fn check_call(&self, tool: &ToolTraits<'_>, args: &Json, root: &str) -> Result<Gate, Box<Outside>> {
-        for (profile, stand) in self.stands(tool) {
-            if let Stand::Rule(rule) = stand
+    pub fn check_call(
+        &self,
+        tool: &ToolTraits<'_>,
+        args: &Json,
+        root: &str,
+    ) -> Result<Gate, Box<LimitViolation>> {
+        for (profile, stand) in self.verdicts(tool) {
+            if let ProfileVerdict::Rule(rule) = stand
                 && let Some(constrain) = &rule.constrain
             {
                 limits::check(constrain, tool, args, root).map_err(|(argument, limit)| {
-                    Box::new(Outside {
+                    Box::new(LimitViolation {
                         profile: profile.name.clone(),
                         place: rule.place.clone(),
                         argument,
@@ -255,8 +260,8 @@ impl Rights {
     /// Returns what the profiles limit calls of a tool to, for what its arguments do not name.
     pub fn limits(&self, tool: &ToolTraits<'_>) -> CallLimits {
         let mut limits = CallLimits::default();
-        for (profile, stand) in self.stands(tool) {
-            if let Stand::Rule(Rule { constrain: Some(constrain), place, .. }) = stand {
+        for (profile, stand) in self.verdicts(tool) {
+            if let ProfileVerdict::Rule(Rule { constrain: Some(constrain), place, .. }) = stand {
                 limits.add(&profile.name, place, constrain);
             }
         }
@@ -281,13 +286,13 @@ impl Rights {
         argument: &str,
         commands: &[Vec<String>],
         same: SameWords<'_>,
-    ) -> Result<(), Box<Outside>> {
-        for (profile, stand) in self.stands(tool) {
-            if let Stand::Rule(rule) = stand
+    ) -> Result<(), Box<LimitViolation>> {
+        for (profile, stand) in self.verdicts(tool) {
+            if let ProfileVerdict::Rule(rule) = stand
                 && let Some(allowed) = rule.constrain.as_ref().and_then(|limits| limits.commands.as_ref())
                 && (commands.is_empty() || !commands.iter().all(|words| limits::begins(words, allowed, same)))
             {
-                return Err(Box::new(Outside {
+                return Err(Box::new(LimitViolation {
                     profile: profile.name.clone(),
                     place: rule.place.clone(),
                     argument: argument.to_owned(),
@@ -327,19 +332,19 @@ impl Rights {
 
     /// Returns how often a minute the profiles let the tool be called, each with the profile that says so.
     pub fn rates(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&ProfileName, u64)> {
-        self.stands(tool).filter_map(|(profile, stand)| match stand {
-            Stand::Rule(rule) => Some((&profile.name, rule.constrain.as_ref()?.calls_per_minute?)),
-            Stand::NotShown(_) | Stand::Hidden(_) | Stand::NoOpinion => None,
+        self.verdicts(tool).filter_map(|(profile, stand)| match stand {
+            ProfileVerdict::Rule(rule) => Some((&profile.name, rule.constrain.as_ref()?.calls_per_minute?)),
+            ProfileVerdict::NotShown(_) | ProfileVerdict::Hidden(_) | ProfileVerdict::NoOpinion => None,
         })
     }
 
-    fn stands(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, Stand<'_>)> {
-        self.profiles.iter().map(|profile| (&**profile, profile.stand(tool)))
+    fn verdicts(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, ProfileVerdict<'_>)> {
+        self.profiles.iter().map(|profile| (&**profile, profile.verdict(tool)))
     }
 }
 
 /// Returns the limits that a profile sets for calls of a tool.
-fn constrain<'p>(profile: &'p Profile, tool: &ToolTraits<'_>) -> Option<&'p crate::profiles::Constrain> {
+fn constrain<'p>(profile: &'p Profile, tool: &ToolTraits<'_>) -> Option<&'p crate::profiles::RuleLimits> {
     profile.rule(tool)?.constrain.as_ref()
 }
 
@@ -361,16 +366,16 @@ fn names_of(profiles: &[Arc<Profile>], slot: Slot) -> impl Iterator<Item = &Prof
     profiles.iter().map(|profile| &profile.name).filter(move |name| name.slot() == slot)
 }
 
-fn opinion(profile: &Profile, stand: Stand<'_>, tool: &ToolTraits<'_>) -> Opinion {
+fn opinion(profile: &Profile, stand: ProfileVerdict<'_>, tool: &ToolTraits<'_>) -> Opinion {
     let not_held = match stand {
-        Stand::Rule(Rule { constrain: Some(constrain), .. }) => limits::not_held(constrain, tool),
+        ProfileVerdict::Rule(Rule { constrain: Some(constrain), .. }) => limits::not_held(constrain, tool),
         _ => Vec::new(),
     };
     let reason = match stand {
-        Stand::NotShown(_) => "`show` does not include it",
-        Stand::Hidden(_) => "`hide` names it",
-        Stand::Rule(_) => "a rule matches it",
-        Stand::NoOpinion => "it has no opinion",
+        ProfileVerdict::NotShown(_) => "`show` does not include it",
+        ProfileVerdict::Hidden(_) => "`hide` names it",
+        ProfileVerdict::Rule(_) => "a rule matches it",
+        ProfileVerdict::NoOpinion => "it has no opinion",
     };
     Opinion {
         profile: profile.name.clone(),

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Place};
-use brigade_policy::Located;
+use brigade_policy::LocatedValue;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{BuiltinName, COMMAND, own_name};
 use crate::matcher::Matcher;
-use crate::profiles::{Action, Constrain, Profile, Rule};
+use crate::profiles::{Action, Profile, Rule, RuleLimits};
 use crate::slot::{ProfileName, Slot};
 
 /// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
@@ -57,7 +57,7 @@ pub fn is_of_execution(session: &str) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct SessionProfiles {
     #[serde(with = "granted")]
-    granted: BTreeMap<Slot, Granted>,
+    granted: BTreeMap<Slot, GrantedProfile>,
     laid: Vec<ProfileName>,
     tasks: Vec<TaskLimits>,
 }
@@ -115,14 +115,14 @@ impl TaskLimits {
         let matcher = |id: &str| {
             let is_id = id.chars().all(|c| c.is_alphanumeric() || "._-/:@".contains(c));
             let value = Matcher::parse(&format!("id:{id}")).ok().filter(|_| is_id)?;
-            Some(Located { value, place: place.clone() })
+            Some(LocatedValue { value, place: place.clone() })
         };
-        let limits = Constrain {
+        let limits = RuleLimits {
             commands: self.commands.as_ref().map(|words| words.iter().cloned().collect()),
             effects: self.only_reads.then(Vec::new),
-            ..Constrain::default()
+            ..RuleLimits::default()
         };
-        let commands = (limits != Constrain::default()).then(|| Rule {
+        let commands = (limits != RuleLimits::default()).then(|| Rule {
             place: place.clone(),
             matches: matcher(COMMAND).into_iter().collect(),
             action: Action::Allow,
@@ -150,7 +150,7 @@ impl TaskLimits {
 /// A profile that a person gave a session in place of its agent's own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedProfile {
     /// The agent's own when the person agreed.
     pub(crate) instead_of: Vec<ProfileName>,
     /// What the session has now.
@@ -163,10 +163,10 @@ mod granted {
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    use super::{Granted, Slot};
+    use super::{GrantedProfile, Slot};
 
     pub(super) fn serialize<S: Serializer>(
-        granted: &BTreeMap<Slot, Granted>,
+        granted: &BTreeMap<Slot, GrantedProfile>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(granted.values())
@@ -174,8 +174,8 @@ mod granted {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BTreeMap<Slot, Granted>, D::Error> {
-        let all = Vec::<Granted>::deserialize(deserializer)?;
+    ) -> Result<BTreeMap<Slot, GrantedProfile>, D::Error> {
+        let all = Vec::<GrantedProfile>::deserialize(deserializer)?;
         Ok(all.into_iter().map(|granted| (granted.profile.slot(), granted)).collect())
     }
 }
@@ -191,7 +191,7 @@ impl SessionProfiles {
     /// person agreed. It holds as long as the agent's own stay the same.
     pub fn grant(&mut self, own: Vec<ProfileName>, profile: ProfileName) {
         self.laid.retain(|laid| laid.slot() != profile.slot());
-        self.granted.insert(profile.slot(), Granted { instead_of: own, profile });
+        self.granted.insert(profile.slot(), GrantedProfile { instead_of: own, profile });
     }
 
     /// Narrows to what the manifest of an agent allows a task. No later step takes it away.

@@ -10,7 +10,7 @@ use crate::slot::ProfileName;
 
 /// A limit that is used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Over {
+pub struct LimitExceeded {
     /// The code of the limit.
     pub code: ErrorCode,
     /// What is used up, in words.
@@ -19,15 +19,24 @@ pub struct Over {
     pub retry_after: Duration,
 }
 
-impl Over {
+impl LimitExceeded {
     /// Returns whether the calls of a minute, the newest first, are as many as a profile allows. There is room again
     /// when enough of them are older than a minute.
-    pub fn of_minute(profile: &ProfileName, most: u64, calls: &[Timestamp], now: Timestamp) -> Option<Over> {
+    pub fn of_minute(
+        profile: &ProfileName,
+        most: u64,
+        calls: &[Timestamp],
+        now: Timestamp,
+    ) -> Option<LimitExceeded> {
         let last = usize::try_from(most).unwrap_or(usize::MAX).checked_sub(1);
         let oldest = last.map_or(Some(&now), |last| calls.get(last))?;
         let left = MINUTE.saturating_sub(now.since(*oldest));
         let what = format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-        Some(Over { code: reasons::RATE_LIMITED, what, retry_after: left.max(Duration::from_secs(1)) })
+        Some(LimitExceeded {
+            code: reasons::RATE_LIMITED,
+            what,
+            retry_after: left.max(Duration::from_secs(1)),
+        })
     }
 }
 
@@ -42,12 +51,12 @@ pub struct Limit {
     /// The most that is allowed in it.
     pub most: u64,
     /// What is counted.
-    pub of: Counted,
+    pub of: LimitUnit,
 }
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum LimitUnit {
     /// Calls.
     Calls,
     /// Seconds that runs took.
@@ -63,26 +72,26 @@ impl Limit {
             most.map(|most| Limit { window: Duration::from_secs(seconds), most, of })
         };
         let all = [
-            limit(limits.calls_per_minute, Counted::Calls, 60),
-            limit(limits.calls_per_hour, Counted::Calls, 3600),
-            limit(limits.seconds_per_hour, Counted::Seconds, 3600),
-            limit(limits.output_per_hour, Counted::Output, 3600),
+            limit(limits.calls_per_minute, LimitUnit::Calls, 60),
+            limit(limits.calls_per_hour, LimitUnit::Calls, 3600),
+            limit(limits.seconds_per_hour, LimitUnit::Seconds, 3600),
+            limit(limits.output_per_hour, LimitUnit::Output, 3600),
         ];
         all.into_iter().flatten().collect()
     }
 
     /// Returns how much is used, and of what.
-    pub fn used(&self, spent: &Spent) -> (u64, &'static str) {
+    pub fn used(&self, spent: &AgentUsage) -> (u64, &'static str) {
         match self.of {
-            Counted::Calls => (spent.calls, "calls"),
+            LimitUnit::Calls => (spent.calls, "calls"),
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds are few")]
-            Counted::Seconds => (spent.seconds as u64, "seconds"),
-            Counted::Output => (spent.output, "bytes"),
+            LimitUnit::Seconds => (spent.seconds as u64, "seconds"),
+            LimitUnit::Output => (spent.output, "bytes"),
         }
     }
 
     /// Returns what is used up, if nothing more may be asked for.
-    pub fn over(&self, spent: &Spent) -> Option<Over> {
+    pub fn over(&self, spent: &AgentUsage) -> Option<LimitExceeded> {
         let (used, unit) = self.used(spent);
         if used < self.most {
             return None;
@@ -90,18 +99,18 @@ impl Limit {
         let minutes = self.window.as_secs() / 60;
         let what = format!("the agent used its {} {unit} of {minutes} min", self.most);
         let code = match self.of {
-            Counted::Calls => reasons::RATE_LIMITED,
-            Counted::Seconds | Counted::Output => reasons::BUDGET_EXHAUSTED,
+            LimitUnit::Calls => reasons::RATE_LIMITED,
+            LimitUnit::Seconds | LimitUnit::Output => reasons::BUDGET_EXHAUSTED,
         };
         let left = self.window.saturating_sub(spent.oldest);
-        Some(Over { code, what, retry_after: left.max(Duration::from_secs(1)) })
+        Some(LimitExceeded { code, what, retry_after: left.max(Duration::from_secs(1)) })
     }
 }
 
 /// What an agent used in a stretch of time, over all gateways of the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct AgentUsage {
     /// Calls.
     pub calls: u64,
     /// Seconds that their runs took.
@@ -125,7 +134,7 @@ mod tests {
         let calls: Vec<Timestamp> =
             ages.iter().map(|age| Timestamp::from_unix_micros(now.unix_micros() - age * 1_000_000)).collect();
         let profile: ProfileName = "guard.rate".parse().unwrap();
-        let over = Over::of_minute(&profile, most, &calls, now);
+        let over = LimitExceeded::of_minute(&profile, most, &calls, now);
         assert_eq!(over.map(|over| over.retry_after.as_secs()), expect, "{most} of {ages:?}");
     }
 

@@ -26,7 +26,7 @@ pub struct ToolRow {
 
 impl ToolRow {
     /// Writes the row of a tool with this id.
-    pub fn of(id: &str, name: &str, description: &str, source: Option<&str>, gate: Gate) -> ToolRow {
+    pub fn new(id: &str, name: &str, description: &str, source: Option<&str>, gate: Gate) -> ToolRow {
         ToolRow {
             name: name.to_owned(),
             description: description.to_owned(),

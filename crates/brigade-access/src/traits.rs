@@ -110,7 +110,7 @@ pub struct ToolTraits<'a> {
 impl<'a> ToolTraits<'a> {
     /// Returns the traits of an entry. One of the catalog has the access of a user, every role, and no mode that
     /// selects tools; one that is part of Brigade has those of its row.
-    pub fn of(tool: &'a Tool) -> ToolTraits<'a> {
+    pub fn from_tool(tool: &'a Tool) -> ToolTraits<'a> {
         let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
         if let Some(row) = row {
             return ToolTraits {

@@ -36,7 +36,7 @@ pub struct Facts<'a> {
 /// Why a tool is not visible.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Hidden {
+pub enum HiddenReason {
     /// There is no policy.
     #[error("policy.toml does not exist")]
     NoPolicy,
@@ -64,30 +64,30 @@ pub enum Hidden {
 ///
 /// # Errors
 /// Returns every reason why not.
-pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> {
+pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<HiddenReason>> {
     let mut reasons = Vec::new();
     match facts.policy {
-        Standing::Missing => reasons.push(Hidden::NoPolicy),
-        Standing::Invalid => reasons.push(Hidden::InvalidPolicy),
+        Standing::Missing => reasons.push(HiddenReason::NoPolicy),
+        Standing::Invalid => reasons.push(HiddenReason::InvalidPolicy),
         Standing::Valid => {}
     }
     let tool = &facts.tool;
     if tool.source != Source::Control {
         if !facts.is_enabled {
-            reasons.push(Hidden::Disabled);
+            reasons.push(HiddenReason::Disabled);
         }
         if matches!(tool.source, Source::Catalog { .. }) {
             if is_taken(tool.id) {
-                reasons.push(Hidden::Reserved);
+                reasons.push(HiddenReason::Reserved);
             } else if facts.clashes.is_unlisted(tool.id) {
-                reasons.push(Hidden::NameClash);
+                reasons.push(HiddenReason::NameClash);
             }
         }
         if !rights.shows(tool) {
-            let hiding = rights.profiles().iter().filter(|profile| !profile.stand(tool).shows());
-            reasons.extend(hiding.map(|profile| Hidden::Profile(profile.name.to_string())));
+            let hiding = rights.profiles().iter().filter(|profile| !profile.verdict(tool).shows());
+            reasons.extend(hiding.map(|profile| HiddenReason::Profile(profile.name.to_string())));
         }
-        let refused = |blocker: &Blocker| Hidden::Refused(blocker.message.clone());
+        let refused = |blocker: &Blocker| HiddenReason::Refused(blocker.message.clone());
         // An invalid policy gives a reason for each of its errors.
         let of_policy = |blocker: &&Blocker| !blocker.is(reasons::POLICY_INVALID);
         reasons.extend(facts.against.iter().filter(of_policy).map(refused));
@@ -97,23 +97,24 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> 
 
 /// Returns whether a person approves each call: the profiles or the entry say so.
 pub fn gate(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> Gate {
-    if is_asked_anyway(rights, tool, approval_mode) { Gate::Ask } else { rights.gate(tool) }
+    if always_needs_person(rights, tool, approval_mode) { Gate::Ask } else { rights.gate(tool) }
 }
 
 /// Returns whether a judge decides if a person approves a call: nothing stricter speaks about it.
 pub fn is_judged(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> bool {
     tool.source != Source::Control
-        && !is_asked_anyway(rights, tool, approval_mode)
+        && !always_needs_person(rights, tool, approval_mode)
         && rights.strictest(tool) == Action::Judge
 }
 
 /// Returns whether a person approves each call, whatever the profiles say.
-fn is_asked_anyway(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> bool {
-    approval_mode == Some(ApprovalMode::Always) || tool.source == Source::Builtin && asks(rights, tool)
+fn always_needs_person(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> bool {
+    approval_mode == Some(ApprovalMode::Always)
+        || tool.source == Source::Builtin && builtin_needs_person(rights, tool)
 }
 
 /// Returns whether a built-in tool asks a person for each call, in all permissions but those that leave it to rules.
-fn asks(rights: &Rights, tool: &ToolTraits<'_>) -> bool {
+fn builtin_needs_person(rights: &Rights, tool: &ToolTraits<'_>) -> bool {
     let asks = definition(tool.id).is_some_and(|row| row.approval == Approval::Ask);
     // Nobody said which commands a rule may answer for.
     let is_open = tool.id == COMMAND && !rights.limits_commands(tool);

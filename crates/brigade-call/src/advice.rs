@@ -14,7 +14,7 @@ use crate::inputs::{RunInputs, data_folder, group_inputs, is_bound};
 use crate::receipt::{DeniedUse, Receipt, RunObserved, RunStatus};
 
 /// Directories that no pattern may name: the state of Brigade and of git.
-const LEFT_OUT: [&str; 2] = [".brigade", ".git"];
+const EXCLUDED_FOLDERS: [&str; 2] = [".brigade", ".git"];
 
 /// The directory in which Python writes compiled modules where it may. It works the same where it may not.
 pub const PYTHON_CACHE: &str = "__pycache__";
@@ -115,7 +115,7 @@ pub struct SeenRun {
 impl ToolUse {
     /// Sums observed runs up. `root` is the workspace. `is_program` tells of a file whether it is code whatever its
     /// name: scripts are often called like commands.
-    pub fn of<'r>(
+    pub fn new<'r>(
         tool: &Tool,
         runs: impl IntoIterator<Item = &'r SeenRun>,
         root: &Path,
@@ -127,7 +127,7 @@ impl ToolUse {
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut runs = runs.into_iter().peekable();
         // Without a run, nothing was seen.
-        let mut used = Used { is_complete: runs.peek().is_some(), ..Used::default() };
+        let mut used = ObservedUses { is_complete: runs.peek().is_some(), ..ObservedUses::default() };
         let mut came_to_all = true;
         let mut is_of_server = false;
         for SeenRun { receipt, observed, effects, data: shared, .. } in runs {
@@ -144,7 +144,7 @@ impl ToolUse {
             used.add(inputs, receipt, observed);
         }
         used.files.retain(|path, _| {
-            let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
+            let is_left_out = path.split('/').any(|part| EXCLUDED_FOLDERS.contains(&part));
             !is_left_out && !path.contains(MARK) && !is_in(&code, path) && !is_in(&data, path)
         });
         // One that is declared opens the directory if it is there when a run starts.
@@ -276,7 +276,7 @@ fn kind_of(effect: &str) -> &str {
 
 /// What was seen, before it is compared with what is declared.
 #[derive(Default)]
-struct Used {
+struct ObservedUses {
     files: BTreeMap<String, SeenFile>,
     written: BTreeSet<String>,
     folders: BTreeSet<String>,
@@ -294,7 +294,7 @@ struct SeenFile {
     denied: bool,
 }
 
-impl Used {
+impl ObservedUses {
     fn add(&mut self, inputs: RunInputs, receipt: &Receipt, observed: &RunObserved) {
         for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.nobody) {
             self.effect(READ_EFFECT, &input.path, false);
@@ -309,7 +309,7 @@ impl Used {
         }
         for file in observed.written.iter().flatten() {
             // A run may always write its own checkpoints, and the repository only with an effect of its own.
-            if !LEFT_OUT.iter().any(|folder| Path::new(&file.path).starts_with(folder)) {
+            if !EXCLUDED_FOLDERS.iter().any(|folder| Path::new(&file.path).starts_with(folder)) {
                 self.effect(WRITE_EFFECT, &file.path, false);
             }
             self.written.insert(file.path.clone());
@@ -339,7 +339,11 @@ impl Used {
                 let file = self.files.entry(denied.path.clone()).or_default();
                 file.denied = true;
                 file.executed |= denied.what == DeniedUse::Execute;
-            } else if !denied.path.split('/').any(|part| part == PYTHON_CACHE || LEFT_OUT.contains(&part)) {
+            } else if !denied
+                .path
+                .split('/')
+                .any(|part| part == PYTHON_CACHE || EXCLUDED_FOLDERS.contains(&part))
+            {
                 // A run that completed did without it, as SQLite does: it opens for writing first.
                 if receipt.status != RunStatus::Completed {
                     self.effect(WRITE_EFFECT, &denied.path, true);
@@ -440,7 +444,7 @@ mod tests {
     fn used_by(status: RunStatus, tool: &Tool, observed: &RunObserved) -> ToolUse {
         let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
         let seen = SeenRun { receipt, observed: observed.clone(), ..SeenRun::default() };
-        ToolUse::of(tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1")
+        ToolUse::new(tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1")
     }
 
     /// A run whose approval binds these files.
@@ -585,7 +589,7 @@ mod tests {
         let tool = tool(&["local-write"], &["state/counter", "gen.py", "lib/**"], &["a"]);
         let denied = denials(&[("write", "state/counter"), ("write", "gen.py"), ("write", "lib/x")]);
         let observed = RunObserved { denied, ..seen() };
-        let used = ToolUse::of(
+        let used = ToolUse::new(
             &tool,
             [&seen_with(&["state/counter", "gen.py", "lib/x"], observed)],
             Path::new("/work"),
@@ -624,7 +628,7 @@ mod tests {
         let observed = RunObserved { read: files(&read), written: files(&read[4..]), ..seen() };
         let tool = tool(&["local-read"], &[], &[]);
         let used =
-            ToolUse::of(&tool, [&seen_with(&["lib/main.py"], observed)], Path::new("/work"), &|_| false);
+            ToolUse::new(&tool, [&seen_with(&["lib/main.py"], observed)], Path::new("/work"), &|_| false);
         let data = used.patterns(&|_| true).data;
         assert_eq!(data, ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/**"]);
     }
@@ -654,7 +658,7 @@ mod tests {
         let tool = tool(&["local-read"], &[], &[]);
         let denied = denials(&[("read", "lib/a.py"), ("read", "lib/b.py")]);
         let seen = seen_with(&["lib/a.py"], RunObserved { denied, ..seen() });
-        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
+        let used = ToolUse::new(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["lib/b.py"]);
     }
@@ -670,7 +674,7 @@ mod tests {
             data: vec!["data/**".to_owned()],
             ..SeenRun::default()
         };
-        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
+        let used = ToolUse::new(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
         assert_eq!((paths, used.effects_undeclared), (vec!["other"], vec![]));
     }

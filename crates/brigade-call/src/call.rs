@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::{Binding, Caller};
 use crate::contract::ContractLabels;
-use crate::judged::Judged;
+use crate::judged::Judgement;
 use crate::session::CallSession;
 use crate::status::{CallStatus, Step, WrongStep};
 
@@ -38,7 +38,7 @@ pub struct Call {
     /// The session that the agent asked in.
     pub session: Option<CallSession>,
     /// What a judge said about it, if one was asked.
-    pub judge: Option<Judged>,
+    pub judge: Option<Judgement>,
     /// The tool's id.
     pub tool_id: String,
     /// What the call does with it; absent in older records, whose calls [run](Call::kind) it.

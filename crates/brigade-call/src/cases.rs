@@ -137,7 +137,7 @@ impl Case {
         let tool = catalog.tool("greet").expect("the entry has an id");
         let policy = PolicyState::parse(POLICY, Some(self.policy.as_bytes()));
         let is_set = |name: &str| self.variables.contains(&name);
-        let decision = decide(&policy, &CallFacts::of(tool), &is_set);
+        let decision = decide(&policy, &CallFacts::from_tool(tool), &is_set);
         plan(PlanFacts {
             tool,
             installs: None,

@@ -2,7 +2,9 @@
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::json::exact;
-use brigade_core::{CheckpointId, ErrorKind, Explained, Extra, Json, Object, Timestamp, open_words, record};
+use brigade_core::{
+    CheckpointId, ErrorKind, Extra, Json, Object, OperationError, Timestamp, open_words, record,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -103,7 +105,7 @@ pub struct CheckpointChoice {
 
 record!(CheckpointChoice);
 
-impl Explained for CheckpointRefusal {
+impl OperationError for CheckpointRefusal {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
     }

@@ -124,7 +124,7 @@ pub struct CodeNote {
 
 impl BoundCode {
     /// Shows facts about the code of a tool beside its bound files.
-    pub(crate) fn of(plan: &PlanFacts<'_>, data: &[String], redactor: &Redactor) -> BoundCode {
+    pub(crate) fn new(plan: &PlanFacts<'_>, data: &[String], redactor: &Redactor) -> BoundCode {
         let PlanFacts { code: facts, files, .. } = plan;
         let by = |path: &String| facts.by.get(path).copied().unwrap_or(BoundBy::Command);
         let bound: Vec<BoundFile> =

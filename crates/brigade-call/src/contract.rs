@@ -179,7 +179,7 @@ impl ContractLabels {
     }
 
     /// Returns the labels of a tool.
-    pub(crate) fn of(tool: &Tool) -> ContractLabels {
+    pub(crate) fn from_tool(tool: &Tool) -> ContractLabels {
         ContractLabels {
             approval_mode: Some(tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned()),
             approval_required: approval_required(tool),

@@ -63,15 +63,15 @@ pub fn group_inputs(
     }
     for mut input in files {
         let group = match bound(receipt, &input.path) {
-            Bound::As(sha256) => {
+            FileBinding::As(sha256) => {
                 input.differs = sha256.is_some() && input.sha256.is_some() && sha256 != input.sha256;
                 &mut inputs.bound
             }
-            Bound::No if Path::new(&input.path).ancestors().any(|path| named.contains(path)) => {
+            FileBinding::No if Path::new(&input.path).ancestors().any(|path| named.contains(path)) => {
                 &mut inputs.arguments
             }
-            Bound::No if is_data(&input.path) => &mut inputs.data,
-            Bound::No => &mut inputs.nobody,
+            FileBinding::No if is_data(&input.path) => &mut inputs.data,
+            FileBinding::No => &mut inputs.nobody,
         };
         group.push(input);
     }
@@ -79,7 +79,7 @@ pub fn group_inputs(
 }
 
 /// Whether the approval binds a file.
-enum Bound {
+enum FileBinding {
     /// With these bytes; below a bound folder, one fingerprint stands for all.
     As(Option<Fingerprint>),
     No,
@@ -87,26 +87,26 @@ enum Bound {
 
 /// Returns whether the approval of a run binds a file.
 pub(crate) fn is_bound(receipt: &Receipt, path: &str) -> bool {
-    matches!(bound(receipt, path), Bound::As(_))
+    matches!(bound(receipt, path), FileBinding::As(_))
 }
 
-fn bound(receipt: &Receipt, path: &str) -> Bound {
-    receipt.binding.as_ref().map_or(Bound::No, |binding| bound_by(binding, path))
+fn bound(receipt: &Receipt, path: &str) -> FileBinding {
+    receipt.binding.as_ref().map_or(FileBinding::No, |binding| bound_by(binding, path))
 }
 
 /// Returns whether an approval binds a file, by its own name or with a directory.
 pub fn binds(binding: &Binding, path: &str) -> bool {
-    matches!(bound_by(binding, path), Bound::As(_))
+    matches!(bound_by(binding, path), FileBinding::As(_))
 }
 
-fn bound_by(binding: &Binding, path: &str) -> Bound {
+fn bound_by(binding: &Binding, path: &str) -> FileBinding {
     if let Some(sha256) = binding.files.get(path) {
-        return Bound::As(Some(*sha256));
+        return FileBinding::As(Some(*sha256));
     }
     if let Some(program) = binding.program.as_ref().filter(|program| program.path == path) {
-        return Bound::As(Some(program.sha256));
+        return FileBinding::As(Some(program.sha256));
     }
-    if binds_file(&binding.files, path) { Bound::As(None) } else { Bound::No }
+    if binds_file(&binding.files, path) { FileBinding::As(None) } else { FileBinding::No }
 }
 
 /// Returns whether bound files hold a file, by its own name or with a directory.

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// judges; otherwise a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Judged {
+#[cfg_attr(feature = "schemas", schemars(rename = "Judged"))]
+pub struct Judgement {
     /// The id of the worker.
     pub worker: String,
     /// The run of the worker; absent if it was not started.

@@ -73,8 +73,8 @@ pub use facts::{
 pub use inputs::{
     RunInput, RunInputs, binds, binds_file, data_folder, group_inputs, paths_of_words, spelled,
 };
-pub use judged::Judged;
-pub use next::Blocked;
+pub use judged::Judgement;
+pub use next::OnBlocked;
 pub use plan::{
     MissingTool, Plan, PlanSummary, absent_name, argument_is_code, entry_blocker, install_command,
     meant_in_schema, plan, plan_missing, shell_blocker, standing_blockers, telling_values, typed_value,
@@ -97,5 +97,5 @@ pub use start::{
     plan_start,
 };
 pub use status::{CallStatus, Step, WrongStep};
-pub use template::{Rendered, Template};
+pub use template::{RenderedWord, Template};
 pub use verify::{MovedProgram, Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

@@ -14,7 +14,7 @@ use crate::status::CallStatus;
 use crate::verify::{Purpose, Refusal, verify};
 
 /// The maximum number of listed files of a command.
-const SHOWN_FILES: usize = 8;
+const MAX_SHOWN_FILES: usize = 8;
 
 impl Call {
     /// Returns whether the call needs a new plan before it is known what can be done with it.
@@ -175,7 +175,7 @@ impl Checkpoint {
 /// Whether a call with blockers may be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Blocked {
+pub enum OnBlocked {
     /// Store nothing.
     #[default]
     Refuse,
@@ -185,13 +185,13 @@ pub enum Blocked {
 
 impl Plan {
     /// Returns why the call may not be stored, if it may not.
-    pub fn not_to_be_queued(&self, blocked: Blocked) -> Option<String> {
+    pub fn not_to_be_queued(&self, blocked: OnBlocked) -> Option<String> {
         if self.holds_secret() {
             let is_catalogs = self.blockers().iter().any(|blocker| blocker.is(reasons::SECRET_IN_CATALOG));
             let what = if is_catalogs { "the catalog holds what" } else { "an argument" };
             return Some(format!("{what} looks like a secret, so the call is not stored"));
         }
-        let is_refused = blocked == Blocked::Refuse && !self.blockers().is_empty();
+        let is_refused = blocked == OnBlocked::Refuse && !self.blockers().is_empty();
         is_refused.then(|| "the call is blocked".to_owned())
     }
 
@@ -220,9 +220,9 @@ impl Plan {
                         )
                 }
                 Change::Code if !files.is_empty() => {
-                    let names = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`"));
+                    let names = files.iter().take(MAX_SHOWN_FILES).map(|path| format!("`{path}`"));
                     let names = names.collect::<Vec<_>>().join(", ");
-                    let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
+                    let more = if MAX_SHOWN_FILES < files.len() { " and more" } else { "" };
                     blocker.field("command").hint(format!("look at {names}{more}"))
                 }
                 Change::Policy => {

@@ -32,7 +32,7 @@ use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
 };
 use crate::inputs::paths_of_words;
-use crate::judged::Judged;
+use crate::judged::Judgement;
 use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
@@ -92,7 +92,7 @@ pub struct Plan {
     code: BoundCode,
     server: Option<ServerFact>,
     session: Option<CallSession>,
-    judge: Option<Judged>,
+    judge: Option<Judgement>,
     /// Hides bound values in what is shown of the command.
     masks: Masks,
 }
@@ -240,7 +240,7 @@ fn finish(
         call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
     let redactor = Redactor::new(&facts.bound_values);
     let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
-    let code = BoundCode::of(&facts, &data, &redactor);
+    let code = BoundCode::new(&facts, &data, &redactor);
     let absent = facts.absent.iter().filter(|_| secrets == Secrets::None).map(|path| {
         let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
         (absent_name(path), what)
@@ -273,8 +273,8 @@ fn finish(
     };
     // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
     let exact = tool.without_secrets();
-    let contract = ContractLabels::of(&exact);
-    let masks = Masks::of(&facts.bound_values);
+    let contract = ContractLabels::from_tool(&exact);
+    let masks = Masks::new(&facts.bound_values);
     let shown = |text: &String| {
         let mut text = text.clone();
         masks.hide(&mut text);
@@ -292,7 +292,7 @@ fn finish(
         args: args.clone(),
         arguments: arguments.iter().map(|(name, text)| (name.clone(), shown(text))).collect(),
         effective_timeout: Number::from(facts.decision.effective_timeout.get()),
-        contract: ContractLabels::of(&tool.masked_by(&masks)),
+        contract: ContractLabels::from_tool(&tool.masked_by(&masks)),
     };
     Plan {
         kind,

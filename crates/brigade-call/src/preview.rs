@@ -77,7 +77,7 @@ pub struct ArgumentChange {
 
 impl Preview {
     /// Shows the plan of a call beside the last approved call of its tool, and the files that nothing covers.
-    pub fn of(plan: &Plan, call: &Call, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
+    pub fn new(plan: &Plan, call: &Call, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
         let server = plan.server().cloned().unwrap_or_default();
         Preview {
             server_effects: server.effects.iter().cloned().collect(),

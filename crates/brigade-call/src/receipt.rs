@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::json::{exact, pretty_text};
 use brigade_core::{
-    Extra, Fingerprint, Json, Number, Object, Recorded, RunId, Timestamp, open_words, record,
+    Extra, Fingerprint, Json, Number, Object, RecordedWord, RunId, Timestamp, open_words, record,
 };
 use brigade_policy::{CallKind, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
@@ -36,7 +36,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::{Approval, Call, Claim, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
-use crate::judged::Judged;
+use crate::judged::Judgement;
 use crate::session::CallSession;
 use crate::status::CallStatus;
 
@@ -83,7 +83,7 @@ pub struct Receipt {
     pub session: Option<CallSession>,
     /// What a judge said about the call, if one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judge: Option<Judged>,
+    pub judge: Option<Judgement>,
     /// When the run started.
     #[serde(deserialize_with = "exact")]
     pub started_at: Option<Timestamp>,
@@ -303,7 +303,7 @@ impl Receipt {
             session: call.session.clone(),
             judge: call.judge.clone(),
             approval_fingerprint: call.stored_approval(),
-            approval: Some(RunReview::of(call)),
+            approval: Some(RunReview::from_call(call)),
             permissions: contract.permissions.clone(),
             effects: contract.effects.clone(),
             kind: (call.kind() != CallKind::Run).then(|| call.kind().as_str().to_owned()),
@@ -483,7 +483,7 @@ open_words! {
 #[serde(remote = "Self", default)]
 pub struct SandboxUsed {
     /// The mode: `off`, `best-effort` or `enforce`.
-    pub mode: Recorded<SandboxMode>,
+    pub mode: RecordedWord<SandboxMode>,
     /// What could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<String>>,
@@ -504,7 +504,7 @@ pub struct SandboxUsed {
     pub landlock_abi: Option<i64>,
     /// `closed`, when only a part of the workspace could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads: Option<Recorded<Reads>>,
+    pub reads: Option<RecordedWord<Reads>>,
     /// Whether code could be another when it ran than when it was compared: `none` or `possible`. Only with closed
     /// reads.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::Approver;
 use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
-use crate::judged::Judged;
+use crate::judged::Judgement;
 use crate::session::CallSession;
 use crate::status::CallStatus;
 
@@ -71,7 +71,7 @@ struct CallRecord<'a> {
     session: Option<Cow<'a, CallSession>>,
     /// What a judge said about it, if one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    judge: Option<Cow<'a, Judged>>,
+    judge: Option<Cow<'a, Judgement>>,
     /// The tool's id.
     tool_id: Cow<'a, str>,
     /// What it does with the tool: `run`, `install` or `read`; absent in older records, whose calls run it.

@@ -1,7 +1,7 @@
 //! Rows of calls in documents.
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Dialect, ErrorKind, Json, Object, Spell, closest};
+use brigade_core::{Dialect, ErrorKind, Json, Object, StepFormatter, closest};
 use brigade_policy::{Blocker, BlockerDetail, ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ impl BatchLine {
 
 impl PassedOver {
     /// Says why a call could not run.
-    pub fn of(call: &Call, blockers: &[Blocker]) -> PassedOver {
+    pub fn new(call: &Call, blockers: &[Blocker]) -> PassedOver {
         PassedOver {
             call_id: call.id.as_str().to_owned(),
             reasons: blockers.iter().map(ToString::to_string).collect(),
@@ -98,7 +98,12 @@ impl PassedOver {
 
 impl BatchRow {
     /// Says why nothing was stored; with the reasons of the plan, when the line has one.
-    pub fn refused(line: usize, failure: &Failure, plan: Option<&Plan>, speller: &dyn Spell) -> BatchRow {
+    pub fn refused(
+        line: usize,
+        failure: &Failure,
+        plan: Option<&Plan>,
+        speller: &dyn StepFormatter,
+    ) -> BatchRow {
         let help = failure.faults().0.help.map(|help| help.spelled(speller, None).to_string());
         let reasons = plan.map(Plan::reason_details).unwrap_or_default();
         // An error with one reason has its code.

@@ -6,7 +6,7 @@ use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
 /// Groups of tools that act on the session which their calls were asked in.
-const OF_SESSION: &[&str] = &["session.", "todo."];
+const SESSION_TOOL_PREFIXES: &[&str] = &["session.", "todo."];
 
 /// The session of an agent that a call was asked in, as records have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl CallSession {
     /// the agent may go on with the call in another session.
     pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {
         let is_of_session =
-            OF_SESSION.iter().any(|group| tool_id.starts_with(group)) || is_of_execution(&self.id);
+            SESSION_TOOL_PREFIXES.iter().any(|group| tool_id.starts_with(group)) || is_of_execution(&self.id);
         let id = is_of_session.then_some(self.id.as_str());
         (id.is_some() || self.root.is_some()).then(|| {
             Fingerprint::builder("brigade.session.v1")

@@ -393,29 +393,31 @@ pub(crate) fn missing_program(argv: &Argv, program: &StartProgram, home: Option<
 }
 
 /// The longest word that Linux hands to a program, in bytes, without the NUL behind it.
-const LONGEST_WORD: usize = (128 << 10) - 1;
+const MAX_WORD_BYTES: usize = (128 << 10) - 1;
 
 /// The longest command line that Linux takes with the usual limit of the stack, in bytes, with room for the
 /// environment.
-const LONGEST_LINE: usize = (2 << 20) - (256 << 10);
+const MAX_COMMAND_LINE_BYTES: usize = (2 << 20) - (256 << 10);
 
 /// What each word takes besides its bytes: a NUL and a pointer.
-const OF_EACH_WORD: usize = 9;
+const WORD_OVERHEAD: usize = 9;
 
 /// Returns why a command line is too long: one word, or all of it.
 pub(crate) fn too_long(argv: &Argv) -> Option<Objection> {
     let words = argv.words();
-    let whole: usize = words.iter().map(|word| word.len() + OF_EACH_WORD).sum();
-    let message = match words.iter().position(|word| LONGEST_WORD < word.len()) {
+    let whole: usize = words.iter().map(|word| word.len() + WORD_OVERHEAD).sum();
+    let message = match words.iter().position(|word| MAX_WORD_BYTES < word.len()) {
         Some(word) => {
             format!(
-                "word {} of the command line has {} bytes, and no more than {LONGEST_WORD} can be passed",
+                "word {} of the command line has {} bytes, and no more than {MAX_WORD_BYTES} can be passed",
                 word + 1,
                 words[word].len()
             )
         }
-        None if LONGEST_LINE < whole => {
-            format!("the command line has {whole} bytes, and no more than {LONGEST_LINE} can be passed")
+        None if MAX_COMMAND_LINE_BYTES < whole => {
+            format!(
+                "the command line has {whole} bytes, and no more than {MAX_COMMAND_LINE_BYTES} can be passed"
+            )
         }
         None => return None,
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Explained, open_words};
+use brigade_core::{ErrorKind, OperationError, open_words};
 use thiserror::Error;
 
 open_words! {
@@ -66,7 +66,7 @@ pub struct WrongStep {
     pub step: Step,
 }
 
-impl Explained for WrongStep {
+impl OperationError for WrongStep {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
     }

@@ -22,7 +22,7 @@ pub struct Template<'t> {
 
 /// The result of rendering a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rendered {
+pub enum RenderedWord {
     /// One word of the command line.
     Word(String),
     /// No word: the only argument that it asks for is optional and was not given.
@@ -86,13 +86,13 @@ impl<'t> Template<'t> {
     }
 
     /// Renders the template; `is_optional` tells whether the schema knows an argument and does not demand it.
-    pub fn render(&self, args: &Object, is_optional: impl Fn(&str) -> bool) -> Rendered {
+    pub fn render(&self, args: &Object, is_optional: impl Fn(&str) -> bool) -> RenderedWord {
         let names = self.names();
         let missing: Vec<String> =
             names.iter().filter(|name| !args.contains_key(**name)).map(|name| (*name).to_owned()).collect();
         if !missing.is_empty() {
             let only_optional = names.len() == 1 && is_optional(&missing[0]);
-            return if only_optional { Rendered::LeftOut } else { Rendered::Missing(missing) };
+            return if only_optional { RenderedWord::LeftOut } else { RenderedWord::Missing(missing) };
         }
         let mut word = String::new();
         for piece in &self.pieces {
@@ -101,7 +101,7 @@ impl<'t> Template<'t> {
                 Piece::Argument(name) => render_value(&args[*name], &mut word),
             }
         }
-        Rendered::Word(word)
+        RenderedWord::Word(word)
     }
 }
 
@@ -124,11 +124,11 @@ pub(crate) fn render_all(
     let mut missing = Vec::new();
     for (name, template) in templates {
         match Template::parse(template).render(args, &is_optional) {
-            Rendered::Word(word) => {
+            RenderedWord::Word(word) => {
                 words.insert(name.clone(), word);
             }
-            Rendered::LeftOut => {}
-            Rendered::Missing(arguments) => {
+            RenderedWord::LeftOut => {}
+            RenderedWord::Missing(arguments) => {
                 let template = name;
                 missing.extend(
                     arguments
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(template: &str, args: &str, expect: Rendered) {
+    fn check(template: &str, args: &str, expect: RenderedWord) {
         let args = Json::parse(args).unwrap();
         let rendered = Template::parse(template).render(args.as_object().unwrap(), |name| name != "path");
         assert_eq!(rendered, expect, "{template}");
     }
 
-    fn word(text: &str) -> Rendered {
-        Rendered::Word(text.to_owned())
+    fn word(text: &str) -> RenderedWord {
+        RenderedWord::Word(text.to_owned())
     }
 
     #[test]
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn only_a_lone_optional_argument_is_left_out() {
-        check("--mode={mode}", "{}", Rendered::LeftOut);
-        check("{mode}{mode}", "{}", Rendered::LeftOut);
-        check("{path}", "{}", Rendered::Missing(vec!["path".into()]));
-        check("{mode}/{other}", r#"{"mode":"x"}"#, Rendered::Missing(vec!["other".into()]));
+        check("--mode={mode}", "{}", RenderedWord::LeftOut);
+        check("{mode}{mode}", "{}", RenderedWord::LeftOut);
+        check("{path}", "{}", RenderedWord::Missing(vec!["path".into()]));
+        check("{mode}/{other}", r#"{"mode":"x"}"#, RenderedWord::Missing(vec!["other".into()]));
     }
 
     proptest! {
@@ -223,7 +223,7 @@ mod tests {
         fn a_template_of_one_argument_is_that_argument(text in any::<String>()) {
             let args = Json::object([("a", Json::from(text.as_str()))]);
             let rendered = Template::parse("{a}").render(args.as_object().unwrap(), |_| false);
-            prop_assert_eq!(rendered, Rendered::Word(text));
+            prop_assert_eq!(rendered, RenderedWord::Word(text));
         }
 
         #[test]

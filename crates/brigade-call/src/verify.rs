@@ -2,7 +2,7 @@
 
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp, codes, reasons};
+use brigade_core::{CallId, Hint, NextStep, StepFormatter, Timestamp, codes, reasons};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
@@ -63,7 +63,7 @@ pub struct Refusal {
 impl Refusal {
     /// Formats the next steps of the blockers.
     #[must_use]
-    pub fn spelled(mut self, speller: &dyn Spell) -> Refusal {
+    pub fn spelled(mut self, speller: &dyn StepFormatter) -> Refusal {
         self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
         self
     }

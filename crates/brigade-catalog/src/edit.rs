@@ -23,7 +23,7 @@ use crate::model::{
     Transport, VersionRequirement,
 };
 
-pub use merge::{Conflict, Existing, Merged, merge};
+pub use merge::{Conflict, MergeResult, OnExisting, merge};
 pub use put::put_entry;
 pub(crate) use put::{entries, format_entry};
 pub use runtime::put_runtime;
@@ -86,7 +86,7 @@ pub enum EditError {
 ///
 /// Keeps the comment on the field's line. A new field is added at the end of the entry. To change the id, set `id`.
 pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Result<String, EditError> {
-    let path = FieldPath::of(field);
+    let path = FieldPath::parse(field);
     let (name, shape) = known(path.name)?;
     check_value(name, shape, path.rest, value)?;
     if name == "id"

@@ -9,7 +9,7 @@ pub(crate) struct FieldPath<'a> {
 
 impl FieldPath<'_> {
     /// Splits a path at the first dot or bracket.
-    pub(crate) fn of(text: &str) -> FieldPath<'_> {
+    pub(crate) fn parse(text: &str) -> FieldPath<'_> {
         match text.find(['.', '[']) {
             None => FieldPath { name: text, rest: None },
             Some(at) => FieldPath { name: &text[..at], rest: Some(text[at + 1..].trim_end_matches(']')) },
@@ -182,12 +182,12 @@ pub const KNOWN_EFFECTS: &[&str] = &[
 /// Returns the known effect that was probably meant by an unknown one.
 pub fn misspelt_effect(effect: &str) -> Option<&'static str> {
     let effect = effect.trim();
-    let is_known = effect.len() > LONGEST_EFFECT || KNOWN_EFFECTS.contains(&effect);
+    let is_known = effect.len() > MAX_EFFECT_BYTES || KNOWN_EFFECTS.contains(&effect);
     if is_known { None } else { brigade_core::closest(effect, KNOWN_EFFECTS.iter().copied()) }
 }
 
 /// The maximum length in bytes of an effect that is compared with the known ones.
-const LONGEST_EFFECT: usize = 64;
+const MAX_EFFECT_BYTES: usize = 64;
 
 /// The harness labels that Brigade knows. Others are accepted with a warning.
 pub const KNOWN_HARNESSES: &[&str] = &[
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn paths_split_at_the_field() {
-        assert_eq!(FieldPath::of("timeout"), FieldPath { name: "timeout", rest: None });
-        assert_eq!(FieldPath::of("effects[2]"), FieldPath { name: "effects", rest: Some("2") });
-        assert_eq!(FieldPath::of("projections.a.b"), FieldPath { name: "projections", rest: Some("a.b") });
+        assert_eq!(FieldPath::parse("timeout"), FieldPath { name: "timeout", rest: None });
+        assert_eq!(FieldPath::parse("effects[2]"), FieldPath { name: "effects", rest: Some("2") });
+        assert_eq!(FieldPath::parse("projections.a.b"), FieldPath { name: "projections", rest: Some("a.b") });
     }
 
     #[test]

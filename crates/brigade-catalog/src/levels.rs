@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::{ConfigIssue, NextStep, Severity};
 
-use crate::model::{Catalog, Level, Lost, Runtimes, Tool};
+use crate::model::{Catalog, Level, LostEntries, Runtimes, Tool};
 
 /// Why a file of the user is not used: another account could have written what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl UnsafeUserFile {
 
 /// An entry that an entry of its id at a nearer level hides.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shadowed {
+pub struct ShadowedEntry {
     /// The hidden entry.
     pub tool: Tool,
 }
@@ -81,7 +81,7 @@ impl Catalog {
     #[must_use]
     pub fn with_user(self, user: Catalog) -> Catalog {
         let (mut tools, issues, settings, lost) = self.into_parts();
-        let Lost::Ids(lost) = lost else {
+        let LostEntries::Ids(lost) = lost else {
             return Catalog::new(tools, issues).with_settings(settings).with_lost(lost);
         };
         let (of_user, user_issues, user_settings, _) = user.into_parts();
@@ -90,7 +90,7 @@ impl Catalog {
         ids.sort();
         for tool in of_user {
             if ids.binary_search_by(|id| id.as_str().cmp(tool.id.as_str())).is_ok() {
-                shadowed.push(Shadowed { tool });
+                shadowed.push(ShadowedEntry { tool });
             } else {
                 tools.push(tool);
             }

@@ -36,15 +36,15 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
-pub use levels::{Shadowed, TakenAlias, UnsafeUserFile};
+pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, NoTool, OrBuiltin, Origin, Reads, RiskClass, Runtime,
-    Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version,
+    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RiskClass, Runtime, Runtimes,
+    SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Transport, Version,
     VersionRequirement, label_key, same_label,
 };
 pub use presence::{
-    Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,
+    Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,
 };
 pub use search::{Match, MatchKind, SearchText, search};
 pub use secrets::{SecretText, TextPurpose};

@@ -13,8 +13,8 @@ mod settings;
 mod tool;
 mod version;
 
-pub use catalog::{Catalog, NoTool};
-pub(crate) use catalog::{Lost, fold};
+pub use catalog::{Catalog, ToolLookupError};
+pub(crate) use catalog::{LostEntries, fold};
 pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
 pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport};
 pub use or_builtin::OrBuiltin;

@@ -10,7 +10,7 @@ use brigade_core::{Extra, Json, Object, Severity, record};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use crate::edit::{self, EditError, Existing};
+use crate::edit::{self, EditError, OnExisting};
 use crate::fields;
 use crate::model::{Catalog, Level, Tool};
 
@@ -100,7 +100,7 @@ pub struct PackConflict {
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Imported {
+pub struct ImportResult {
     /// The entries that were added or replaced.
     pub imported: Vec<ImportedEntry>,
     /// The sources that belong to them.
@@ -351,9 +351,9 @@ impl ImportPlan {
     ///
     /// # Errors
     /// Returns an error if the catalog cannot be edited.
-    pub fn apply(&self, text: &str) -> Result<(String, Imported), EditError> {
+    pub fn apply(&self, text: &str) -> Result<(String, ImportResult), EditError> {
         let mut text = text.to_owned();
-        let mut done = Imported::default();
+        let mut done = ImportResult::default();
         for Import { entry, is_known, source } in &self.imports {
             let tool = &entry.tool;
             let (tool_id, source_path) = (tool.id.as_str().to_owned(), tool.source_path.clone());
@@ -380,10 +380,10 @@ impl ImportPlan {
     }
 
     /// Compares the entries of a pack with those of a catalog. `state` looks up a source by its place.
-    pub fn of(
+    pub fn new(
         packed: &[Json],
         catalog: &[Entry],
-        existing: Existing,
+        existing: OnExisting,
         redactor: &Redactor,
         mut state: impl FnMut(&str) -> SourceState,
     ) -> ImportPlan {
@@ -422,7 +422,7 @@ impl ImportPlan {
             let is_same = old.is_some_and(|old| old.portable(redactor).to_object() == entry.to_object());
             if let Some(old) = old
                 && !is_same
-                && existing == Existing::Keep
+                && existing == OnExisting::Keep
             {
                 let theirs = old.portable(redactor).tool.source_path;
                 say("tool id already exists with a different definition", theirs);
@@ -432,7 +432,7 @@ impl ImportPlan {
                 match source_place(path).map(|place| (state(&place), place)) {
                     Err(reason) => say(reason, None),
                     Ok((SourceState::Unusable(reason), _)) => say(&reason, None),
-                    Ok((SourceState::Different, _)) if existing == Existing::Keep => {
+                    Ok((SourceState::Different, _)) if existing == OnExisting::Keep => {
                         say("source file already exists with different content", None);
                     }
                     Ok((SourceState::NotPacked, _)) => {}
@@ -441,7 +441,7 @@ impl ImportPlan {
                     }
                 }
             }
-            let is_known = is_same && existing == Existing::Keep;
+            let is_known = is_same && existing == OnExisting::Keep;
             plan.imports.push(Import { entry, is_known, source });
         }
         plan
@@ -464,9 +464,9 @@ mod tests {
         entries
     }
 
-    fn plan(packed: &[Entry], existing: Existing, state: SourceState) -> ImportPlan {
+    fn plan(packed: &[Entry], existing: OnExisting, state: SourceState) -> ImportPlan {
         let packed: Vec<Json> = packed.iter().map(|entry| Json::Object(entry.to_object())).collect();
-        ImportPlan::of(&packed, &entries(), existing, &Redactor::new(&[]), |_| state.clone())
+        ImportPlan::new(&packed, &entries(), existing, &Redactor::new(&[]), |_| state.clone())
     }
 
     #[test]
@@ -509,11 +509,11 @@ mod tests {
 
     #[test]
     fn an_import_adds_keeps_or_conflicts() {
-        let same = plan(&entries(), Existing::Keep, SourceState::Same);
+        let same = plan(&entries(), OnExisting::Keep, SourceState::Same);
         assert_eq!(same.conflicts, []);
         assert!(same.imports.iter().all(|import| import.is_known));
         assert_eq!(same.imports[0].source.as_deref(), Some("tools/a.md"));
-        let forced = plan(&entries(), Existing::Overwrite, SourceState::Different);
+        let forced = plan(&entries(), OnExisting::Overwrite, SourceState::Different);
         assert!(forced.conflicts.is_empty() && forced.imports.iter().all(|import| !import.is_known));
 
         let mut other = entries();
@@ -523,7 +523,7 @@ mod tests {
             plan.conflicts.iter().map(|conflict| conflict.reason.clone()).collect()
         };
         assert_eq!(
-            reasons(&plan(&other, Existing::Keep, SourceState::Different)),
+            reasons(&plan(&other, OnExisting::Keep, SourceState::Different)),
             [
                 "tool id already exists with a different definition",
                 "source file already exists with different content",
@@ -533,7 +533,7 @@ mod tests {
         let damaged =
             [Json::from(1), Json::object([("id", Json::from("x"))]), Json::object([("id", Json::Null)])];
         let damaged =
-            ImportPlan::of(&damaged, &[], Existing::Overwrite, &Redactor::new(&[]), |_| SourceState::New);
+            ImportPlan::new(&damaged, &[], OnExisting::Overwrite, &Redactor::new(&[]), |_| SourceState::New);
         assert_eq!((damaged.imports.len(), damaged.conflicts.len()), (0, 3));
         assert!(damaged.conflicts[1].reason.starts_with("packed entry is invalid: "), "{damaged:?}");
     }

@@ -97,7 +97,7 @@ pub struct Reason {
 
 /// What was seen of a tool by starting its check and its version command, and is still true.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedPresence {
     /// Whether `install.check` succeeded.
     pub check: Option<bool>,
     /// Why `install.check` was started and told nothing.
@@ -258,7 +258,7 @@ fn check_needs(check: &str) -> Vec<Need> {
 /// Judges whether a tool is there by the answers to all its [`needs`].
 ///
 /// What is missing counts more than a version, and a version more than what is not known.
-pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) -> Presence {
+pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPresence) -> Presence {
     let mut missing = Vec::new();
     let mut unknown = Vec::new();
     let mut program = None;
@@ -507,7 +507,7 @@ mod tests {
         let tool = tool(fields);
         let answers = needs(&tool).into_iter().map(|need| (need, answer.clone())).collect();
         let version = version.map(|version| version.parse().unwrap());
-        let found = presence(&tool, answers, &Observed { version, ..Observed::default() });
+        let found = presence(&tool, answers, &ObservedPresence { version, ..ObservedPresence::default() });
         let reasons: Vec<_> = found.reasons.iter().map(|reason| reason.code).collect();
         assert_eq!((found.state, reasons.as_slice()), (state, codes), "{fields}");
     }
@@ -552,7 +552,8 @@ mod tests {
             };
             (need, Answer::Missing(what))
         };
-        let found = presence(&tool, needs(&tool).into_iter().map(missing).collect(), &Observed::default());
+        let found =
+            presence(&tool, needs(&tool).into_iter().map(missing).collect(), &ObservedPresence::default());
         assert!(2 <= found.reasons.len(), "{found:?}");
         for reason in &found.reasons {
             let hint = reason.hint.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -564,10 +565,10 @@ mod tests {
     fn what_was_started_and_told_nothing_says_why() {
         let tool = tool(&format!("{CLI}\nversion = '4'\ninstall = {{ check = 'yq --version' }}"));
         let why = |text: &str| Some(text.to_owned());
-        let observed = Observed {
+        let observed = ObservedPresence {
             check_problem: why("no time"),
             version_problem: why("exit code 3"),
-            ..Observed::default()
+            ..ObservedPresence::default()
         };
         let answers = vec![(Need::Check, Answer::Unknown)];
         let found = presence(&tool, answers, &observed);
@@ -587,7 +588,7 @@ mod tests {
                 (Need::Program("yq".to_owned()), Answer::There(Some("/bin/yq".to_owned()))),
                 (Need::Check, Answer::Unknown),
             ];
-            presence(&tool, answers, &Observed { check, ..Observed::default() })
+            presence(&tool, answers, &ObservedPresence { check, ..ObservedPresence::default() })
         };
         assert_eq!(state(None).state, ToolState::Unknown);
         assert_eq!(state(Some(true)).state, ToolState::Available);
@@ -601,7 +602,7 @@ mod tests {
         let hints = |fields: &str, answer: Answer| {
             let tool = tool(fields);
             let answers = needs(&tool).into_iter().map(|need| (need, answer.clone())).collect();
-            let found = presence(&tool, answers, &Observed::default());
+            let found = presence(&tool, answers, &ObservedPresence::default());
             let hint = |reason: Reason| (reason.code, reason.hint.map(|hint| hint.to_string()));
             found.reasons.into_iter().map(hint).collect::<Vec<_>>()
         };

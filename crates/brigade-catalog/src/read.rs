@@ -16,7 +16,7 @@ mod settings;
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
-use crate::model::{Catalog, Level, Lost, Runtime, Runtimes, Settings, Tool};
+use crate::model::{Catalog, Level, LostEntries, Runtime, Runtimes, Settings, Tool};
 use crate::source::Locator;
 use cut::Piece;
 use entry::Entry;
@@ -29,7 +29,7 @@ impl Catalog {
     /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
         let (tools, issues, settings) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
-        let lost = if issues.is_empty() { Lost::default() } else { lost(bytes, &tools) };
+        let lost = if issues.is_empty() { LostEntries::default() } else { lost(bytes, &tools) };
         Catalog::new(tools, issues).with_settings(settings).with_lost(lost)
     }
 }
@@ -58,8 +58,8 @@ impl Runtimes {
 }
 
 /// Returns what looks like the ids of entries that could not be read. Such an entry still hides others of its id.
-fn lost(bytes: &[u8], tools: &[Tool]) -> Lost {
-    let Ok(text) = std::str::from_utf8(bytes) else { return Lost::Unknown };
+fn lost(bytes: &[u8], tools: &[Tool]) -> LostEntries {
+    let Ok(text) = std::str::from_utf8(bytes) else { return LostEntries::Unknown };
     let ids = text.lines().filter_map(|line| {
         let value = line.trim_start().strip_prefix("id")?.trim_start().strip_prefix('=')?;
         let value = value.trim().trim_start_matches(['"', '\'']);
@@ -68,11 +68,11 @@ fn lost(bytes: &[u8], tools: &[Tool]) -> Lost {
     });
     let mut known: Vec<&str> = tools.iter().map(|tool| tool.id.as_str()).collect();
     known.sort_unstable();
-    Lost::Ids(ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect())
+    LostEntries::Ids(ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect())
 }
 
 /// Below this number of pieces, threads cost more than they save.
-const WORTH_THREADS: usize = 1_000;
+const MIN_PARALLEL_PIECES: usize = 1_000;
 
 /// The readers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn read<E: Entry>(
         }
     };
     match reader {
-        Reader::PlainFirst if pieces.len() < WORTH_THREADS => take(plain_of(&pieces)),
+        Reader::PlainFirst if pieces.len() < MIN_PARALLEL_PIECES => take(plain_of(&pieces)),
         Reader::PlainFirst => in_parts(pieces.len(), |range| plain_of(&pieces[range]), take),
         #[cfg(test)]
         Reader::FullOnly => take(pieces.iter().map(|_| None).collect()),

@@ -94,7 +94,7 @@ struct Members<'o> {
 }
 
 impl<'o> Members<'o> {
-    fn of(object: &'o Object, prefix: impl Into<String>) -> Members<'o> {
+    fn new(object: &'o Object, prefix: impl Into<String>) -> Members<'o> {
         Members { object, prefix: prefix.into(), known: Vec::new(), faults: Vec::new() }
     }
 
@@ -319,7 +319,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
             invalid(&message, at.line, at.column)
         })?;
         match root.as_ref().and_then(yaml::Node::key_twice) {
-            Some(key) => Err(invalid(TWICE, key.at.line, key.at.column)),
+            Some(key) => Err(invalid(DUPLICATE_KEY, key.at.line, key.at.column)),
             None => Ok(root.map_or(Json::Null, |root| root.to_json())),
         }
     };
@@ -327,7 +327,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
         return yaml();
     }
     Json::parse_bytes(text.as_bytes(), Dialect::Strict).or_else(|error| match error.kind {
-        JsonErrorKind::DuplicateKey => Err(invalid(TWICE, error.line, error.column)),
+        JsonErrorKind::DuplicateKey => Err(invalid(DUPLICATE_KEY, error.line, error.column)),
         JsonErrorKind::TooDeep => Err(invalid("the file is nested too deep", error.line, error.column)),
         // A map of YAML may begin like JSON, too.
         _ => yaml().map_err(|of_yaml| match of_yaml.message == NOT_YAML {
@@ -355,7 +355,7 @@ fn is_server(url: &str) -> bool {
 const NOT_YAML: &str = "the file is not YAML";
 
 /// Says that a key appears twice.
-const TWICE: &str = "this key appears twice in one object, so one of its values would be lost";
+const DUPLICATE_KEY: &str = "this key appears twice in one object, so one of its values would be lost";
 
 /// Reads entries of our own form.
 fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {

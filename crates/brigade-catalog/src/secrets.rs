@@ -32,7 +32,7 @@ struct FieldName {
 }
 
 impl FieldName {
-    fn of(field: &'static str) -> FieldName {
+    fn new(field: &'static str) -> FieldName {
         FieldName { field, number: None }
     }
 }
@@ -90,7 +90,7 @@ impl Tool {
         ];
         let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())].into_iter();
         let prose = prose.chain([("domain", self.domain.as_ref())]).chain(self.detail_texts());
-        let prose = prose.filter_map(|(field, text)| Some((FieldName::of(field), text?)));
+        let prose = prose.filter_map(|(field, text)| Some((FieldName::new(field), text?)));
         let prose = prose.chain(labels.into_iter().flat_map(elements));
         let prose = prose.filter(|(_, text)| is_secret_prose(text)).map(|(field, _)| field.to_string());
         let of = |purpose| move |field: String| SecretText { field, purpose };
@@ -107,7 +107,7 @@ impl Tool {
             ("data", &self.data),
         ];
         let is_secret = |text: &String| looks_secret_value(text).is_some();
-        let label = self.auth_label.iter().map(|label| (FieldName::of("auth_label"), label));
+        let label = self.auth_label.iter().map(|label| (FieldName::new("auth_label"), label));
         let own = label.chain(lists.into_iter().flat_map(elements)).filter(|(_, text)| is_secret(text));
         let targets = self.projections.iter().filter(|(_, path)| is_secret(path));
         let targets = targets.map(|(harness, _)| format!("projections.{harness}"));
@@ -245,7 +245,7 @@ impl Tool {
             ("version_command", self.version_command.as_deref()),
             ("install.check", check),
         ];
-        let fields = fields.into_iter().filter_map(|(field, line)| Some((FieldName::of(field), line?)));
+        let fields = fields.into_iter().filter_map(|(field, line)| Some((FieldName::new(field), line?)));
         let alternatives = install.map_or(&[][..], |install| &install.command);
         let is_one = alternatives.len() == 1;
         let name = move |index: usize| FieldName {
@@ -507,7 +507,7 @@ mod tests {
     /// Issue 17: two keys that hold the same value are two members.
     #[test]
     fn no_member_is_lost_when_keys_become_equal() {
-        let masks = Masks::of(&["first-canary".into(), "other-canary".into()]);
+        let masks = Masks::new(&["first-canary".into(), "other-canary".into()]);
         let mut json =
             Json::parse(r#"{"first-canary": 1, "other-canary": {"x": "first-canary"}, "z": 3}"#).unwrap();
         masks.hide_json(&mut json);
@@ -519,7 +519,7 @@ mod tests {
     fn short_bound_values_are_masked_and_nothing_is_refused_because_of_them() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n\
                     command = \"x q9 aq9b xq7z q\"\ncwd = \"q7z\"\n";
-        let masks = Masks::of(&["q".into(), "q9".into(), "q7z".into()]);
+        let masks = Masks::new(&["q".into(), "q9".into(), "q7z".into()]);
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes()).masked_by(&masks);
         let tool = &catalog.tools()[0];
         let shown = tool.shown();
@@ -538,7 +538,7 @@ mod tests {
                     [tool.argument_template]\na = \"{a}hunter2ab\"\n\
                     [tool.install]\ncheck = \"x hunter2ab\"\ncommand = [\"y hunter2ab\"]\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
-        let masked = catalog.clone().masked_by(&Masks::of(&["hunter2ab".into()]));
+        let masked = catalog.clone().masked_by(&Masks::new(&["hunter2ab".into()]));
         let (plain, tool) = (&catalog.tools()[0], &masked.tools()[0]);
         assert_eq!((plain, plain), (tool, &*tool.without_secrets()));
         assert!(matches!(plain.shown(), Cow::Borrowed(_)));

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 pub use locate::Locator;
 
 /// The maximum number of syntax errors reported per text, because later ones usually follow from the first.
-const MOST_SYNTAX_ERRORS: usize = 8;
+const MAX_SYNTAX_ERRORS: usize = 8;
 
 /// A TOML syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,6 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
     }
     found.sort_by_key(|error| error.at);
     found.dedup_by_key(|error| error.at.0);
-    found.truncate(MOST_SYNTAX_ERRORS);
+    found.truncate(MAX_SYNTAX_ERRORS);
     (root, found)
 }

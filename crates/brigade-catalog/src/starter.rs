@@ -5,7 +5,7 @@ mod skills;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_core::{ErrorKind, Explained, Hint, NextStep, closest};
+use brigade_core::{ErrorKind, Hint, NextStep, OperationError, closest};
 use brigade_harness::program;
 
 use crate::fields::KNOWN_HARNESSES;
@@ -101,7 +101,7 @@ pub struct Starter {
 
 /// Why there is no such catalog.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoStarter {
+pub enum StarterError {
     /// A harness with this name is not known.
     #[error("no harness has the name `{0}`")]
     UnknownHarness(String),
@@ -110,18 +110,18 @@ pub enum NoStarter {
     NoneDetected,
 }
 
-impl Explained for NoStarter {
+impl OperationError for StarterError {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Usage
     }
 
     fn hints(&self) -> Vec<Hint> {
         let hint = match self {
-            NoStarter::UnknownHarness(name) => match closest(name, KNOWN_HARNESSES.iter().copied()) {
+            StarterError::UnknownHarness(name) => match closest(name, KNOWN_HARNESSES.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?").into(),
                 None => NextStep::ListHarnesses.into(),
             },
-            NoStarter::NoneDetected => {
+            StarterError::NoneDetected => {
                 let named = Hint::to("name a harness", NextStep::InitFor("HARNESS".to_owned()));
                 named.or_else(Hint::to("begin with an empty catalog", NextStep::InitEmpty))
             }
@@ -139,18 +139,18 @@ impl StarterTools {
     ///
     /// # Errors
     /// When a harness is not known, or none is detected.
-    pub fn starter(&self, is_installed: &dyn Fn(&str) -> bool) -> Result<Starter, NoStarter> {
+    pub fn starter(&self, is_installed: &dyn Fn(&str) -> bool) -> Result<Starter, StarterError> {
         let harnesses: Vec<&str> = match self {
             StarterTools::Example => {
-                let example = Starter::of(include_str!("starter/example/tools.toml"), 1, EXAMPLE);
+                let example = Starter::new(include_str!("starter/example/tools.toml"), 1, EXAMPLE);
                 return Ok(Starter { keeps_files: false, ..example });
             }
-            StarterTools::Empty => return Ok(Starter::of("", 0, &[])),
+            StarterTools::Empty => return Ok(Starter::new("", 0, &[])),
             StarterTools::BuiltIn => harnesses().collect(),
             StarterTools::For(names) => {
                 let is_known = |name: &str| name == DETECTED || KNOWN_HARNESSES.contains(&name);
                 if let Some(name) = names.iter().find(|name| !is_known(name)) {
-                    return Err(NoStarter::UnknownHarness(name.clone()));
+                    return Err(StarterError::UnknownHarness(name.clone()));
                 }
                 let mut chosen: Vec<&str> = Vec::new();
                 for name in names {
@@ -167,18 +167,18 @@ impl StarterTools {
             StarterTools::Detected => detected(is_installed),
         };
         if harnesses.is_empty() {
-            return Err(NoStarter::NoneDetected);
+            return Err(StarterError::NoneDetected);
         }
         let tools = tools_for(&harnesses);
         let text: String = tools.iter().map(|tool| format!("\n{}", tool.to_toml())).collect();
         let files: Vec<File> =
             SOURCES.iter().map(|source| File { path: source.path, text: source.text }).collect();
-        Ok(Starter::of(&text, tools.len(), &files))
+        Ok(Starter::new(&text, tools.len(), &files))
     }
 }
 
 impl Starter {
-    fn of(entries: &str, tool_count: usize, files: &[File]) -> Starter {
+    fn new(entries: &str, tool_count: usize, files: &[File]) -> Starter {
         let text = format!("{}{entries}", include_str!("starter/head.toml"));
         Starter { text, tool_count, files: files.to_vec(), keeps_files: true }
     }
@@ -220,10 +220,10 @@ pub fn tools_beside(catalog: &Catalog) -> Vec<Tool> {
 }
 
 /// The harnesses that v0.11 added for the built-in tools of v0.9.
-const ADDED: [&str; 3] = ["grok", "amp", "crush"];
+const ADDED_HARNESSES: [&str; 3] = ["grok", "amp", "crush"];
 
 /// The lists of harnesses that v0.7 and v0.8 wrote.
-const SHORT: [(&str, &[&str]); 2] =
+const SHORT_LISTS: [(&str, &[&str]); 2] =
     [("simplify", &["claude", "codex"]), ("superpowers", &["claude", "codex", "opencode"])];
 
 /// Returns the built-in entries of a catalog.
@@ -240,8 +240,8 @@ fn built_in(catalog: &Catalog) -> Vec<&Tool> {
 /// Short lists count only while no built-in entry has a list that a person chose. With `init --harness`, a person can
 /// choose what v0.7 wrote, and gets another description.
 pub(crate) fn has_older_harnesses(tool: &Tool, catalog: &Catalog) -> bool {
-    let is_chosen = |tool: &Tool| !is_short(tool) && !is_long(tool, &[]) && !is_long(tool, &ADDED);
-    is_long(tool, &ADDED) || is_short(tool) && !built_in(catalog).into_iter().any(is_chosen)
+    let is_chosen = |tool: &Tool| !is_short(tool) && !is_long(tool, &[]) && !is_long(tool, &ADDED_HARNESSES);
+    is_long(tool, &ADDED_HARNESSES) || is_short(tool) && !built_in(catalog).into_iter().any(is_chosen)
 }
 
 fn is_short(tool: &Tool) -> bool {
@@ -251,7 +251,8 @@ fn is_short(tool: &Tool) -> bool {
             && list.len() == own.len()
             && list.iter().all(|name| own.iter().any(|own| own == name))
     };
-    SHORT.iter().any(is_it) && tool.description.as_deref().is_none_or(|text| text.ends_with(" placeholder."))
+    SHORT_LISTS.iter().any(is_it)
+        && tool.description.as_deref().is_none_or(|text| text.ends_with(" placeholder."))
 }
 
 /// Returns whether the entry has all harnesses of built-in entries but these.
@@ -308,11 +309,11 @@ fn projections(id: &str, family: Family, harnesses: &[&str]) -> BTreeMap<String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::{Existing, merge};
+    use crate::edit::{OnExisting, merge};
     use crate::{Catalog, Level, Runtimes};
 
     /// Returns the new catalog where these programs are installed.
-    fn starter(tools: &StarterTools, installed: &[&str]) -> Result<Starter, NoStarter> {
+    fn starter(tools: &StarterTools, installed: &[&str]) -> Result<Starter, StarterError> {
         tools.starter(&|program| installed.contains(&program))
     }
 
@@ -338,9 +339,9 @@ mod tests {
         let both = StarterTools::For(vec!["detected".to_owned(), "claude".to_owned(), "codex".to_owned()]);
         check_harnesses(&both, &["codex"], &["codex", "claude"]);
         check_harnesses(&StarterTools::Detected, &["cn", "codex", "scripts"], &["codex", "continue"]);
-        assert_eq!(starter(&StarterTools::Detected, &["scripts"]), Err(NoStarter::NoneDetected));
+        assert_eq!(starter(&StarterTools::Detected, &["scripts"]), Err(StarterError::NoneDetected));
         let unknown = StarterTools::For(vec!["claud".to_owned()]);
-        assert_eq!(starter(&unknown, &[]), Err(NoStarter::UnknownHarness("claud".to_owned())));
+        assert_eq!(starter(&unknown, &[]), Err(StarterError::UnknownHarness("claud".to_owned())));
     }
 
     #[test]
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn merging_the_built_in_tools_into_the_starter_changes_nothing() {
         let text = tools_toml();
-        for existing in [Existing::Keep, Existing::Overwrite] {
+        for existing in [OnExisting::Keep, OnExisting::Overwrite] {
             let merged = merge(&text, &tools(), existing).unwrap();
             assert_eq!((merged.text.as_str(), merged.skipped.len()), (text.as_str(), 4));
         }
@@ -389,7 +390,7 @@ mod tests {
             starter(&chosen, &[]).unwrap().text
         };
         let parse = |text: &str| Catalog::parse("tools.toml", Level::Project, text.as_bytes());
-        let merged = |text: &str| merge(text, &tools_beside(&parse(text)), Existing::Keep).unwrap();
+        let merged = |text: &str| merge(text, &tools_beside(&parse(text)), OnExisting::Keep).unwrap();
         let chosen = text(&["claude", "codex"]);
         assert_eq!(merged(&chosen).text, chosen);
         let fewer = chosen.split("\n[[tool]]\nid = \"antislop\"").next().unwrap();
@@ -399,7 +400,7 @@ mod tests {
         let edited = chosen.replace("description", "domain");
         assert_eq!(merged(&edited).text, edited);
         // Complete lists of v0.9 were not chosen.
-        let older: Vec<&str> = harnesses().filter(|name| !ADDED.contains(name)).collect();
+        let older: Vec<&str> = harnesses().filter(|name| !ADDED_HARNESSES.contains(name)).collect();
         let again = merged(&text(&older));
         assert_eq!(again.updated.len(), 4);
         assert!(parse(&again.text).tools().iter().all(|tool| tool.projections.len() == 21));
@@ -417,7 +418,7 @@ mod tests {
         let text = entry("simplify", "slash-command", "\"claude\", \"codex\"")
             + &entry("superpowers", "superpower", "\"claude\", \"codex\", \"opencode\"");
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
-        let merged = merge(&text, &tools_beside(&catalog), Existing::Keep).unwrap();
+        let merged = merge(&text, &tools_beside(&catalog), OnExisting::Keep).unwrap();
         assert_eq!((merged.updated.len(), merged.added.len()), (2, 2));
         let catalog = Catalog::parse("tools.toml", Level::Project, merged.text.as_bytes());
         assert!(catalog.tools().iter().all(|tool| tool.supported_harnesses.len() == 21));
@@ -426,7 +427,7 @@ mod tests {
     #[test]
     fn comments_in_a_list_of_an_older_version_stay() {
         let older: Vec<String> = harnesses()
-            .filter(|name| !ADDED.contains(name))
+            .filter(|name| !ADDED_HARNESSES.contains(name))
             .map(|name| format!("  \"{name}\", # {name}\n"))
             .collect();
         let text = format!(
@@ -434,7 +435,7 @@ mod tests {
              source_path = \"tools/simplify.md\"\nsupported_harnesses = [\n{}  # the end\n]\n",
             older.concat()
         );
-        let merged = merge(&text, &tools()[..1], Existing::Keep).unwrap().text;
+        let merged = merge(&text, &tools()[..1], OnExisting::Keep).unwrap().text;
         let added = "  \"scripts\", # scripts\n  # the end\n  \"grok\",\n  \"amp\",\n  \"crush\",\n]\n";
         assert!(
             merged.contains(&format!("supported_harnesses = [\n{}", older.concat().trim_end())),

@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use brigade::core::{NextStep, Spell as _};
+use brigade::core::{NextStep, StepFormatter as _};
 use brigade::{Area, IssueType, Remedy};
 use brigade_cli::CommandLine;
 

@@ -72,7 +72,7 @@ fn first_difference(rewritten: &str, text: &str) -> String {
     }
 }
 
-fn rewritten<T: serde::Serialize + serde::de::DeserializeOwned>(json: &Json) -> Result<String, Mismatch> {
+fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(json: &Json) -> Result<String, Mismatch> {
     let mut text = Vec::new();
     let document: T = from_json(json)?;
     write_document(&mut text, &document).map_err(<Mismatch as serde::de::Error>::custom)?;
@@ -93,7 +93,7 @@ macro_rules! documents {
 macro_rules! form {
     ($form:ident) => {
         Form {
-            rewritten: rewritten::<$form>,
+            rewritten: round_trip::<$form>,
             #[cfg(feature = "schemas")]
             schema: || schema::generator().into_root_schema_for::<$form>(),
         }

@@ -612,16 +612,16 @@ const TABLE: &[Examples] = &[
 pub(crate) fn attach(group: Command) -> Command {
     let name = group.get_name().to_owned();
     if !group.has_subcommands() {
-        return group.after_help(of(PROGRAM, &name).unwrap_or_default());
+        return group.after_help(help_text(PROGRAM, &name).unwrap_or_default());
     }
-    group.mut_subcommands(|command| match of(&name, command.get_name()) {
+    group.mut_subcommands(|command| match help_text(&name, command.get_name()) {
         Some(examples) => command.after_help(examples),
         None => command,
     })
 }
 
 /// Returns the examples section of a command's help.
-pub(crate) fn of(group: &str, command: &str) -> Option<String> {
+pub(crate) fn help_text(group: &str, command: &str) -> Option<String> {
     let listed = TABLE.iter().find(|(of, leaf, _)| *of == group && *leaf == command);
     listed.map(|(_, _, examples)| section(examples))
 }

@@ -8,10 +8,10 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade::kitchen::{Answer, AnsweredBy, Decision, DecisionKind, Life, Line, PrdName};
-use brigade::kitchen::{Follower, Printed, Scene};
-use brigade::{CancelToken, Typed, read_typed_line};
+use brigade::kitchen::{Follower, PrintedLines, ServiceView};
+use brigade::{CancelToken, TypedLine, read_typed_line};
 
-use crate::render::happened::{happened, left_out, printed, progress, running};
+use crate::render::happened::{event_line, left_out, printed_line, progress, running};
 use crate::render::text::{Colour, Text, Tone};
 use crate::surroundings::Terminal;
 
@@ -19,11 +19,11 @@ use crate::surroundings::Terminal;
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// The most lines that are kept while somebody types.
-const MOST_HELD: usize = 500;
+const MAX_HELD_LINES: usize = 500;
 
 /// What is shown of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum LiveDetail {
     /// Everything.
     All,
     /// Only what a person is asked.
@@ -32,7 +32,7 @@ pub(crate) enum Shown {
 
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum PromptMode {
     /// The person at the terminal.
     APerson,
     /// Nobody is there.
@@ -44,8 +44,8 @@ pub(crate) struct Live<'s> {
     stage: Mutex<Stage<'s>>,
     /// One question is asked at a time.
     asking: Mutex<()>,
-    shown: Shown,
-    asks: Asks,
+    shown: LiveDetail,
+    asks: PromptMode,
 }
 
 struct Stage<'s> {
@@ -54,7 +54,7 @@ struct Stage<'s> {
     /// Where lines are redrawn in place.
     region: Option<Region>,
     /// What stands below everything else.
-    scene: Option<Scene>,
+    scene: Option<ServiceView>,
     /// Whether somebody types. Nothing else is written then.
     is_asking: bool,
     held: VecDeque<Text>,
@@ -124,8 +124,8 @@ impl<'s> Live<'s> {
         out: &'s mut (dyn Write + Send),
         colour: Colour,
         terminal: Option<Terminal>,
-        shown: Shown,
-        asks: Asks,
+        shown: LiveDetail,
+        asks: PromptMode,
     ) -> Live<'s> {
         let region = terminal.map(Region::new);
         let stage = Stage { out, colour, region, scene: None, is_asking: false, held: VecDeque::new() };
@@ -150,7 +150,7 @@ impl Stage<'_> {
     fn say(&mut self, lines: Vec<Text>) {
         if self.is_asking {
             self.held.extend(lines);
-            let surplus = self.held.len().saturating_sub(MOST_HELD);
+            let surplus = self.held.len().saturating_sub(MAX_HELD_LINES);
             self.held.drain(..surplus);
             return;
         }
@@ -180,7 +180,7 @@ impl Stage<'_> {
 }
 
 /// Returns the progress line, and a line for each thing that runs, as far as there is room for them.
-pub(crate) fn scene_lines(scene: &Scene, room: usize) -> Vec<Text> {
+pub(crate) fn scene_lines(scene: &ServiceView, room: usize) -> Vec<Text> {
     let mut lines = vec![progress(scene)];
     let fits = if scene.rows.len() <= room { scene.rows.len() } else { room.saturating_sub(1) };
     lines.extend(scene.rows[..fits].iter().map(running));
@@ -203,9 +203,9 @@ impl Live<'_> {
     fn line(&self, prompt: &str, withdrawn: &CancelToken) -> Reply {
         self.stage().prompt(prompt);
         match read_typed_line(withdrawn) {
-            Ok(Typed::Line(line)) => Reply::Text(line.trim().to_owned()),
-            Ok(Typed::Withdrawn) => Reply::Withdrawn,
-            Ok(Typed::End) | Err(_) => Reply::Later,
+            Ok(TypedLine::Line(line)) => Reply::Text(line.trim().to_owned()),
+            Ok(TypedLine::Withdrawn) => Reply::Withdrawn,
+            Ok(TypedLine::End) | Err(_) => Reply::Later,
         }
     }
 
@@ -218,7 +218,7 @@ impl Live<'_> {
         let _ = stage.out.write_all(line.as_bytes()).and_then(|()| stage.out.flush());
     }
 
-    fn answer(&self, decision: &Decision, withdrawn: &CancelToken) -> Asked {
+    fn answer(&self, decision: &Decision, withdrawn: &CancelToken) -> PromptOutcome {
         let choices = decision.about.choices();
         let choice = loop {
             let prompt = match choices {
@@ -227,16 +227,16 @@ impl Live<'_> {
             };
             let typed = match self.line(&prompt, withdrawn) {
                 Reply::Text(typed) => typed,
-                Reply::Later => return Asked::Later,
-                Reply::Withdrawn => return Asked::Withdrawn,
+                Reply::Later => return PromptOutcome::Later,
+                Reply::Withdrawn => return PromptOutcome::Withdrawn,
             };
             if typed.is_empty() {
                 continue;
             }
             if typed == "later" {
-                return Asked::Later;
+                return PromptOutcome::Later;
             }
-            match chosen(choices, &typed) {
+            match match_choice(choices, &typed) {
                 Some(choice) => break choice,
                 None => self.remark(Tone::Warning, &format!("expected one of {}", choices.join(", "))),
             }
@@ -251,26 +251,26 @@ impl Live<'_> {
             match self.line(prompt, withdrawn) {
                 Reply::Text(text) => told = Some(text).filter(|text| !text.is_empty()),
                 Reply::Later => {}
-                Reply::Withdrawn => return Asked::Withdrawn,
+                Reply::Withdrawn => return PromptOutcome::Withdrawn,
             }
         }
         let (reason, guidance) = match decision.about {
             DecisionKind::Manual => (told, None),
             _ => (None, told),
         };
-        Asked::Answer(Answer { choice, by: AnsweredBy::Person, reason, guidance, is_clear: true })
+        PromptOutcome::Answer(Answer { choice, by: AnsweredBy::Person, reason, guidance, is_clear: true })
     }
 }
 
 /// What came of a question.
-enum Asked {
+enum PromptOutcome {
     Answer(Answer),
     Later,
     Withdrawn,
 }
 
 /// Returns the choice that was typed, whole or by its beginning. Without choices, any text is one.
-fn chosen(choices: &[&str], typed: &str) -> Option<String> {
+fn match_choice(choices: &[&str], typed: &str) -> Option<String> {
     let typed_word = typed.to_lowercase();
     match choices {
         [] => Some(typed.to_owned()),
@@ -301,22 +301,22 @@ fn question(prd: &PrdName, decision: &Decision) -> Vec<Text> {
 
 impl Follower for Live<'_> {
     fn recorded(&self, prd: &PrdName, line: &Line, life: &Life) {
-        if self.shown == Shown::All
-            && let Some(text) = happened(prd, line, life)
+        if self.shown == LiveDetail::All
+            && let Some(text) = event_line(prd, line, life)
         {
             self.stage().say(vec![text]);
         }
     }
 
     fn warned(&self, prd: &PrdName, warning: &str) {
-        if self.shown == Shown::All {
+        if self.shown == LiveDetail::All {
             let text = Text::new(Tone::Warning, &format!("{}  {warning}", prd.prefix()));
             self.stage().say(vec![text]);
         }
     }
 
-    fn running(&self, scene: &Scene) {
-        if self.shown == Shown::All {
+    fn running(&self, scene: &ServiceView) {
+        if self.shown == LiveDetail::All {
             let mut stage = self.stage();
             if stage.region.is_some() {
                 stage.scene = Some(scene.clone());
@@ -326,20 +326,20 @@ impl Follower for Live<'_> {
     }
 
     fn shows_output(&self) -> bool {
-        self.shown == Shown::All
+        self.shown == LiveDetail::All
     }
 
-    fn printed(&self, task: &str, what: &Printed) {
+    fn printed(&self, task: &str, what: &PrintedLines) {
         let mut lines = Vec::new();
         if 0 < what.left_out {
             lines.push(left_out(task, what.left_out));
         }
-        lines.extend(what.lines.iter().map(|line| printed(task, line)));
+        lines.extend(what.lines.iter().map(|line| printed_line(task, line)));
         self.stage().say(lines);
     }
 
     fn can_ask(&self) -> bool {
-        self.asks == Asks::APerson
+        self.asks == PromptMode::APerson
     }
 
     fn ask(&self, prd: &PrdName, decision: &Decision, withdrawn: &CancelToken) -> Option<Answer> {
@@ -358,12 +358,12 @@ impl Follower for Live<'_> {
         stage.is_asking = false;
         let mut lines: Vec<Text> = stage.held.drain(..).collect();
         let answer = match replied {
-            Asked::Answer(answer) => Some(answer),
-            Asked::Later => {
+            PromptOutcome::Answer(answer) => Some(answer),
+            PromptOutcome::Later => {
                 lines.insert(0, Text::new(Tone::Faint, &format!("{} stays open", decision.id)));
                 None
             }
-            Asked::Withdrawn => {
+            PromptOutcome::Withdrawn => {
                 lines.splice(0..0, [Text::default(), Text::new(Tone::Faint, "this is no longer asked")]);
                 None
             }

@@ -16,7 +16,7 @@ use crate::session::Session;
 
 /// What a command does where no workspace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outside {
+enum OutsideBehavior {
     /// It needs none.
     Works,
     /// It does what v0.30 does there, and says as text that there is no workspace.
@@ -30,8 +30,8 @@ enum Outside {
     Fails,
 }
 
-fn outside(command: &Command) -> Outside {
-    use Outside as O;
+fn outside_behavior(command: &Command) -> OutsideBehavior {
+    use OutsideBehavior as O;
     match command {
         Command::Demo(_) | Command::Completions(_) => O::Works,
         #[cfg(feature = "serve")]
@@ -96,11 +96,13 @@ pub(crate) fn check(
     session: &Session<'_>,
     output: &mut Output<'_, '_>,
 ) -> Result<ControlFlow<()>, Error> {
-    let outside = outside(command);
+    let outside = outside_behavior(command);
     let is_needed = match outside {
-        Outside::Works => false,
-        Outside::WorksEmpty | Outside::ShowsNothing | Outside::FailsAsText => !output.is_json(),
-        Outside::Fails => true,
+        OutsideBehavior::Works => false,
+        OutsideBehavior::WorksEmpty | OutsideBehavior::ShowsNothing | OutsideBehavior::FailsAsText => {
+            !output.is_json()
+        }
+        OutsideBehavior::Fails => true,
     };
     if !is_needed {
         return Ok(ControlFlow::Continue(()));
@@ -116,9 +118,9 @@ pub(crate) fn check(
         format!("no workspace at `{place}` or above")
     };
     let only_said = match outside {
-        Outside::WorksEmpty => Some(ControlFlow::Continue(())),
-        Outside::ShowsNothing => Some(ControlFlow::Break(())),
-        Outside::Works | Outside::FailsAsText | Outside::Fails => None,
+        OutsideBehavior::WorksEmpty => Some(ControlFlow::Continue(())),
+        OutsideBehavior::ShowsNothing => Some(ControlFlow::Break(())),
+        OutsideBehavior::Works | OutsideBehavior::FailsAsText | OutsideBehavior::Fails => None,
     };
     if let Some(flow) = only_said {
         output.without_workspace(&none);

@@ -11,11 +11,11 @@ use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
-use crate::live::{Asks, Live, Shown};
+use crate::live::{Live, LiveDetail, PromptMode};
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
-use crate::render::page::{Look, Page, Sheet};
+use crate::render::page::{Page, Sheet, TextFormat};
 use crate::render::text::{Colour, Text, Tone};
-use crate::render::{View, Words, refusals};
+use crate::render::{CommandWords, View, refusals};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
@@ -39,13 +39,13 @@ impl From<&Globals> for Shape {
 /// The output of a command.
 pub(crate) struct Output<'a, 's> {
     shape: Shape,
-    data: Look,
-    notes: Look,
+    data: TextFormat,
+    notes: TextFormat,
     clock: Arc<dyn Clock>,
     streams: &'a mut Streams<'s>,
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
-    words: OnceCell<Words>,
+    words: OnceCell<CommandWords>,
     /// The exit of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
 }
@@ -56,7 +56,7 @@ impl<'a, 's> Output<'a, 's> {
         surroundings: &Surroundings,
         streams: &'a mut Streams<'s>,
     ) -> Output<'a, 's> {
-        let look = |terminal: Option<Terminal>| Look {
+        let look = |terminal: Option<Terminal>| TextFormat {
             colour: match shape.color {
                 ColorWhen::Always => Colour::On,
                 ColorWhen::Never => Colour::Off,
@@ -117,7 +117,7 @@ impl<'a, 's> Output<'a, 's> {
     }
 
     /// Returns how commands are typed for the workspace of the command.
-    pub(crate) fn words(&self) -> &Words {
+    pub(crate) fn words(&self) -> &CommandWords {
         self.words.get_or_init(|| self.session.map(Session::words).unwrap_or_default())
     }
 
@@ -160,7 +160,7 @@ impl<'a, 's> Output<'a, 's> {
             let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()), self.words());
             return match refusals::document(error, diagnosis.clone(), self.words()) {
                 Some(refused) => self.document(&refused, error.exit()),
-                None => self.document(&ErrorReport::of(error, diagnosis, self.words()), error.exit()),
+                None => self.document(&ErrorReport::from_error(error, diagnosis, self.words()), error.exit()),
             };
         }
         let mut page = self.new_page();
@@ -287,8 +287,8 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn live(&mut self, surroundings: &Surroundings) -> Live<'_> {
         let is_there = surroundings.typed && surroundings.error.is_some() && !self.shape.json;
         let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);
-        let shown = if self.shape.quiet { Shown::Questions } else { Shown::All };
-        let asks = if is_there { Asks::APerson } else { Asks::Nobody };
+        let shown = if self.shape.quiet { LiveDetail::Questions } else { LiveDetail::All };
+        let asks = if is_there { PromptMode::APerson } else { PromptMode::Nobody };
         Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, asks)
     }
 
@@ -299,7 +299,7 @@ impl<'a, 's> Output<'a, 's> {
     }
 
     /// Formats a sheet as text.
-    fn written(&self, sheet: &Sheet, look: Look) -> String {
+    fn written(&self, sheet: &Sheet, look: TextFormat) -> String {
         sheet.write(look, self.sources(sheet.names_places()))
     }
 

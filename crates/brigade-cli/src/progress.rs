@@ -11,13 +11,13 @@ use brigade::redact::Redactor;
 use crate::render::text::{Colour, Text, Tone};
 
 /// A run that takes less shows nothing.
-const QUIET: Duration = Duration::from_secs(1);
+const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// How many bytes of output without secrets are kept to find the last line in.
-const KEPT: usize = 4 << 10;
+const MAX_KEPT_BYTES: usize = 4 << 10;
 
 /// The width of a terminal that does not tell it, in columns.
 const USUAL_WIDTH: usize = 80;
@@ -52,7 +52,7 @@ impl Default for State {
 impl State {
     fn print(&mut self, bytes: &[u8]) {
         self.redactor.push(bytes, &mut self.shown);
-        self.shown.drain(..self.shown.len().saturating_sub(KEPT));
+        self.shown.drain(..self.shown.len().saturating_sub(MAX_KEPT_BYTES));
     }
 
     /// Returns the end of the output as it would be if nothing followed.
@@ -78,7 +78,7 @@ impl Shared {
     /// Draws the line until the run is over, and then removes it.
     fn draw(&self, width: usize) {
         let began = Instant::now();
-        let mut wait = QUIET;
+        let mut wait = QUIET_PERIOD;
         let mut is_drawn = false;
         let mut state = self.state();
         loop {
@@ -171,6 +171,6 @@ mod tests {
             progress.printed(&[b'x'; 10_000]);
             progress.ended();
         }
-        assert_eq!(progress.shared.state().shown.len(), KEPT);
+        assert_eq!(progress.shared.state().shown.len(), MAX_KEPT_BYTES);
     }
 }

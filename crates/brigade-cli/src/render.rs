@@ -29,7 +29,7 @@ use brigade::core::json::write_document;
 use serde::Serialize;
 
 pub use next::CommandLine;
-pub(crate) use next::Words;
+pub(crate) use next::CommandWords;
 use page::Page;
 pub(crate) use views::{Escalations, show_status, task_lines, waiting_line};
 

@@ -58,7 +58,7 @@ mod tests {
             let (mut output, mut error) = (Vec::new(), Vec::new());
             let mut input: &[u8] = b"{\"hook_event_name\": \"Stop\"}";
             let streams = Streams { input: &mut input, output: &mut output, error: &mut error };
-            assert_eq!(crate::run(words, &Surroundings::of_test("/"), streams), Exit::Done, "{line}");
+            assert_eq!(crate::run(words, &Surroundings::for_test("/"), streams), Exit::Done, "{line}");
             assert_eq!((output.as_slice(), input), (&b"{}\n"[..], &b""[..]), "{line}");
             let said = String::from_utf8(error).unwrap();
             assert!(said.starts_with("note: `brigade work ") && said.lines().count() == 1, "{line}: {said}");

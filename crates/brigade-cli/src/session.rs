@@ -8,7 +8,7 @@ use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
 use crate::progress::TerminalProgress;
-use crate::render::{CommandLine, Words};
+use crate::render::{CommandLine, CommandWords};
 use crate::surroundings::{Surroundings, Variables};
 
 /// The target directory and the environment of a command.
@@ -100,18 +100,18 @@ impl<'a> Session<'a> {
     }
 
     /// Returns how commands are typed for the workspace.
-    pub(crate) fn words(&self) -> Words {
+    pub(crate) fn words(&self) -> CommandWords {
         let root = match (self.workspace(), &self.target) {
             (Ok(workspace), _) => Ok(workspace.root().to_owned()),
             (Err(_), Some(target)) => self.absolute(target),
             (Err(error), None) => Err(error),
         };
-        root.map(|root| Words::of(self.command_line(), &root)).unwrap_or_default()
+        root.map(|root| CommandWords::new(self.command_line(), &root)).unwrap_or_default()
     }
 
     fn command_line(&self) -> CommandLine {
         match &self.surroundings.current_directory {
-            Ok(folder) => CommandLine::typed_in(folder, self.target.is_some()),
+            Ok(folder) => CommandLine::from_directory(folder, self.target.is_some()),
             Err(_) => CommandLine::default(),
         }
     }

@@ -69,7 +69,7 @@ pub struct Streams<'a> {
 #[cfg(test)]
 impl Surroundings {
     /// A process without a terminal in this directory.
-    pub(crate) fn of_test(folder: impl Into<PathBuf>) -> Surroundings {
+    pub(crate) fn for_test(folder: impl Into<PathBuf>) -> Surroundings {
         let folder = folder.into();
         Surroundings {
             current_directory: Ok(folder.clone()),
@@ -99,9 +99,9 @@ mod tests {
     use super::*;
 
     /// A clock that always shows this second.
-    struct At(i64);
+    struct FixedClock(i64);
 
-    impl Clock for At {
+    impl Clock for FixedClock {
         fn now(&self) -> Timestamp {
             Timestamp::from_unix_micros(self.0 * 1_000_000)
         }
@@ -110,7 +110,8 @@ mod tests {
     /// Runs a command line at a second and returns its standard output.
     #[track_caller]
     fn run(folder: &std::path::Path, second: i64, line: &str) -> String {
-        let surroundings = Surroundings { clock: Arc::new(At(second)), ..Surroundings::of_test(folder) };
+        let surroundings =
+            Surroundings { clock: Arc::new(FixedClock(second)), ..Surroundings::for_test(folder) };
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let streams = Streams { input: &mut io::empty(), output: &mut output, error: &mut error };
         let exit = crate::run(line.split(' ').map(OsString::from).collect(), &surroundings, streams);

@@ -21,7 +21,7 @@ use crate::verbs;
 
 /// Parses a command line. `brigade help tools call` is `brigade tools call --help`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
-    let words = verbs::rearranged(words);
+    let words = verbs::rearrange(words);
     lazy::sparing(&words, || parse_rearranged(&words)).or_else(|_| parse_rearranged(&words))
 }
 
@@ -82,11 +82,11 @@ fn in_our_words(trouble: &clap::Error, words: &[OsString], text: &str) -> String
         return text;
     }
     let did_you_mean = |command: String| format!("did you mean `{command}`?");
-    let tip = meant(trouble, words)
+    let tip = suggested_command(trouble, words)
         .map(did_you_mean)
         .or_else(|| only_in_v030(trouble, words))
-        .or_else(|| near(trouble).map(did_you_mean))
-        .unwrap_or_else(|| helped(words));
+        .or_else(|| nearest_word(trouble).map(did_you_mean))
+        .unwrap_or_else(|| help_command(words));
     text.truncate(text.trim_end().len());
     match text.split_once("\n\n") {
         Some((first, rest)) => format!("{first}\n\n{TIP}{tip}\n\n{rest}\n"),
@@ -119,7 +119,7 @@ fn only_in_v030(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
 }
 
 /// Returns the known word that is nearest to the one that was not understood.
-fn near(trouble: &clap::Error) -> Option<String> {
+fn nearest_word(trouble: &clap::Error) -> Option<String> {
     let context = |kinds: &[ContextKind]| kinds.iter().find_map(|kind| trouble.get(*kind));
     let typed = context(&[
         ContextKind::InvalidSubcommand,
@@ -148,7 +148,7 @@ fn near(trouble: &clap::Error) -> Option<String> {
 }
 
 /// Returns the command line that shows the help of the command that was typed.
-fn helped(words: &[OsString]) -> String {
+fn help_command(words: &[OsString]) -> String {
     let mut command = Arguments::command();
     command.build();
     let mut typed = vec!["brigade"];
@@ -163,7 +163,7 @@ fn helped(words: &[OsString]) -> String {
 }
 
 /// Returns the command line that was probably meant: a command below the right word, or arguments as JSON.
-fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
+fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
     let said = |kind: ContextKind| match trouble.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
@@ -327,7 +327,7 @@ mod tests {
             ("brigade tools list words", None),
         ] {
             let words = words(line);
-            assert_eq!(meant(&parse(&words).unwrap_err(), &words).as_deref(), command, "{line}");
+            assert_eq!(suggested_command(&parse(&words).unwrap_err(), &words).as_deref(), command, "{line}");
         }
     }
 
@@ -374,7 +374,7 @@ mod tests {
     fn a_secret_on_a_command_line_that_is_not_understood_is_not_repeated() {
         let words = words("brigade tools list ghp_0123456789abcdefghijABCDEFGHIJ012345");
         let trouble = parse(&words).unwrap_err();
-        let surroundings = Surroundings::of_test("/");
+        let surroundings = Surroundings::for_test("/");
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
         assert_eq!(explain(&trouble, &words, &surroundings, &mut streams), Exit::Usage);

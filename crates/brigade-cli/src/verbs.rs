@@ -27,14 +27,14 @@ const OPTIONS: [&str; 11] = [
 const GLOBALS: [&str; 4] = ["--target", "-t", "--color", "--lock-timeout"];
 
 /// Flags that every verb of the shell program takes, also where they say nothing.
-const EVERYWHERE: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"];
+const COMMON_FLAGS: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"];
 
 /// Returns whether a flag says nothing to a verb, which takes it all the same.
 fn says_nothing(verb: &str, flag: &str) -> bool {
     match verb {
-        "plan" | "map" | "summary" => EVERYWHERE.contains(&flag),
+        "plan" | "map" | "summary" => COMMON_FLAGS.contains(&flag),
         // They start and change nothing anyway.
-        "validate" | "status" => flag == "--dry-run" || EVERYWHERE.contains(&flag),
+        "validate" | "status" => flag == "--dry-run" || COMMON_FLAGS.contains(&flag),
         "ticket" => ["--auto-continue", "--sequential"].contains(&flag),
         _ => false,
     }
@@ -55,7 +55,7 @@ fn without_silent(verb: &str, rest: Vec<OsString>) -> Vec<OsString> {
 
 /// Moves flags of a verb that stand before it behind it, and leaves out those that say nothing to it. Other command
 /// lines stay as they are.
-pub(crate) fn rearranged(words: &[OsString]) -> Vec<OsString> {
+pub(crate) fn rearrange(words: &[OsString]) -> Vec<OsString> {
     let (mut kept, mut moved) = (Vec::new(), Vec::new());
     let mut rest = words.iter().cloned();
     kept.extend(rest.next());
@@ -99,7 +99,7 @@ mod tests {
     fn check(line: &str, expect: &str) {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let found: Vec<String> =
-            rearranged(&words).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            rearrange(&words).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(found.join(" "), expect);
     }
 

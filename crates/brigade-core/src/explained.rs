@@ -50,7 +50,7 @@ impl ErrorKind {
 }
 
 /// An error of an operation that says its kind, its code and what to do next.
-pub trait Explained: std::error::Error {
+pub trait OperationError: std::error::Error {
     /// Returns the kind.
     fn kind(&self) -> ErrorKind;
 

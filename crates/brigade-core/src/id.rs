@@ -109,7 +109,7 @@ pub struct IdPrefix(String);
 
 /// The result of looking up an [`IdPrefix`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolved<T> {
+pub enum PrefixMatch<T> {
     /// Exactly one id matches.
     One(T),
     /// No id matches.
@@ -139,23 +139,23 @@ impl IdPrefix {
     pub fn resolve<T: Clone>(
         &self,
         candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>,
-    ) -> Resolved<T> {
+    ) -> PrefixMatch<T> {
         let mut found = Vec::new();
         if self.0.is_empty() {
-            return Resolved::None;
+            return PrefixMatch::None;
         }
         for (id, value) in candidates {
             if id.as_ref() == self.0 {
-                return Resolved::One(value);
+                return PrefixMatch::One(value);
             }
             if id.as_ref().starts_with(&self.0) {
                 found.push(value);
             }
         }
         match found.len() {
-            0 => Resolved::None,
-            1 => Resolved::One(found.remove(0)),
-            _ => Resolved::Ambiguous(found),
+            0 => PrefixMatch::None,
+            1 => PrefixMatch::One(found.remove(0)),
+            _ => PrefixMatch::Ambiguous(found),
         }
     }
 }
@@ -308,11 +308,11 @@ mod tests {
     fn an_equal_id_wins_over_a_longer_one() {
         let ids = ["call-1", "call-1-queued-2", "call-3"];
         let resolve = |typed: &str| IdPrefix::new(typed).resolve(ids.iter().map(|id| (*id, *id)));
-        assert_eq!(resolve("call-1"), Resolved::One("call-1"));
-        assert_eq!(resolve("call-1-"), Resolved::One("call-1-queued-2"));
-        assert_eq!(resolve("call-"), Resolved::Ambiguous(ids.to_vec()));
-        assert_eq!(resolve("run-"), Resolved::None);
-        assert_eq!(resolve(" "), Resolved::None);
+        assert_eq!(resolve("call-1"), PrefixMatch::One("call-1"));
+        assert_eq!(resolve("call-1-"), PrefixMatch::One("call-1-queued-2"));
+        assert_eq!(resolve("call-"), PrefixMatch::Ambiguous(ids.to_vec()));
+        assert_eq!(resolve("run-"), PrefixMatch::None);
+        assert_eq!(resolve(" "), PrefixMatch::None);
     }
 
     #[test]

@@ -11,8 +11,8 @@ macro_rules! next_steps {
     ($($(#[$doc:meta])* $name:ident $(($subject:ty))? $({ $($field:ident: $type:ty),+ })? = $word:literal;)+) => {
         /// Something that a user or a program can do next.
         ///
-        /// Only a frontend knows how to do it there: the command line [spells](Spell) it as a command, a web page could
-        /// show a button.
+        /// Only a frontend knows how to do it there: the command line [spells](StepFormatter) it as a command, a web
+        /// page could show a button.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum NextStep {
@@ -378,7 +378,7 @@ impl fmt::Display for NextStep {
 }
 
 /// Turns next steps into the words of a frontend.
-pub trait Spell: Send + Sync {
+pub trait StepFormatter: Send + Sync {
     /// Returns the text of a step.
     ///
     /// `workspace` is the absolute path of the workspace if the text must work from any directory. `None` means that
@@ -390,7 +390,7 @@ pub trait Spell: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NeutralWords;
 
-impl Spell for NeutralWords {
+impl StepFormatter for NeutralWords {
     fn spell(&self, step: &NextStep, _: Option<&str>) -> String {
         step.to_string()
     }
@@ -458,9 +458,9 @@ impl Hint {
         }
     }
 
-    /// Spells the contained steps; see [`Spell::spell`]. Steps that are already spelled do not change.
+    /// Spells the contained steps; see [`StepFormatter::spell`]. Steps that are already spelled do not change.
     #[must_use]
-    pub fn spelled(mut self, speller: &dyn Spell, workspace: Option<&str>) -> Hint {
+    pub fn spelled(mut self, speller: &dyn StepFormatter, workspace: Option<&str>) -> Hint {
         for part in &mut self.parts {
             if let Part::Step { step, words: words @ None } = part {
                 *words = Some(speller.spell(step, workspace));
@@ -526,9 +526,9 @@ impl From<String> for Hint {
 mod tests {
     use super::*;
 
-    struct Shouted;
+    struct UppercaseSteps;
 
-    impl Spell for Shouted {
+    impl StepFormatter for UppercaseSteps {
         fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
             format!("{}{}", workspace.unwrap_or_default(), step.name().to_uppercase())
         }
@@ -540,7 +540,10 @@ mod tests {
         let hint = Hint::from("`").then(NextStep::Approve(id.clone())).then("` lets it run");
         assert_eq!(hint.to_string(), "`approve:call-1` lets it run");
         assert_eq!(serde_json::to_string(&hint).unwrap(), r#""`approve:call-1` lets it run""#);
-        assert_eq!(hint.clone().spelled(&Shouted, Some("/w ")).to_string(), "`/w APPROVE` lets it run");
+        assert_eq!(
+            hint.clone().spelled(&UppercaseSteps, Some("/w ")).to_string(),
+            "`/w APPROVE` lets it run"
+        );
         assert_eq!(hint.steps().collect::<Vec<_>>(), [&NextStep::Approve(id)]);
         assert_eq!((hint.step(), Hint::from(NextStep::Fix).step()), (None, Some(&NextStep::Fix)));
     }
@@ -555,7 +558,7 @@ mod tests {
 
     #[test]
     fn steps_are_spelled_once() {
-        let hint = Hint::from(NextStep::Fix).spelled(&Shouted, None);
+        let hint = Hint::from(NextStep::Fix).spelled(&UppercaseSteps, None);
         assert_eq!(hint.spelled(&NeutralWords, None).to_string(), "FIX");
     }
 

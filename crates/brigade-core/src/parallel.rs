@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 
 /// Below this number of jobs, threads cost more than they save.
-const WORTH_THREADS: usize = 64;
+const MIN_PARALLEL_JOBS: usize = 64;
 
 /// With more threads than this, they wait for each other.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// The number of jobs a thread takes at a time.
 const BATCH: usize = 32;
 
 /// The number of finished parts that each thread may buffer.
-const WAITING: usize = 4;
+const MAX_BUFFERED_PARTS: usize = 4;
 
 /// Runs `one` for each index below `count` on all processors and returns the results in order.
 pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -78,7 +78,7 @@ pub fn try_in_parts<T: Send, E>(
     std::thread::scope(|scope| {
         let part = &part;
         let makers = (0..threads).map(|nth| {
-            let (sender, receiver) = std::sync::mpsc::sync_channel(WAITING);
+            let (sender, receiver) = std::sync::mpsc::sync_channel(MAX_BUFFERED_PARTS);
             // A producer stops when the receiver is gone.
             scope.spawn(move || ranges(nth, threads).map(part).try_for_each(|made| sender.send(made)));
             receiver
@@ -91,10 +91,10 @@ pub fn try_in_parts<T: Send, E>(
 
 /// Returns how many threads to start for `count` jobs.
 fn threads_for(count: usize) -> usize {
-    if count < WORTH_THREADS {
+    if count < MIN_PARALLEL_JOBS {
         return 1;
     }
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
 #[cfg(test)]
@@ -103,14 +103,16 @@ mod tests {
 
     #[test]
     fn results_come_in_order() {
-        for count in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, 1_000] {
+        for count in [0, 1, MIN_PARALLEL_JOBS - 1, MIN_PARALLEL_JOBS, 1_000] {
             assert_eq!(in_parallel(count, |index| index), (0..count).collect::<Vec<_>>());
         }
     }
 
     #[test]
     fn parts_come_in_order_until_one_is_refused() {
-        for count in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, WORTH_THREADS + 1, 1_000, BATCH * 40] {
+        for count in
+            [0, 1, MIN_PARALLEL_JOBS - 1, MIN_PARALLEL_JOBS, MIN_PARALLEL_JOBS + 1, 1_000, BATCH * 40]
+        {
             let mut taken = Vec::new();
             in_parts(count, Vec::from_iter, |part: Vec<usize>| taken.extend(part));
             assert_eq!(taken, (0..count).collect::<Vec<_>>());

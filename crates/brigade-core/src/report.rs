@@ -44,29 +44,31 @@ impl Exit {
 
 /// A member that is empty in a report, and filled only in the document of a refusal.
 #[derive(Clone, Copy, Debug)]
-pub struct Unfilled<T>(PhantomData<T>);
+pub struct RefusalMember<T>(PhantomData<T>);
 
-impl<T> Default for Unfilled<T> {
-    fn default() -> Unfilled<T> {
-        Unfilled(PhantomData)
+impl<T> Default for RefusalMember<T> {
+    fn default() -> RefusalMember<T> {
+        RefusalMember(PhantomData)
     }
 }
 
-impl<T: Default + Serialize> Serialize for Unfilled<T> {
+impl<T: Default + Serialize> Serialize for RefusalMember<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         T::default().serialize(serializer)
     }
 }
 
-impl<'de, T: Default + PartialEq + Deserialize<'de>> Deserialize<'de> for Unfilled<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unfilled<T>, D::Error> {
+impl<'de, T: Default + PartialEq + Deserialize<'de>> Deserialize<'de> for RefusalMember<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RefusalMember<T>, D::Error> {
         let is_empty = T::deserialize(deserializer)? == T::default();
-        is_empty.then(Unfilled::default).ok_or_else(|| D::Error::custom("this is the document of a refusal"))
+        is_empty
+            .then(RefusalMember::default)
+            .ok_or_else(|| D::Error::custom("this is the document of a refusal"))
     }
 }
 
 #[cfg(feature = "schemas")]
-impl<T: schemars::JsonSchema> schemars::JsonSchema for Unfilled<T> {
+impl<T: schemars::JsonSchema> schemars::JsonSchema for RefusalMember<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }

@@ -21,14 +21,14 @@ use std::fmt::Write as _;
 /// assert_eq!(escape_terminal("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
 /// ```
 pub fn escape_terminal(text: &str) -> Cow<'_, str> {
-    escape(text, Keep::Nothing)
+    escape(text, AllowedControls::Nothing)
 }
 
 /// Like [`escape_terminal`], but keeps line feeds and tabs, for text on several lines.
 ///
 /// Carriage returns are escaped, because they would overwrite the start of the line.
 pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
-    escape(text, Keep::LinesAndTabs)
+    escape(text, AllowedControls::LinesAndTabs)
 }
 
 /// Like [`escape_terminal`], and escapes every blank besides the space, for words whose every character matters.
@@ -40,17 +40,17 @@ pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
 /// assert_eq!(escape_blanks("a\u{a0}b"), "a\\u{a0}b");
 /// ```
 pub fn escape_blanks(text: &str) -> Cow<'_, str> {
-    escape(text, Keep::OnlySpaces)
+    escape(text, AllowedControls::OnlySpaces)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum AllowedControls {
     OnlySpaces,
     Nothing,
     LinesAndTabs,
 }
 
-fn escape(text: &str, keep: Keep) -> Cow<'_, str> {
+fn escape(text: &str, keep: AllowedControls) -> Cow<'_, str> {
     let Some(first) = text.find(|c| acts(c, keep)) else { return Cow::Borrowed(text) };
     let mut escaped = String::with_capacity(text.len() + 16);
     escaped.push_str(&text[..first]);
@@ -67,12 +67,12 @@ fn escape(text: &str, keep: Keep) -> Cow<'_, str> {
 }
 
 /// Returns whether a terminal would act on the character, or may leave it out, instead of showing it.
-fn acts(c: char, keep: Keep) -> bool {
+fn acts(c: char, keep: AllowedControls) -> bool {
     match c {
         ' ' => false,
-        '\n' | '\t' => keep != Keep::LinesAndTabs,
+        '\n' | '\t' => keep != AllowedControls::LinesAndTabs,
         c if c.is_ascii() => c.is_control(),
-        c if keep == Keep::OnlySpaces && is_blank(c) => true,
+        c if keep == AllowedControls::OnlySpaces && is_blank(c) => true,
         // Separators of lines and paragraphs; marks of annotations; controls of Egyptian hieroglyphs.
         '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' => true,
         c => c.is_control() || is_ignorable(c),
@@ -194,7 +194,7 @@ mod tests {
         #[test]
         fn escaped_text_has_nothing_left_to_act_on(text in any::<String>()) {
             let escaped = escape_terminal(&text);
-            prop_assert!(!escaped.chars().any(|c| acts(c, Keep::Nothing)));
+            prop_assert!(!escaped.chars().any(|c| acts(c, AllowedControls::Nothing)));
             prop_assert_eq!(escape_terminal(&escaped), escaped.as_ref());
         }
 

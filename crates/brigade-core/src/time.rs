@@ -55,7 +55,7 @@ impl Timestamp {
         )
     }
 
-    fn of(moment: OffsetDateTime) -> Option<Timestamp> {
+    fn from_offset_date_time(moment: OffsetDateTime) -> Option<Timestamp> {
         let moment = moment.checked_to_offset(UtcOffset::UTC)?;
         (1..=9999).contains(&moment.year()).then_some(Timestamp(moment))
     }
@@ -104,7 +104,7 @@ fn parse(text: &str) -> Option<Timestamp> {
     }
     let date = Date::from_calendar_date(i32::from(year), Month::try_from(month).ok()?, day).ok()?;
     if rest.is_empty() {
-        return Timestamp::of(PrimitiveDateTime::new(date, Time::MIDNIGHT).assume_utc());
+        return Timestamp::from_offset_date_time(PrimitiveDateTime::new(date, Time::MIDNIGHT).assume_utc());
     }
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, offset) = match rest.find(['Z', 'z', '+', '-']) {
@@ -121,7 +121,7 @@ fn parse(text: &str) -> Option<Timestamp> {
     }
     let micros: u32 = format!("{fraction:0<6}")[..6].parse().ok()?;
     let clock = Time::from_hms_micro(hour, minute, second, micros).ok()?;
-    Timestamp::of(PrimitiveDateTime::new(date, clock).assume_offset(offset))
+    Timestamp::from_offset_date_time(PrimitiveDateTime::new(date, clock).assume_offset(offset))
 }
 
 fn parse_offset(text: &str) -> Option<UtcOffset> {

@@ -33,7 +33,7 @@ pub struct UnknownWord {
 ///     }
 /// }
 ///
-/// assert_eq!(Volume::of("loud"), Some(Volume::Loud));
+/// assert_eq!(Volume::from_word("loud"), Some(Volume::Loud));
 /// assert_eq!(Volume::EXPECTED, "quiet, loud");
 /// assert!("LOUD".parse::<Volume>().is_err());
 /// ```
@@ -68,7 +68,7 @@ macro_rules! words {
             }
 
             /// Reads a keyword, which must be spelled exactly so.
-            pub fn of(word: &str) -> Option<$name> {
+            pub fn from_word(word: &str) -> Option<$name> {
                 match word {
                     $first_word => Some($name::$first),
                     $($word => Some($name::$variant),)*
@@ -84,8 +84,8 @@ macro_rules! words {
                 self.as_str()
             }
 
-            fn of(word: &str) -> ::core::option::Option<$name> {
-                $name::of(word)
+            fn from_word(word: &str) -> ::core::option::Option<$name> {
+                $name::from_word(word)
             }
         }
 
@@ -99,7 +99,7 @@ macro_rules! words {
             type Err = $crate::UnknownWord;
 
             fn from_str(word: &str) -> ::core::result::Result<Self, $crate::UnknownWord> {
-                $name::of(word).ok_or($crate::UnknownWord { expected: $name::EXPECTED })
+                $name::from_word(word).ok_or($crate::UnknownWord { expected: $name::EXPECTED })
             }
         }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn every_word_reads_back_and_nothing_else_does() {
         for colour in Colour::ALL {
-            assert_eq!(Colour::of(colour.as_str()), Some(*colour));
+            assert_eq!(Colour::from_word(colour.as_str()), Some(*colour));
             assert_eq!(colour.to_string().parse(), Ok(*colour));
         }
         for other in ["", "Red", "red ", "only-one"] {

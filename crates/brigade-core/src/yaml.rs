@@ -17,18 +17,18 @@ const DEPTH: usize = 64;
 /// The most values of a text, with those that aliases repeat.
 const VALUES: usize = 100_000;
 
-/// The most bytes that anchors and aliases copy, with [`OF_VALUE`] for each value.
-const COPIED: usize = 16 << 20;
+/// The most bytes that anchors and aliases copy, with [`VALUE_OVERHEAD`] for each value.
+const MAX_COPIED_BYTES: usize = 16 << 20;
 
 /// What a value takes besides its text.
-const OF_VALUE: usize = 64;
+const VALUE_OVERHEAD: usize = 64;
 
 /// The longest line. The parser looks ahead to the end of a line.
 const LINE: usize = 64 << 10;
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct Position {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -40,30 +40,30 @@ pub struct At {
 pub enum YamlError {
     /// It is no YAML.
     #[error("not valid YAML")]
-    Invalid(At),
+    Invalid(Position),
     /// It is nested deeper than 64 levels.
     #[error("nested too deep")]
-    TooDeep(At),
+    TooDeep(Position),
     /// A line has more than 64 KiB.
     #[error("the line is too long")]
-    TooLong(At),
+    TooLong(Position),
     /// It has more than 100,000 values, with those that aliases repeat.
     #[error("too many values")]
-    TooMany(At),
+    TooMany(Position),
     /// Its anchors and aliases copy more than 16 MiB.
     #[error("anchors and aliases repeat too much text")]
-    TooMuch(At),
+    TooMuch(Position),
     /// An alias names nothing, or what it is in.
     #[error("an alias of nothing, or of what it is in")]
-    Alias(At),
+    Alias(Position),
     /// Another document follows.
     #[error("a second document begins here; a text holds one")]
-    Several(At),
+    Several(Position),
 }
 
 impl YamlError {
     /// Returns where.
-    pub fn at(self) -> At {
+    pub fn at(self) -> Position {
         match self {
             YamlError::Invalid(at)
             | YamlError::TooDeep(at)
@@ -80,7 +80,7 @@ impl YamlError {
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where.
-    pub at: At,
+    pub at: Position,
     /// The value.
     pub value: Value,
 }
@@ -102,7 +102,7 @@ pub struct Key {
     /// Its text; `?` for a list or map.
     pub text: String,
     /// Where.
-    pub at: At,
+    pub at: Position,
 }
 
 impl Node {
@@ -140,13 +140,13 @@ impl Node {
     }
 
     fn size(&self) -> Size {
-        let own = |bytes: usize| Size { values: 1, bytes: OF_VALUE + bytes };
+        let own = |bytes: usize| Size { values: 1, bytes: VALUE_OVERHEAD + bytes };
         match &self.value {
             Value::Scalar(Json::String(text)) => own(text.len()),
             Value::Scalar(_) => own(0),
             Value::List(items) => items.iter().map(Node::size).fold(own(0), Size::and),
             Value::Map(members) => {
-                let of_key = |key: &Key| Size { values: 0, bytes: OF_VALUE + key.text.len() };
+                let of_key = |key: &Key| Size { values: 0, bytes: VALUE_OVERHEAD + key.text.len() };
                 members.iter().fold(own(0), |size, (key, value)| size.and(of_key(key)).and(value.size()))
             }
         }
@@ -167,8 +167,8 @@ impl Size {
 }
 
 /// A list or map that is not closed yet.
-struct Open {
-    at: At,
+struct OpenNode {
+    at: Position,
     anchor: usize,
     key: Option<Key>,
     value: Value,
@@ -181,10 +181,10 @@ struct Open {
 pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let text = text.trim_start_matches('\u{feff}');
     if let Some(line) = text.lines().position(|line| LINE < line.len()) {
-        return Err(YamlError::TooLong(At { line: line + 1, column: 1 }));
+        return Err(YamlError::TooLong(Position { line: line + 1, column: 1 }));
     }
     let mut anchors: HashMap<usize, Node> = HashMap::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenNode> = Vec::new();
     let mut values = 0;
     let mut copied = 0;
     let mut root: Option<Node> = None;
@@ -204,7 +204,7 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
                     return Err(YamlError::TooMany(at));
                 }
                 copied += size.bytes;
-                if COPIED < copied {
+                if MAX_COPIED_BYTES < copied {
                     return Err(YamlError::TooMuch(at));
                 }
                 (Node { at, ..node.clone() }, 0)
@@ -215,11 +215,11 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
                 }
                 let is_list = matches!(event, Event::SequenceStart(..));
                 let value = if is_list { Value::List(Vec::new()) } else { Value::Map(Vec::new()) };
-                open.push(Open { at, anchor, key: None, value });
+                open.push(OpenNode { at, anchor, key: None, value });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Some(Open { at, anchor, value, .. }) = open.pop() else { continue };
+                let Some(OpenNode { at, anchor, value, .. }) = open.pop() else { continue };
                 (Node { at, value }, anchor)
             }
             Event::DocumentStart(_) if root.is_some() => return Err(YamlError::Several(at)),
@@ -235,26 +235,26 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
         }
         if 0 < anchor {
             copied += node.size().bytes;
-            if COPIED < copied {
+            if MAX_COPIED_BYTES < copied {
                 return Err(YamlError::TooMuch(node.at));
             }
             anchors.insert(anchor, node.clone());
         }
         match open.last_mut() {
             None => root = Some(node),
-            Some(Open { value: Value::List(items), .. }) => items.push(node),
-            Some(Open { value: Value::Map(members), key, .. }) => match key.take() {
+            Some(OpenNode { value: Value::List(items), .. }) => items.push(node),
+            Some(OpenNode { value: Value::Map(members), key, .. }) => match key.take() {
                 Some(key) => members.push((key, node)),
                 None => *key = Some(Key { at: node.at, text: key_text(&node) }),
             },
-            Some(Open { value: Value::Scalar(_), .. }) => {}
+            Some(OpenNode { value: Value::Scalar(_), .. }) => {}
         }
     }
     Ok(root)
 }
 
-fn place(marker: &Marker) -> At {
-    At { line: marker.line().max(1), column: marker.col() + 1 }
+fn place(marker: &Marker) -> Position {
+    Position { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
 fn key_text(node: &Node) -> String {
@@ -296,8 +296,8 @@ mod tests {
         assert_eq!(parse(text).unwrap_err(), expect);
     }
 
-    fn at(line: usize, column: usize) -> At {
-        At { line, column }
+    fn at(line: usize, column: usize) -> Position {
+        Position { line, column }
     }
 
     #[test]

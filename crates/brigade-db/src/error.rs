@@ -1,7 +1,7 @@
 //! Why the store could not be read or changed.
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Explained, Hint};
+use brigade_core::{ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use rusqlite::ErrorCode as Sqlite;
 use rusqlite::types::Type;
@@ -77,7 +77,7 @@ impl StoreError {
     }
 }
 
-impl Explained for StoreError {
+impl OperationError for StoreError {
     fn kind(&self) -> ErrorKind {
         match self {
             StoreError::Refused(refusal) if refusal.code == codes::NOT_FOUND.as_str() => ErrorKind::NotFound,
@@ -110,18 +110,18 @@ impl Explained for StoreError {
 /// A value in a row that Brigade did not write so. It is not taken for an empty one, which the next change would store.
 #[derive(Debug, Error)]
 #[error("the value of column `{0}` in a row was changed and cannot be read; restore the file from a copy")]
-struct Damaged(&'static str);
+struct DamagedValue(&'static str);
 
 /// Returns the error for a column whose value cannot be read.
 pub(crate) fn damaged(column: &'static str) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(Damaged(column)))
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(DamagedValue(column)))
 }
 
 impl From<rusqlite::Error> for StoreError {
     /// Keeps the meaning. Texts of the database name no values.
     fn from(error: rusqlite::Error) -> StoreError {
         if let rusqlite::Error::FromSqlConversionFailure(_, _, source) = &error
-            && let Some(damaged) = source.downcast_ref::<Damaged>()
+            && let Some(damaged) = source.downcast_ref::<DamagedValue>()
         {
             return StoreError::Database(damaged.to_string());
         }

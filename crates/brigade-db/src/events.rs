@@ -18,7 +18,7 @@ pub struct StoredEvent {
     /// More about it.
     pub payload: Json,
     /// Where in a workflow. A record has it in the payload.
-    pub visited: Visited,
+    pub visited: StateVisit,
     /// When.
     pub recorded_at: Timestamp,
 }
@@ -26,7 +26,7 @@ pub struct StoredEvent {
 /// Where in a workflow something happened. Other executions and manifests have no states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Visited {
+pub struct StateVisit {
     /// The state.
     pub state: Option<String>,
     /// How often the execution had come to it then.
@@ -35,14 +35,14 @@ pub struct Visited {
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a> {
+pub(crate) struct EventSubject<'a> {
     pub(crate) manifest: Option<&'a str>,
     pub(crate) execution: Option<&'a str>,
 }
 
-impl<'a> About<'a> {
-    pub(crate) fn manifest(id: &'a str) -> About<'a> {
-        About { manifest: Some(id), execution: None }
+impl<'a> EventSubject<'a> {
+    pub(crate) fn manifest(id: &'a str) -> EventSubject<'a> {
+        EventSubject { manifest: Some(id), execution: None }
     }
 }
 
@@ -119,7 +119,7 @@ impl Event<'_> {
 /// Adds an event.
 pub(crate) fn add_event(
     transaction: &Transaction<'_>,
-    about: &About<'_>,
+    about: &EventSubject<'_>,
     event: &Event<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -130,7 +130,7 @@ pub(crate) fn add_event(
 /// Adds an event with a payload that says more than the event.
 pub(crate) fn add_parts(
     transaction: &Transaction<'_>,
-    about: &About<'_>,
+    about: &EventSubject<'_>,
     event_type: &str,
     payload: &Json,
     now: Timestamp,
@@ -151,7 +151,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
         visited: match &payload {
             Json::Object(_) => from_json(&payload).map_err(|_| damaged("payload"))?,
             // Such as `null`, where there is no more to say.
-            _ => Visited::default(),
+            _ => StateVisit::default(),
         },
         payload,
         recorded_at: time(row, "recorded_at")?,

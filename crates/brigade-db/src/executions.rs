@@ -4,8 +4,8 @@ use brigade_core::{Json, Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::events::{About, Event, StoredEvent, add_event, page};
-use crate::manifests::{Deployed, Revision};
+use crate::events::{Event, EventSubject, StoredEvent, add_event, page};
+use crate::manifests::{DeployedManifest, Revision};
 use crate::store::{Store, json, new_id, time};
 
 words! {
@@ -85,7 +85,7 @@ pub struct NewExecution<'a> {
     /// Who begins it.
     pub owner: &'a str,
     /// The manifest.
-    pub manifest: &'a Deployed,
+    pub manifest: &'a DeployedManifest,
     /// The revision of it.
     pub revision: &'a Revision,
     /// What should be done.
@@ -112,10 +112,10 @@ pub struct Parent {
 }
 
 /// How deep executions may begin executions.
-pub const DEEPEST: i64 = 8;
+pub const MAX_DEPTH: i64 = 8;
 
 /// How many tasks of one owner may be under way: each has a worker.
-const MOST_TASKS: i64 = 64;
+const MAX_TASKS: i64 = 64;
 
 impl Parent {
     /// Returns how many executions are above one that this one begins. In the same transaction as the new one, so that
@@ -136,9 +136,9 @@ impl Parent {
             }
         }
         match parent.map_or(0, |parent| parent.depth + 1) {
-            depth if depth < DEEPEST => Ok(depth),
+            depth if depth < MAX_DEPTH => Ok(depth),
             _ => {
-                let message = format!("executions begin executions at most {DEEPEST} deep");
+                let message = format!("executions begin executions at most {MAX_DEPTH} deep");
                 Err(StoreError::refused(codes::TOO_DEEP, message))
             }
         }
@@ -159,7 +159,7 @@ pub(crate) fn check_open(open: i64, most: i64) -> Result<(), StoreError> {
 
 /// How an execution ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending<'a> {
+pub struct ExecutionEnd<'a> {
     /// How it stands then.
     pub status: ExecutionStatus,
     /// Why it failed, as a word and a sentence.
@@ -183,7 +183,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
         version: row.get("version")?,
         intent: row.get("intent")?,
         input: json(row, "input")?,
-        status: ExecutionStatus::of(&status).unwrap_or(ExecutionStatus::Failed),
+        status: ExecutionStatus::from_word(&status).unwrap_or(ExecutionStatus::Failed),
         iterations: row.get("iterations")?,
         output: row.get("output")?,
         error_code: row.get("error_code")?,
@@ -211,7 +211,7 @@ fn note(
     event: &Event<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let about = About { manifest: Some(&execution.manifest), execution: Some(&execution.id) };
+    let about = EventSubject { manifest: Some(&execution.manifest), execution: Some(&execution.id) };
     add_event(transaction, &about, event, now)
 }
 
@@ -239,7 +239,7 @@ impl Store {
             let sql = "SELECT count(*) FROM execution WHERE owner = ?1 AND status IN ('pending', 'running') \
                        AND (?2 IS NULL OR id <> ?2)";
             let open = transaction.query_row(sql, params![new.owner, new.instead_of], |row| row.get(0))?;
-            check_open(open, MOST_TASKS)?;
+            check_open(open, MAX_TASKS)?;
             let id = new_id(transaction, "task")?;
             transaction.execute(
                 "INSERT INTO execution (id, owner, manifest, name, revision, version, intent, input, status, iterations, \
@@ -377,7 +377,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
-    pub fn end_execution(&self, id: &str, ending: &Ending<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn end_execution(
+        &self,
+        id: &str,
+        ending: &ExecutionEnd<'_>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         self.change(|transaction| {
             let execution = by_id(transaction, None, id)?;
             if execution.status.is_over() {
@@ -534,9 +539,9 @@ mod tests {
         assert_eq!(begun + 8, 64);
         assert_eq!(code(store.begin_execution(&new, now)), "busy");
         assert_eq!(store.open_executions(Some(&id)).unwrap().len(), 1);
-        let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+        let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
         assert!(store.end_execution(&id, &ending, now).unwrap());
-        let late = Ending { status: ExecutionStatus::Completed, error: None };
+        let late = ExecutionEnd { status: ExecutionStatus::Completed, error: None };
         assert!(!store.end_execution(&id, &late, now).unwrap());
         // What it was just beginning does not begin any more.
         let ended = store.parent(None, &id).unwrap();

@@ -12,10 +12,10 @@ use crate::error::StoreError;
 pub const STATE_DB: &str = ".brigade/tools/state.db";
 
 /// The files that SQLite keeps beside it while it is open, or after a crash.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+const COMPANION_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Where the store is.
-pub(crate) struct Place {
+pub(crate) struct DatabaseFile {
     /// Which file it is.
     pub(crate) id: Option<FileId>,
     /// The file, without a link on the way.
@@ -28,8 +28,8 @@ pub(crate) struct Place {
 ///
 /// # Errors
 /// Fails if it is a link or no file, or its directory leads out of the workspace.
-pub(crate) fn find(fs: &dyn Fs) -> Result<Option<Place>, FsError> {
-    let path = RelPath::of(STATE_DB);
+pub(crate) fn find(fs: &dyn Fs) -> Result<Option<DatabaseFile>, FsError> {
+    let path = RelPath::from_static(STATE_DB);
     let folder = path.parent();
     if !fs.exists(&folder)? {
         return Ok(None);
@@ -40,13 +40,13 @@ pub(crate) fn find(fs: &dyn Fs) -> Result<Option<Place>, FsError> {
         Location::Outside(_) => return Err(FsError::new("open", folder.as_str(), FsErrorKind::Outside)),
     };
     let file = folder.join(path.name()).expect("a name is a path");
-    for suffix in BESIDE {
+    for suffix in COMPANION_SUFFIXES {
         let beside = folder.join(&format!("{}{suffix}", path.name())).expect("a name is a path");
         check(fs, &beside)?;
     }
     let Some(found) = check(fs, &file)? else { return Ok(None) };
     let absolute = fs.root().join(file.as_path());
-    Ok(Some(Place { id: found.id, file, absolute }))
+    Ok(Some(DatabaseFile { id: found.id, file, absolute }))
 }
 
 /// Returns the file if one is there, which is no link.
@@ -63,8 +63,8 @@ fn check(fs: &dyn Fs, path: &RelPath) -> Result<Option<Metadata>, FsError> {
 }
 
 /// Makes the empty file, private, and its directories.
-pub(crate) fn make(fs: &dyn Fs) -> Result<Place, FsError> {
-    let path = RelPath::of(STATE_DB);
+pub(crate) fn make(fs: &dyn Fs) -> Result<DatabaseFile, FsError> {
+    let path = RelPath::from_static(STATE_DB);
     fs.create_dir_all(&path.parent())?;
     if let Some(place) = find(fs)? {
         return Ok(place);
@@ -80,7 +80,7 @@ pub(crate) fn make(fs: &dyn Fs) -> Result<Place, FsError> {
 
 /// Holds the lock under which the file is made, migrated or set aside.
 pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, FsError> {
-    fs.create_dir_all(&RelPath::of(STATE_DB).parent())?;
+    fs.create_dir_all(&RelPath::from_static(STATE_DB).parent())?;
     fs.lock(
         &RelPath::composed(&format!("{STATE_DB}.lock")),
         &format!("process {}", std::process::id()),
@@ -89,9 +89,9 @@ pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, F
 }
 
 /// Moves a broken file and what SQLite keeps beside it, so that a person can still try to recover it.
-pub(crate) fn set_aside(fs: &dyn Fs, place: &Place) -> Result<String, StoreError> {
+pub(crate) fn set_aside(fs: &dyn Fs, place: &DatabaseFile) -> Result<String, StoreError> {
     let aside = set_file_aside(fs, &place.file)?;
-    for suffix in BESIDE {
+    for suffix in COMPANION_SUFFIXES {
         let with = |path: &RelPath| {
             path.parent().join(&format!("{}{suffix}", path.name())).expect("a name is a path")
         };
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_stands_beside_a_broken_file_is_moved_with_it() {
         let fs = MemoryFs::new();
-        fs.create_dir_all(&RelPath::of(STATE_DB).parent()).unwrap();
+        fs.create_dir_all(&RelPath::from_static(STATE_DB).parent()).unwrap();
         for name in [STATE_DB.to_owned(), format!("{STATE_DB}-wal"), format!("{STATE_DB}.quarantine-1")] {
             fs.write_atomic(&RelPath::composed(&name), name.as_bytes(), FileMode::Private).unwrap();
         }

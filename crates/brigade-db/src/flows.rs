@@ -11,10 +11,10 @@ use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::{StoreError, damaged};
-use crate::events::{About, Event, StoredEvent, Visited, add_parts, page};
+use crate::events::{Event, EventSubject, StateVisit, StoredEvent, add_parts, page};
 use crate::executions::{Parent, check_open};
-use crate::manifests::{Deployed, Revision};
-use crate::questions::{self, Answer, Asked};
+use crate::manifests::{DeployedManifest, Revision};
+use crate::questions::{self, Answer, QuestionForm};
 use crate::store::{Store, json, new_id, time};
 
 words! {
@@ -120,7 +120,7 @@ impl Flow {
 }
 
 /// How many executions of one owner may be under way. Many wait for a person.
-const MOST_FLOWS: i64 = 1_000;
+const MAX_FLOWS: i64 = 1_000;
 
 /// An execution to begin.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +134,7 @@ pub struct NewFlow<'a> {
     /// The execution whose state it is.
     pub parent: Option<&'a Parent>,
     /// The workflow.
-    pub manifest: &'a Deployed,
+    pub manifest: &'a DeployedManifest,
     /// The revision of it.
     pub revision: &'a Revision,
     /// What should be done.
@@ -151,7 +151,7 @@ pub struct NewFlow<'a> {
 
 /// Whether who drives an execution may still write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum WriteOutcome {
     /// It did.
     Written,
     /// Not while it is paused.
@@ -170,12 +170,12 @@ pub struct Transit<'a> {
     /// What a person answered.
     pub human: Option<&'a str>,
     /// What follows.
-    pub next: Follows<'a>,
+    pub next: NextState<'a>,
 }
 
 /// What follows a state.
 #[derive(Clone, Copy, Debug)]
-pub enum Follows<'a> {
+pub enum NextState<'a> {
     /// Another state.
     State {
         /// Its name.
@@ -214,7 +214,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
         version: row.get("version")?,
         intent: row.get("intent")?,
         input: json(row, "input")?,
-        status: FlowStatus::of(&status).unwrap_or(FlowStatus::Failed),
+        status: FlowStatus::from_word(&status).unwrap_or(FlowStatus::Failed),
         is_paused: row.get("is_paused")?,
         state: row.get("state")?,
         visits: from_json(&json(row, "visits")?).map_err(|_| damaged("visits"))?,
@@ -249,12 +249,12 @@ fn note(
 ) -> Result<(), StoreError> {
     let (event_type, payload) = event.parts();
     let visit = flow.visits.get(&flow.state).copied();
-    let visited = Visited { state: Some(flow.state.clone()), visit };
+    let visited = StateVisit { state: Some(flow.state.clone()), visit };
     let mut whole = to_json(&visited).expect("a visit is JSON");
     if let (Json::Object(members), Json::Object(more)) = (&mut whole, payload) {
         members.extend(more);
     }
-    let about = About { manifest: Some(&flow.manifest), execution: Some(&flow.id) };
+    let about = EventSubject { manifest: Some(&flow.manifest), execution: Some(&flow.id) };
     add_parts(transaction, &about, &event_type, &whole, now)
 }
 
@@ -309,7 +309,7 @@ impl Store {
         self.change(|transaction| {
             let depth = Parent::depth_below(transaction, new.parent)?;
             let sql = "SELECT count(*) FROM flow WHERE owner = ?1 AND status = 'running'";
-            check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_FLOWS)?;
+            check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MAX_FLOWS)?;
             let id = new_id(transaction, "flow")?;
             let visits = Json::object([(new.state, Json::from(1))]);
             let blackboard = Json::Object(new.blackboard.clone()).to_compact();
@@ -369,12 +369,12 @@ impl Store {
         limit: usize,
         offset: usize,
     ) -> Result<(Vec<Flow>, usize), StoreError> {
-        const WHERE: &str = "(?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR manifest = ?2 OR name = ?2)";
+        const FILTER: &str = "(?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR manifest = ?2 OR name = ?2)";
         self.look(|transaction| {
-            let count = format!("SELECT count(*) FROM flow WHERE {WHERE}");
+            let count = format!("SELECT count(*) FROM flow WHERE {FILTER}");
             let total: i64 = transaction.query_row(&count, params![owner, manifest], |row| row.get(0))?;
             let sql = format!(
-                "SELECT {COLUMNS} FROM flow WHERE {WHERE} ORDER BY started_at DESC, rowid DESC LIMIT ?3 OFFSET ?4"
+                "SELECT {COLUMNS} FROM flow WHERE {FILTER} ORDER BY started_at DESC, rowid DESC LIMIT ?3 OFFSET ?4"
             );
             let mut statement = transaction.prepare(&sql)?;
             let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -408,37 +408,37 @@ impl Store {
         step: &Json,
         event: Option<&Event<'_>>,
         now: Timestamp,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         self.change(|transaction| {
-            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             transaction.execute("UPDATE flow SET step = ?2 WHERE id = ?1", params![id, step.to_compact()])?;
             if let Some(event) = event {
                 note(transaction, &flow, event, now)?;
             }
-            Ok(Held::Written)
+            Ok(WriteOutcome::Written)
         })
     }
 
     /// Asks a person something that a state waits for.
     ///
     /// # Errors
-    /// Returns what [`Asked::check`] returns. Also fails on a disk error.
+    /// Returns what [`QuestionForm::check`] returns. Also fails on a disk error.
     pub fn ask_in_flow(
         &self,
         id: &str,
         gateway: &str,
-        asked: &Asked,
+        asked: &QuestionForm,
         redactor: &Redactor,
         now: Timestamp,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         asked.check()?;
         let asked = asked.masked(redactor);
         self.change(|transaction| {
-            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             let question = questions::insert(transaction, &flow.owner, &flow.id, &asked, now)?;
             transaction.execute("UPDATE flow SET question = ?2 WHERE id = ?1", params![id, question])?;
             note(transaction, &flow, &Event::PersonAsked { question: &question }, now)?;
-            Ok(Held::Written)
+            Ok(WriteOutcome::Written)
         })
     }
 
@@ -453,9 +453,9 @@ impl Store {
         step: &Json,
         event: &Event<'_>,
         now: Timestamp,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         self.change(|transaction| {
-            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             if let Some(question) = &flow.question {
                 questions::withdraw(transaction, question)?;
             }
@@ -464,7 +464,7 @@ impl Store {
                 params![id, step.to_compact()],
             )?;
             note(transaction, &flow, event, now)?;
-            Ok(Held::Written)
+            Ok(WriteOutcome::Written)
         })
     }
 
@@ -478,11 +478,11 @@ impl Store {
         gateway: &str,
         transit: &Transit<'_>,
         now: Timestamp,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         self.change(|transaction| {
-            let Some(mut flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            let Some(mut flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             if flow.is_paused {
-                return Ok(Held::Paused);
+                return Ok(WriteOutcome::Paused);
             }
             let blackboard = merged(&flow, transit.writes)?;
             let mut outputs = std::mem::take(&mut flow.outputs);
@@ -496,7 +496,7 @@ impl Store {
             ended.remove("output");
             note(transaction, &flow, &Event::StateEnded(ended), now)?;
             match transit.next {
-                Follows::State { name, visits, transitions, feedback } => {
+                NextState::State { name, visits, transitions, feedback } => {
                     if let Some(question) = &flow.question {
                         questions::withdraw(transaction, question)?;
                     }
@@ -515,12 +515,12 @@ impl Store {
                     (flow.state, flow.visits) = (name.to_owned(), visits.clone());
                     note(transaction, &flow, &Event::StateEntered, now)?;
                 }
-                Follows::End(error) => {
+                NextState::End(error) => {
                     let status = if error.is_some() { FlowStatus::Failed } else { FlowStatus::Completed };
                     end(transaction, &flow, status, error, now)?;
                 }
             }
-            Ok(Held::Written)
+            Ok(WriteOutcome::Written)
         })
     }
 
@@ -553,7 +553,7 @@ impl Store {
         &self,
         owner: Option<&str>,
         id: &str,
-        make: &dyn Fn(&Asked) -> Result<Answer, StoreError>,
+        make: &dyn Fn(&QuestionForm) -> Result<Answer, StoreError>,
         by: &str,
         redactor: &Redactor,
         now: Timestamp,

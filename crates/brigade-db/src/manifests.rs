@@ -8,17 +8,17 @@ use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::events::{About, Event, add_event};
+use crate::events::{Event, EventSubject, add_event};
 use crate::store::{Store, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
 
 /// The most manifests of one kind.
-const MOST: i64 = 2_000;
+const MAX_MANIFESTS: i64 = 2_000;
 
 /// A deployed manifest, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deployed {
+pub struct DeployedManifest {
     /// Its id.
     pub id: String,
     /// The kind, such as `agent`.
@@ -83,8 +83,8 @@ pub struct Revision {
 
 pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.scope, m.author, m.created_at, m.updated_at";
 
-pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
-    Ok(Deployed {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DeployedManifest> {
+    Ok(DeployedManifest {
         id: row.get("id")?,
         kind: row.get("kind")?,
         name: row.get("name")?,
@@ -111,7 +111,7 @@ fn read_revision(row: &Row<'_>) -> rusqlite::Result<Revision> {
 }
 
 /// Finds a manifest by its id or name.
-fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<Deployed>, StoreError> {
+fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<DeployedManifest>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND (id = ?2 OR name = ?2) AND deleted_at IS NULL \
          ORDER BY id = ?2 DESC LIMIT 1"
@@ -119,7 +119,7 @@ fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<De
     Ok(transaction.query_row(&sql, params![kind, id], read).optional()?)
 }
 
-fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Deployed, StoreError> {
+fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<DeployedManifest, StoreError> {
     find(transaction, kind, id)?
         .ok_or_else(|| StoreError::refused(codes::NOT_FOUND, format!("there is no such {kind}")))
 }
@@ -163,7 +163,7 @@ fn write(
         1 => Event::Deployed { version, by },
         _ => Event::Updated { version, by },
     };
-    add_event(transaction, &About::manifest(id), &event, now)
+    add_event(transaction, &EventSubject::manifest(id), &event, now)
 }
 
 /// Refuses a version that is there already.
@@ -182,7 +182,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns `name_taken` or `too_many`. Also fails on a disk error.
-    pub fn deploy_manifest(&self, new: &NewManifest<'_>, now: Timestamp) -> Result<Deployed, StoreError> {
+    pub fn deploy_manifest(
+        &self,
+        new: &NewManifest<'_>,
+        now: Timestamp,
+    ) -> Result<DeployedManifest, StoreError> {
         self.change(|transaction| {
             if let Some(old) = find(transaction, new.kind, new.name)? {
                 if !new.force {
@@ -197,7 +201,7 @@ impl Store {
                 [new.kind],
                 |row| row.get(0),
             )?;
-            if MOST <= count {
+            if MAX_MANIFESTS <= count {
                 return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} already")));
             }
             let id = new_id(transaction, new.kind)?;
@@ -216,7 +220,11 @@ impl Store {
     /// # Errors
     /// Returns `not_found`, or `version_taken` if the version was deployed and `force` is not given. Also fails on a
     /// disk error.
-    pub fn update_manifest(&self, new: &NewManifest<'_>, now: Timestamp) -> Result<Deployed, StoreError> {
+    pub fn update_manifest(
+        &self,
+        new: &NewManifest<'_>,
+        now: Timestamp,
+    ) -> Result<DeployedManifest, StoreError> {
         self.change(|transaction| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
@@ -236,7 +244,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn manifests(&self, kind: &str) -> Result<Vec<Deployed>, StoreError> {
+    pub fn manifests(&self, kind: &str) -> Result<Vec<DeployedManifest>, StoreError> {
         self.look(|transaction| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND deleted_at IS NULL ORDER BY name"
@@ -255,7 +263,7 @@ impl Store {
         kind: &str,
         id: &str,
         version: Option<&str>,
-    ) -> Result<(Deployed, Revision), StoreError> {
+    ) -> Result<(DeployedManifest, Revision), StoreError> {
         self.look(|transaction| {
             let deployed = found(transaction, kind, id)?;
             let revision = transaction
@@ -275,10 +283,16 @@ impl Store {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn set_scope(&self, id: &str, scope: &str, by: &str, now: Timestamp) -> Result<Deployed, StoreError> {
+    pub fn set_scope(
+        &self,
+        id: &str,
+        scope: &str,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<DeployedManifest, StoreError> {
         self.change(|transaction| {
             transaction.execute("UPDATE manifest SET scope = ?2 WHERE id = ?1", [id, scope])?;
-            add_event(transaction, &About::manifest(id), &Event::ScopeChanged { scope, by }, now)?;
+            add_event(transaction, &EventSubject::manifest(id), &Event::ScopeChanged { scope, by }, now)?;
             let sql = format!("SELECT {COLUMNS} FROM manifest m WHERE id = ?1");
             Ok(transaction.query_row(&sql, [id], read)?)
         })
@@ -307,7 +321,7 @@ impl Store {
         id: &str,
         author: &str,
         now: Timestamp,
-    ) -> Result<Deployed, StoreError> {
+    ) -> Result<DeployedManifest, StoreError> {
         self.change(|transaction| {
             let deployed = found(transaction, kind, id)?;
             transaction.execute(
@@ -318,7 +332,12 @@ impl Store {
                 "UPDATE manifest SET deleted_at = ?2 WHERE id = ?1",
                 params![deployed.id, now.unix_micros()],
             )?;
-            add_event(transaction, &About::manifest(&deployed.id), &Event::Deleted { by: author }, now)?;
+            add_event(
+                transaction,
+                &EventSubject::manifest(&deployed.id),
+                &Event::Deleted { by: author },
+                now,
+            )?;
             Ok(deployed)
         })
     }

@@ -142,7 +142,7 @@ pub struct Memory {
 
 /// A memory that a search found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct MemoryMatch {
     /// The memory.
     pub memory: Memory,
     /// How well it fits, from 0 to 1.
@@ -172,7 +172,7 @@ pub struct NewMemory {
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddOutcome {
     /// It is stored.
     Stored {
         /// Its id.
@@ -228,12 +228,12 @@ fn durability(tier: i64) -> Durability {
     if tier < 3 { Durability::Promoted } else { Durability::Candidate }
 }
 
-impl Added {
+impl AddOutcome {
     /// Returns how long it is meant to last.
     pub fn durability(&self) -> Durability {
         match self {
-            Added::Stored { tier, .. } | Added::Merged { tier, .. } => durability(*tier),
-            Added::Rejected(_) => Durability::Rejected,
+            AddOutcome::Stored { tier, .. } | AddOutcome::Merged { tier, .. } => durability(*tier),
+            AddOutcome::Rejected(_) => Durability::Rejected,
         }
     }
 }
@@ -248,9 +248,9 @@ impl Store {
         new: &NewMemory,
         redactor: &Redactor,
         now: Timestamp,
-    ) -> Result<Added, StoreError> {
+    ) -> Result<AddOutcome, StoreError> {
         if let Some(objection) = objection(new, redactor) {
-            return Ok(Added::Rejected(objection));
+            return Ok(AddOutcome::Rejected(objection));
         }
         let (tier, confidence) = match (new.pin, new.mode) {
             (true, _) => (1, 1.0),
@@ -260,7 +260,7 @@ impl Store {
         self.change(|transaction| {
             if let Some((row, old)) = near_copy(transaction, new)? {
                 let tier = tier.min(old.tier);
-                let importance = Importance::of(&old.importance)
+                let importance = Importance::from_word(&old.importance)
                     .map_or(new.importance, |importance| importance.max(new.importance));
                 let surer = (old.confidence + 0.1).max(confidence).min(1.0);
                 transaction.execute(
@@ -276,10 +276,10 @@ impl Store {
                         now.unix_micros()
                     ],
                 )?;
-                return Ok(Added::Merged { into: old.id, tier });
+                return Ok(AddOutcome::Merged { into: old.id, tier });
             }
             if !make_room(transaction, new.scope, &new.owner)? {
-                return Ok(Added::Rejected(Objection::NoRoom));
+                return Ok(AddOutcome::Rejected(Objection::NoRoom));
             }
             let id = new_id(transaction, "mem")?;
             let content = new.content.trim();
@@ -306,7 +306,7 @@ impl Store {
             let row = transaction.last_insert_rowid();
             transaction
                 .execute("INSERT INTO memory_text (rowid, content) VALUES (?1, ?2)", params![row, content])?;
-            Ok(Added::Stored { id, tier })
+            Ok(AddOutcome::Stored { id, tier })
         })
     }
 
@@ -314,7 +314,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn search_memories(&self, query: &Query<'_>, now: Timestamp) -> Result<Vec<Found>, StoreError> {
+    pub fn search_memories(&self, query: &Query<'_>, now: Timestamp) -> Result<Vec<MemoryMatch>, StoreError> {
         let found = self.look(|transaction| rank::search(transaction, query, now))?;
         if !found.is_empty() {
             self.count_uses(&found);
@@ -323,7 +323,7 @@ impl Store {
     }
 
     /// Counts that memories were found. It is no loss if it cannot: nobody waits for it, and it need not be durable.
-    fn count_uses(&self, found: &[Found]) {
+    fn count_uses(&self, found: &[MemoryMatch]) {
         if self.access() != crate::Access::Write {
             return;
         }
@@ -425,7 +425,7 @@ impl Owners<'_> {
     fn have(&self, memory: &Memory) -> bool {
         match self {
             Owners::Everybody => true,
-            Owners::Seen(agent) => match Scope::of(&memory.scope) {
+            Owners::Seen(agent) => match Scope::from_word(&memory.scope) {
                 Some(Scope::Project) => true,
                 Some(Scope::Agent) => memory.owner == *agent,
                 Some(Scope::Mission) => {
@@ -469,10 +469,10 @@ fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i
     let words = rules::count_words(&new.content);
     let range = (words * 85 / 100, words * 100 / 85 + 1);
     let mut rows = statement.query(params![new.scope.as_str(), new.owner, range.0, range.1])?;
-    let wanted = rules::Words::of(&new.content);
+    let wanted = rules::Words::new(&new.content);
     while let Some(row) = rows.next()? {
         let content = row.get_ref("content")?.as_str().unwrap_or_default();
-        if wanted.are_near(&rules::Words::of(content)) {
+        if wanted.are_near(&rules::Words::new(content)) {
             return Ok(Some((row.get("row")?, read(row)?)));
         }
     }

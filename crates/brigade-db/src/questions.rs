@@ -43,7 +43,7 @@ pub const MAX_OPTIONS: usize = 20;
 /// The longest text of a question or an answer, in characters.
 pub const MAX_TEXT: usize = 4_000;
 /// How long a question is kept after it was delivered or is gone, in days.
-const KEPT_DAYS: i64 = 30;
+const RETENTION_DAYS: i64 = 30;
 
 /// One thing to choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub struct AskedQuestion {
 
 /// What an agent asks at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct QuestionForm {
     /// A title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -149,7 +149,7 @@ pub struct Question {
     /// The session that asks.
     pub session: String,
     /// What is asked.
-    pub asked: Asked,
+    pub asked: QuestionForm,
     /// How it stands.
     pub status: QuestionStatus,
     /// The answer.
@@ -162,14 +162,14 @@ pub struct Question {
 
 /// What a person gives as an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct AnswerInput {
     /// Chosen options by label or value; with several questions as `ID=VALUE`.
     pub choices: Vec<String>,
     /// A text.
     pub text: Option<String>,
 }
 
-impl Asked {
+impl QuestionForm {
     /// Checks that it can be shown and answered.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl Asked {
 
     /// Masks secrets in all texts.
     #[must_use]
-    pub fn masked(&self, redactor: &Redactor) -> Asked {
+    pub fn masked(&self, redactor: &Redactor) -> QuestionForm {
         let mask = |text: &String| redactor.redact_str(text);
         let mask_some = |text: &Option<String>| text.as_ref().map(mask);
         let questions = self.questions.iter().map(|question| AskedQuestion {
@@ -239,14 +239,18 @@ impl Asked {
             default_assumption: mask_some(&question.default_assumption),
             impact: mask_some(&question.impact),
         });
-        Asked { title: mask_some(&self.title), body: mask_some(&self.body), questions: questions.collect() }
+        QuestionForm {
+            title: mask_some(&self.title),
+            body: mask_some(&self.body),
+            questions: questions.collect(),
+        }
     }
 
     /// Reads what a person gives as an answer.
     ///
     /// # Errors
     /// Returns `invalid_answer` if it does not answer every question, with what is missing.
-    pub fn answer(&self, given: &Given) -> Result<Answer, StoreError> {
+    pub fn answer(&self, given: &AnswerInput) -> Result<Answer, StoreError> {
         let invalid = |message: String| StoreError::refused(codes::INVALID_ANSWER, message);
         let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_one = self.questions.len() == 1;
@@ -357,7 +361,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
         agent: row.get("agent")?,
         session: row.get("session")?,
         asked: stored(row, "asked")?,
-        status: QuestionStatus::of(&status).unwrap_or(QuestionStatus::Gone),
+        status: QuestionStatus::from_word(&status).unwrap_or(QuestionStatus::Gone),
         answer: answer.map(|_| stored(row, "answer")).transpose()?,
         answered_by: row.get("answered_by")?,
         created_at: time(row, "created_at")?,
@@ -379,7 +383,7 @@ pub(crate) fn insert(
     transaction: &Transaction<'_>,
     agent: &str,
     session: &str,
-    asked: &Asked,
+    asked: &QuestionForm,
     now: Timestamp,
 ) -> Result<String, StoreError> {
     let id = new_id(transaction, "ask")?;
@@ -458,11 +462,11 @@ impl Store {
     /// instead of asking twice. Secrets are masked first.
     ///
     /// # Errors
-    /// Returns what [`Asked::check`] returns, and `rate_limited`. Also fails on a disk error.
+    /// Returns what [`QuestionForm::check`] returns, and `rate_limited`. Also fails on a disk error.
     pub fn ask(
         &self,
         asker: &Asker<'_>,
-        asked: &Asked,
+        asked: &QuestionForm,
         redactor: &Redactor,
         now: Timestamp,
     ) -> Result<Question, StoreError> {
@@ -470,7 +474,7 @@ impl Store {
         asked.check()?;
         let masked = asked.masked(redactor);
         let text = written(&masked)?;
-        let oldest = now.unix_micros() - KEPT_DAYS * 86_400_000_000;
+        let oldest = now.unix_micros() - RETENTION_DAYS * 86_400_000_000;
         self.change(|transaction| {
             transaction.execute(
                 "DELETE FROM question WHERE status IN ('delivered', 'gone') AND created_at < ?1",
@@ -582,7 +586,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
+    fn asked() -> QuestionForm {
         let option = |label: &str, value: Option<&str>| AskedOption {
             label: label.to_owned(),
             value: value.map(str::to_owned),
@@ -595,15 +599,15 @@ mod tests {
             ..AskedQuestion::default()
         };
         let colours = vec![option("Red", None), option("Dark green", Some("green"))];
-        Asked {
+        QuestionForm {
             questions: vec![question("colour", colours), question("name", Vec::new())],
-            ..Asked::default()
+            ..QuestionForm::default()
         }
     }
 
     #[track_caller]
-    fn check(asked: &Asked, choices: &[&str], text: Option<&str>, expect: Option<&[(&str, &[&str])]>) {
-        let given = Given {
+    fn check(asked: &QuestionForm, choices: &[&str], text: Option<&str>, expect: Option<&[(&str, &[&str])]>) {
+        let given = AnswerInput {
             choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
             text: text.map(str::to_owned),
         };
@@ -628,7 +632,7 @@ mod tests {
         check(&both, &["colour=blue"], Some("Ada"), None);
         check(&both, &["colour=Red", "colour=green"], Some("Ada"), None);
         check(&both, &[], Some("Ada"), None);
-        let one = Asked { questions: vec![both.questions[0].clone()], ..Asked::default() };
+        let one = QuestionForm { questions: vec![both.questions[0].clone()], ..QuestionForm::default() };
         check(&one, &["Red"], None, Some(&[("colour", &["Red"])]));
         check(&one, &[], Some("blue"), None);
         // Issue 17: a text beside an option was taken, and nobody read it.
@@ -644,7 +648,7 @@ mod tests {
     #[test]
     fn questions_that_cannot_be_answered_are_refused() {
         assert_eq!(asked().check(), Ok(()));
-        assert!(Asked::default().check().is_err());
+        assert!(QuestionForm::default().check().is_err());
         let mut twice = asked();
         twice.questions[1].id = "colour".to_owned();
         assert!(twice.check().is_err());

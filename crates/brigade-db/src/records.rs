@@ -107,7 +107,7 @@ impl Record for FleetCommand {
 
 /// A row with what every kind has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept<R> {
+pub struct StoredRecord<R> {
     /// Its id.
     pub id: String,
     /// The agent that made it, or `a person`.
@@ -128,17 +128,20 @@ fn by_id<R: Record>(
     transaction: &Transaction<'_>,
     owner: Option<&str>,
     id: &str,
-) -> Result<Kept<R>, StoreError> {
+) -> Result<StoredRecord<R>, StoreError> {
     let sql = "SELECT owner, document FROM record WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR owner = ?3)";
     let found: Option<(String, String)> = transaction
         .query_row(sql, params![R::KIND, id, owner], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (owner, document) = found.ok_or_else(not_found::<R>)?;
     let record = serde_json::from_str(&document).map_err(|_| broken())?;
-    Ok(Kept { id: id.to_owned(), owner, record })
+    Ok(StoredRecord { id: id.to_owned(), owner, record })
 }
 
-fn all<R: Record>(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<Vec<Kept<R>>, StoreError> {
+fn all<R: Record>(
+    transaction: &Transaction<'_>,
+    owner: Option<&str>,
+) -> Result<Vec<StoredRecord<R>>, StoreError> {
     let sql = "SELECT id FROM record WHERE kind = ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_at, id";
     let mut found = transaction.prepare(sql)?;
     let ids = found.query_map(params![R::KIND, owner], |row| row.get::<_, String>(0))?;
@@ -185,8 +188,8 @@ impl Store {
         &self,
         owner: &str,
         now: Timestamp,
-        make: impl FnOnce(&[Kept<R>]) -> Result<R, StoreError>,
-    ) -> Result<Kept<R>, StoreError> {
+        make: impl FnOnce(&[StoredRecord<R>]) -> Result<R, StoreError>,
+    ) -> Result<StoredRecord<R>, StoreError> {
         self.change(|transaction| {
             let record = make(&all(transaction, None)?)?;
             let id = new_id(transaction, R::KIND)?;
@@ -195,7 +198,7 @@ impl Store {
                 "INSERT INTO record (kind, id, owner, document, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![R::KIND, id, owner, document, now.unix_micros()],
             )?;
-            Ok(Kept { id, owner: owner.to_owned(), record })
+            Ok(StoredRecord { id, owner: owner.to_owned(), record })
         })
     }
 
@@ -222,7 +225,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
-    pub fn record<R: Record>(&self, owner: Option<&str>, id: &str) -> Result<Kept<R>, StoreError> {
+    pub fn record<R: Record>(&self, owner: Option<&str>, id: &str) -> Result<StoredRecord<R>, StoreError> {
         self.look(|transaction| by_id(transaction, owner, id))
     }
 
@@ -230,7 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn records<R: Record>(&self, owner: Option<&str>) -> Result<Vec<Kept<R>>, StoreError> {
+    pub fn records<R: Record>(&self, owner: Option<&str>) -> Result<Vec<StoredRecord<R>>, StoreError> {
         self.look(|transaction| all(transaction, owner))
     }
 
@@ -238,7 +241,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
-    pub fn remove_record<R: Record>(&self, owner: Option<&str>, id: &str) -> Result<Kept<R>, StoreError> {
+    pub fn remove_record<R: Record>(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+    ) -> Result<StoredRecord<R>, StoreError> {
         self.change(|transaction| {
             let kept = by_id(transaction, owner, id)?;
             transaction.execute("DELETE FROM record WHERE kind = ?1 AND id = ?2", params![R::KIND, id])?;

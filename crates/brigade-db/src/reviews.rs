@@ -6,14 +6,14 @@ use brigade_core::{Timestamp, codes};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::records::{Kept, Record};
+use crate::records::{Record, StoredRecord};
 use crate::store::Store;
 
 /// The most comments of a thread.
-pub const MOST_COMMENTS: usize = 500;
+pub const MAX_COMMENTS: usize = 500;
 
 /// The longest text of a pull request or a comment, in bytes.
-pub const LONGEST_TEXT: usize = 64 << 10;
+pub const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// A request to take the work of a lane into the branch that it began at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,8 +106,8 @@ impl Thread {
         body: String,
         now: Timestamp,
     ) -> Result<String, StoreError> {
-        if MOST_COMMENTS <= self.comments.len() {
-            let message = format!("the thread has {MOST_COMMENTS} comments already");
+        if MAX_COMMENTS <= self.comments.len() {
+            let message = format!("the thread has {MAX_COMMENTS} comments already");
             return Err(StoreError::refused(codes::TOO_MANY, message));
         }
         let id = format!("{thread}-{}", self.comments.len() + 1);
@@ -117,8 +117,9 @@ impl Thread {
 }
 
 /// Refuses a second pull request of a lane.
-fn none_open(others: &[Kept<PullRequest>], request: &PullRequest) -> Result<(), StoreError> {
-    let is_open = |other: &&Kept<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
+fn none_open(others: &[StoredRecord<PullRequest>], request: &PullRequest) -> Result<(), StoreError> {
+    let is_open =
+        |other: &&StoredRecord<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
     match others.iter().find(is_open) {
         Some(open) => {
             let message = format!("the lane has a pull request already: {}", open.id);
@@ -138,8 +139,8 @@ impl Store {
         owner: &str,
         request: PullRequest,
         now: Timestamp,
-    ) -> Result<Kept<PullRequest>, StoreError> {
-        self.add_record(owner, now, |others: &[Kept<PullRequest>]| {
+    ) -> Result<StoredRecord<PullRequest>, StoreError> {
+        self.add_record(owner, now, |others: &[StoredRecord<PullRequest>]| {
             none_open(others, &request)?;
             let last = others.iter().map(|other| other.record.number).max().unwrap_or_default();
             Ok(PullRequest { number: last + 1, ..request })
@@ -158,7 +159,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn threads(&self, pull_request: &str) -> Result<Vec<Kept<Thread>>, StoreError> {
+    pub fn threads(&self, pull_request: &str) -> Result<Vec<StoredRecord<Thread>>, StoreError> {
         let mut threads = self.records::<Thread>(None)?;
         threads.retain(|thread| thread.record.pull_request == pull_request);
         Ok(threads)
@@ -224,7 +225,7 @@ mod tests {
             is_resolved: false,
             comments: Vec::new(),
         };
-        let id = store.add_record("ada", now(), |_: &[Kept<Thread>]| Ok(empty)).unwrap().id;
+        let id = store.add_record("ada", now(), |_: &[StoredRecord<Thread>]| Ok(empty)).unwrap().id;
         let writers = (0..4).map(|writer| {
             let (store, id) = (store.clone(), id.clone());
             thread::spawn(move || {

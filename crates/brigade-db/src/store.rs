@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 use serde::de::DeserializeOwned;
 
 use crate::error::{StoreError, damaged};
-use crate::file::{self, Place};
+use crate::file::{self, DatabaseFile};
 use crate::migrations::{self, VERSION};
 
 /// What can be done with an open store.
@@ -25,7 +25,7 @@ pub enum Access {
 }
 
 /// Files up to this length are checked as a whole before they are written to.
-const CHECKED: u64 = 64 << 20;
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
 /// The open store of a workspace. Several threads and processes may have it open; writers wait for each other.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Store {
     /// Opens a file that has at least this version, and migrates it if 0 is enough.
     fn open_at(
         fs: &dyn Fs,
-        place: &Place,
+        place: &DatabaseFile,
         patience: Duration,
         least: i64,
     ) -> Result<Option<Store>, StoreError> {
@@ -232,8 +232,8 @@ impl Stores {
 }
 
 /// Fails if the pages of a file do not fit together. A large file is not read as a whole each time.
-fn check_whole(fs: &dyn Fs, place: &Place, connection: &Connection) -> Result<(), StoreError> {
-    if CHECKED < fs.link_metadata(&place.file)?.len {
+fn check_whole(fs: &dyn Fs, place: &DatabaseFile, connection: &Connection) -> Result<(), StoreError> {
+    if MAX_CHECKED_BYTES < fs.link_metadata(&place.file)?.len {
         return Ok(());
     }
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;

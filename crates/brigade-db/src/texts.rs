@@ -26,7 +26,7 @@ impl TextIndex {
     ///
     /// # Errors
     /// Fails if there is no memory for them.
-    pub fn of(sections: impl Iterator<Item = Section>) -> Result<TextIndex, StoreError> {
+    pub fn new(sections: impl Iterator<Item = Section>) -> Result<TextIndex, StoreError> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
             "CREATE VIRTUAL TABLE section USING fts5(key UNINDEXED, title, text, tokenize = 'porter unicode61')",
@@ -81,7 +81,7 @@ mod tests {
             section("b", "Policies", "What may run."),
             section("c", "Bread", "Flour."),
         ];
-        let index = TextIndex::of(sections.clone().into_iter()).unwrap();
+        let index = TextIndex::new(sections.clone().into_iter()).unwrap();
         let (found, total) = index.search("the policy", 9).unwrap();
         assert_eq!((found, total), (vec![sections[1].clone(), sections[0].clone()], 2));
         assert_eq!(index.search("policy", 1).unwrap().0.len(), 1);

@@ -26,7 +26,7 @@ pub const MAX_TODOS: usize = 200;
 pub const MAX_TODO: usize = 2_000;
 
 /// How long the list of a session is kept after its last change, in days.
-const KEPT_DAYS: i64 = 30;
+const RETENTION_DAYS: i64 = 30;
 
 /// An entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl Store {
             }
         }
         let items = serde_json::to_string(todos).map_err(|error| StoreError::Database(error.to_string()))?;
-        let oldest = now.unix_micros() - KEPT_DAYS * 86_400_000_000;
+        let oldest = now.unix_micros() - RETENTION_DAYS * 86_400_000_000;
         self.change(|transaction| {
             transaction.execute("DELETE FROM todo WHERE updated_at < ?1", [oldest])?;
             transaction.execute(

@@ -40,7 +40,7 @@ impl Turn {
 }
 
 /// Words that say by themselves to go without what follows.
-const WITHOUT: &[&str] = &["without", "ignore", "ignoring", "skip", "skipping"];
+const EXCLUDING_WORDS: &[&str] = &["without", "ignore", "ignoring", "skip", "skipping"];
 
 /// What is done with the memory, and what `not` and `never` forbid.
 const USES: &[&str] = &[
@@ -66,16 +66,17 @@ const USES: &[&str] = &[
 ];
 
 /// Words that may stand before the memory.
-const BEFORE: &[&str] = &["the", "any", "your", "its", "project", "stored", "in", "into", "at", "through"];
+const WORDS_BEFORE: &[&str] =
+    &["the", "any", "your", "its", "project", "stored", "in", "into", "at", "through"];
 
 /// Words that may stand behind it. Another one makes it another memory: `without memory leaks`.
-const BEHIND: &[&str] = &[
+const WORDS_AFTER: &[&str] = &[
     "and", "at", "because", "before", "but", "first", "for", "here", "in", "just", "now", "or", "please",
     "search", "searches", "since", "then", "this", "today", "tool", "tools", "when",
 ];
 
 /// What refers to what was decided or learned before.
-const EARLIER: &[&str] = &[
+const EARLIER_WORK_WORDS: &[&str] = &[
     "remember",
     "as before",
     "last time",
@@ -165,7 +166,7 @@ const QUESTIONS: &[&str] = &[
 ];
 
 /// Turns of so few words are too short to be about the project, unless they ask for a change.
-const SHORT: usize = 2;
+const SHORT_TURN_WORDS: usize = 2;
 
 /// Decides whether a turn needs a search of the memory, from its text alone. The first rule that fits decides:
 ///
@@ -183,7 +184,7 @@ pub fn classify(text: &str) -> TurnClass {
     if words.is_empty() || text.starts_with('/') || goes_without_memory(&text) {
         return TurnClass::None;
     }
-    if EARLIER.iter().any(|earlier| text.contains(earlier)) {
+    if EARLIER_WORK_WORDS.iter().any(|earlier| text.contains(earlier)) {
         return TurnClass::Required;
     }
     let sentences: Vec<&str> = text.split(['.', '!', '?', '\n', ';', ':']).collect();
@@ -203,7 +204,7 @@ pub fn classify(text: &str) -> TurnClass {
     if words.iter().any(|word| QUESTIONS.contains(word)) || text.contains('?') {
         return TurnClass::Soft;
     }
-    if words.len() <= SHORT { TurnClass::None } else { TurnClass::Soft }
+    if words.len() <= SHORT_TURN_WORDS { TurnClass::None } else { TurnClass::Soft }
 }
 
 /// Returns whether a clause of a text in small letters says to go without the memory.
@@ -214,15 +215,15 @@ fn goes_without_memory(text: &str) -> bool {
             let words: Vec<&str> = split(clause).collect();
             let frees = |at: usize| {
                 let before =
-                    words[..at].iter().rposition(|word| !BEFORE.contains(word) && !USES.contains(word));
+                    words[..at].iter().rposition(|word| !WORDS_BEFORE.contains(word) && !USES.contains(word));
                 let is_used =
                     words[before.map_or(0, |before| before + 1)..at].iter().any(|word| USES.contains(word));
-                let is_memory = words.get(at + 1).is_none_or(|behind| BEHIND.contains(behind));
+                let is_memory = words.get(at + 1).is_none_or(|behind| WORDS_AFTER.contains(behind));
                 is_memory
                     && match before {
                         Some(0) if words[0] == "no" => true,
                         Some(before) if matches!(words[before], "not" | "never") => is_used,
-                        Some(before) => WITHOUT.contains(&words[before]),
+                        Some(before) => EXCLUDING_WORDS.contains(&words[before]),
                         None => false,
                     }
             };
@@ -267,7 +268,7 @@ impl Store {
                         let class: String = row.get("class")?;
                         Ok(Turn {
                             number: row.get("number")?,
-                            class: TurnClass::of(&class).unwrap_or(TurnClass::Required),
+                            class: TurnClass::from_word(&class).unwrap_or(TurnClass::Required),
                             searched: row.get("searched")?,
                             begun_at: time(row, "begun_at")?,
                         })

@@ -86,7 +86,7 @@ fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result
 
 /// Returns the folder of a volume, relative to the workspace.
 pub fn folder(id: &str) -> Result<RelPath, StoreError> {
-    let path = RelPath::of(VOLUMES);
+    let path = RelPath::from_static(VOLUMES);
     path.join(id).map_err(|_| not_found())
 }
 

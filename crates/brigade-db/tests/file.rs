@@ -22,14 +22,14 @@ use brigade_db::{Access, STATE_DB, Store, StoreError, Stores};
 use brigade_fs::DiskFs;
 use brigade_redact::Redactor;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn open(folder: &Path) -> Result<Store, StoreError> {
-    Store::open(&DiskFs::open(folder).unwrap(), PATIENCE)
+    Store::open(&DiskFs::open(folder).unwrap(), TIMEOUT)
 }
 
 fn read(folder: &Path) -> Result<Option<Store>, StoreError> {
-    Store::read(&DiskFs::open(folder).unwrap(), PATIENCE)
+    Store::read(&DiskFs::open(folder).unwrap(), TIMEOUT)
 }
 
 fn now() -> Timestamp {
@@ -193,7 +193,7 @@ fn a_database_of_another_program_is_left_alone() {
 fn a_kept_store_is_opened_anew_when_its_file_is_another_one() {
     let folder = tempfile::tempdir().unwrap();
     let disk = DiskFs::open(folder.path()).unwrap();
-    let stores = Stores::new(PATIENCE);
+    let stores = Stores::new(TIMEOUT);
     assert!(stores.reading(&disk).unwrap().is_none());
     let first = stores.writing(&disk).unwrap();
     write(&first, "one").unwrap();
@@ -283,11 +283,11 @@ fn what_was_acknowledged_survives_kill_9() {
 
 #[test]
 fn several_processes_write_at_once() {
-    const EACH: usize = 25;
+    const WRITES_PER_PROCESS: usize = 25;
     if let Some(folder) = as_child() {
         let store = open(&folder).unwrap();
         let process = std::process::id();
-        for number in 0..EACH {
+        for number in 0..WRITES_PER_PROCESS {
             let text = format!("memory{process}x{number} about topic{number} by process{process}");
             store.add_memory(&new(text), &Redactor::new(&[]), now()).unwrap();
         }
@@ -303,7 +303,10 @@ fn several_processes_write_at_once() {
     for mut writer in writers {
         assert!(writer.wait().unwrap().success());
     }
-    assert_eq!(open(folder.path()).unwrap().memories(None, &Owners::Everybody).unwrap().len(), 4 * EACH);
+    assert_eq!(
+        open(folder.path()).unwrap().memories(None, &Owners::Everybody).unwrap().len(),
+        4 * WRITES_PER_PROCESS
+    );
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use brigade_core::Timestamp;
-use brigade_db::questions::{Answer, Asked, AskedQuestion, Asker, Decision, Given, QuestionStatus};
+use brigade_db::questions::{
+    Answer, AnswerInput, AskedQuestion, Asker, Decision, QuestionForm, QuestionStatus,
+};
 use brigade_db::scripts::ScriptText;
 use brigade_db::todos::{Todo, TodoStatus};
 use brigade_db::turns::TurnClass;
@@ -15,7 +17,7 @@ use brigade_db::{Store, StoreError};
 use brigade_fs::{DiskFs, Fs as _};
 use brigade_redact::Redactor;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_unix_micros(second * 1_000_000)
@@ -24,7 +26,7 @@ fn at(second: i64) -> Timestamp {
 fn workspace() -> (tempfile::TempDir, DiskFs, Store) {
     let folder = tempfile::tempdir().unwrap();
     let fs = DiskFs::open(folder.path()).unwrap();
-    let store = Store::open(&fs, PATIENCE).unwrap();
+    let store = Store::open(&fs, TIMEOUT).unwrap();
     (folder, fs, store)
 }
 
@@ -87,7 +89,7 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     let path = folder.path().join(".brigade/volumes").join(&volume.id);
     assert!(path.is_dir());
 
-    let files = VolumeFiles::open(&fs, &volume, &limits, Some(PATIENCE)).unwrap();
+    let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     files.write("a/b/c.txt", &[b'x'; 40]).unwrap();
     assert_eq!(code(files.write("big", &[b'x'; 41])), "file_too_large");
     assert_eq!(code(files.write("more", &[b'x'; 21])), "quota_exceeded");
@@ -118,7 +120,7 @@ fn a_volume_holds_so_many_files_and_folders() {
     let (folder, fs, store) = workspace();
     let limits = Limits { max_entries: 3, ..Limits::default() };
     let volume = store.create_volume(&fs, "ada", "data", 1_000, &limits, at(1)).unwrap();
-    let files = VolumeFiles::open(&fs, &volume, &limits, Some(PATIENCE)).unwrap();
+    let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     files.write("a/b", b"x").unwrap();
     assert_eq!(code(files.write("c/d", b"x")), "too_many");
     assert_eq!(code(files.make_folder("c/d")), "too_many");
@@ -143,7 +145,7 @@ fn no_path_and_no_link_leads_out_of_a_volume() {
     symlink("../../../secret", path.join("out")).unwrap();
     symlink("../..", path.join("up")).unwrap();
     symlink(folder.path(), path.join("absolute")).unwrap();
-    let files = VolumeFiles::open(&fs, &volume, &limits, Some(PATIENCE)).unwrap();
+    let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     for outside in ["../x", "a/../../x", "out", "up/tools/state.db", "absolute/secret"] {
         assert_eq!(code(files.read(outside)), "path_outside", "{outside}");
     }
@@ -188,7 +190,7 @@ fn a_question_is_asked_once_and_answered_once() {
     let text = "Which port? ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let question =
         AskedQuestion { id: "q".to_owned(), question: text.to_owned(), ..AskedQuestion::default() };
-    let asked = Asked { questions: vec![question], ..Asked::default() };
+    let asked = QuestionForm { questions: vec![question], ..QuestionForm::default() };
     let ask = |agent: &str, session: &str, now: i64| {
         let is_same = |other: &str| other == session;
         let asker = Asker { agent, session, is_same: &is_same, a_minute: Some(4) };
@@ -202,7 +204,7 @@ fn a_question_is_asked_once_and_answered_once() {
     assert_ne!(other.id, first.id);
     assert_eq!(store.waiting_questions().unwrap().len(), 3);
     store.withdraw_question(&other.id).unwrap();
-    let given = Given { text: Some("8080".to_owned()), ..Given::default() };
+    let given = AnswerInput { text: Some("8080".to_owned()), ..AnswerInput::default() };
     let answer = asked.answer(&given).unwrap();
     assert_eq!(code(store.take_answer("bob", &first.id)), "not_found");
     assert_eq!(store.take_answer("ada", &first.id).unwrap().status, QuestionStatus::Waiting);

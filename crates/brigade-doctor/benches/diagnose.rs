@@ -54,7 +54,9 @@ fn run(number: usize) -> RunState {
         status(number).replace("pending", "completed"),
         number % 1_000
     );
-    RunState::of(&Receipt::from_json(Json::parse(&text).expect("it is JSON")).expect("it is a receipt"))
+    RunState::from_receipt(
+        &Receipt::from_json(Json::parse(&text).expect("it is JSON")).expect("it is a receipt"),
+    )
 }
 
 #[divan::bench(args = ["diagnose", "import"])]

@@ -107,7 +107,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
 /// Tells whether runs of a tool may read the workspace.
 fn is_open(state: &ToolState<'_>) -> bool {
     let Some(facts) = &state.policy else { return true };
-    let sandbox = decide(facts.state, &CallFacts::of(state.tool), facts.environment).sandbox;
+    let sandbox = decide(facts.state, &CallFacts::from_tool(state.tool), facts.environment).sandbox;
     sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed
 }
 

@@ -5,7 +5,7 @@ mod provenance;
 use std::collections::{HashMap, HashSet};
 
 use brigade_core::{
-    Extra, Fingerprint, NextStep, Place, Spell, StoredFingerprint, Timestamp, open_words, record,
+    Extra, Fingerprint, NextStep, Place, StepFormatter, StoredFingerprint, Timestamp, open_words, record,
 };
 use serde::{Deserialize, Serialize};
 
@@ -151,7 +151,7 @@ pub enum RowStatus {
 
 impl InboxRow {
     /// Reads a row; `None` for rows of other sources.
-    pub fn of(row: &InboxItem) -> Option<InboxRow> {
+    pub fn parse(row: &InboxItem) -> Option<InboxRow> {
         if row.source.as_deref() != Some(INBOX_SOURCE) || row.kind.as_deref() != Some(KIND) {
             return None;
         }
@@ -231,14 +231,14 @@ pub struct Import {
 /// names a missing file, for that of this file. Importing twice never adds a row the second time.
 ///
 /// `speller` formats the next steps in the rows.
-pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Timestamp) -> Import {
-    let mut known = Known::of(rows);
+pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn StepFormatter, now: Timestamp) -> Import {
+    let mut known = KnownRows::new(rows);
     let mut import = Import::default();
     // Exact matches go first, so that v0.30 rows are left for issues without a row of their own.
     let marked: Vec<(Mark, Option<RowStatus>)> = issues
         .iter()
         .map(|issue| {
-            let mark = Mark::of(issue);
+            let mark = Mark::new(issue);
             let exact = known.exact(issue, &mark);
             (mark, exact)
         })
@@ -264,13 +264,13 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(issue: &Issue) -> Mark {
+    fn new(issue: &Issue) -> Mark {
         Mark { key: source_item_key(issue), fingerprint: issue.fingerprint().to_hex() }
     }
 }
 
 /// Indexes over the rows.
-struct Known {
+struct KnownRows {
     by_mark: HashMap<Mark, RowStatus>,
     /// The keys of open rows by text; `None` for a row without a key.
     open_texts: HashMap<String, Vec<Option<String>>>,
@@ -278,10 +278,10 @@ struct Known {
     adopted: HashMap<String, Vec<(RowStatus, Option<String>)>>,
 }
 
-impl Known {
-    fn of(rows: &[InboxRow]) -> Known {
+impl KnownRows {
+    fn new(rows: &[InboxRow]) -> KnownRows {
         let mut known =
-            Known { by_mark: HashMap::new(), open_texts: HashMap::new(), adopted: HashMap::new() };
+            KnownRows { by_mark: HashMap::new(), open_texts: HashMap::new(), adopted: HashMap::new() };
         for row in rows {
             if row.status == RowStatus::Open {
                 known.open_texts.entry(normal(&row.text)).or_default().push(row.key.clone());
@@ -386,7 +386,7 @@ fn without_line(step: NextStep) -> NextStep {
 }
 
 /// Returns the row of an issue.
-fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> InboxItem {
+fn record(issue: &Issue, mark: &Mark, speller: &dyn StepFormatter, now: Timestamp) -> InboxItem {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let Mark { key, fingerprint } = mark;
     let text = task_text(issue);
@@ -423,7 +423,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> In
         tool_issue_detail: Some(issue.detail.clone()),
         source_item_key: Some(key.clone()),
         source_fingerprint: Some(fingerprint.clone()),
-        provenance: Some(Provenance::of(&text, key, &id, &at)),
+        provenance: Some(Provenance::new(&text, key, &id, &at)),
         extra,
     };
     InboxItem {

@@ -48,7 +48,7 @@ pub use inbox::{
 };
 pub use issue::{Issue, ProjectionMark, top_issue};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
-pub use parity::{Closeout, Quieted, Verdict, quiet};
+pub use parity::{Closeout, QuietedIssues, Verdict, quiet};
 pub use report::{IssueReport, ProjectionMarks};
 pub use request::DoctorRequest;
 pub use runtime::{
@@ -60,8 +60,8 @@ pub use sarif::{
     SarifRegion, SarifResult, SarifRule, SarifRun, SarifTags, SarifText, SarifTool, sarif,
 };
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes, OfferedBy,
-    PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues,
-    ToolState, asks,
+    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes,
+    PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, ServerOffer, Snapshot, ToolFiles,
+    ToolIssues, ToolState, request_fingerprint,
 };
-pub use waiting::Waiting;
+pub use waiting::PendingWork;

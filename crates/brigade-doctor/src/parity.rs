@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_core::json::to_json;
-use brigade_core::{Extra, Fingerprint, Recorded, record, words};
+use brigade_core::{Extra, Fingerprint, RecordedWord, record, words};
 use serde::{Deserialize, Serialize};
 
 use crate::{Issue, IssueType, ProjectionMark};
@@ -18,7 +18,7 @@ pub struct Closeout {
     /// When it was made.
     pub created_at: String,
     /// The verdict: `reviewed` or `deferred`.
-    pub status: Recorded<Verdict>,
+    pub status: RecordedWord<Verdict>,
     /// The reason that the person gave; may be empty.
     pub reason: Option<String>,
     /// The number of issues.
@@ -63,7 +63,7 @@ impl Closeout {
 
 /// Issues, split by a closeout.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Quieted {
+pub struct QuietedIssues {
     /// The remaining issues, in their order.
     pub issues: Vec<Issue>,
     /// Projection issues that the closeout accepts.
@@ -76,9 +76,10 @@ pub struct Quieted {
 ///
 /// Accepts the fingerprints of [`Issue::fingerprint`], their first 16 digits, and those of v0.30 for the same kind of
 /// issue in the workspace at `root`.
-pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str) -> Quieted {
-    let has_original = closeout.is_some_and(|listed| listed.iter().any(|listed| listed.len() == SHORT));
-    let mut divided = Quieted::default();
+pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str) -> QuietedIssues {
+    let has_original =
+        closeout.is_some_and(|listed| listed.iter().any(|listed| listed.len() == SHORT_FINGERPRINT_LEN));
+    let mut divided = QuietedIssues::default();
     for issue in issues {
         let (Some(listed), Some(mark)) = (closeout, &issue.projection) else {
             divided.issues.push(issue);
@@ -103,7 +104,7 @@ pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str
 }
 
 /// The number of digits of a v0.30 fingerprint.
-const SHORT: usize = 16;
+const SHORT_FINGERPRINT_LEN: usize = 16;
 
 /// Returns the possible v0.30 fingerprints of an issue; empty for a kind that v0.30 does not know.
 ///

@@ -81,7 +81,7 @@ pub struct ProjectionMarks {
 
 impl IssueReport {
     /// Builds the row of an issue. `absolute` makes paths absolute, and `words` spells steps.
-    pub fn of(
+    pub fn new(
         issue: &Issue,
         absolute: impl Fn(&str) -> String,
         words: impl Fn(&NextStep) -> String,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::{Masks, Runtime};
-use brigade_core::{Spell, Timestamp, words};
+use brigade_core::{StepFormatter, Timestamp, words};
 
 pub use issue::RuntimeIssue;
 pub use needed::{needed_runtime, not_usable};
@@ -100,7 +100,7 @@ pub struct RuntimeFacts {
 
 impl RuntimeFacts {
     /// Creates facts from an entry, without checking anything. `masks` hides bound values in what is shown of it.
-    pub fn of(runtime: &Runtime, masks: &Masks) -> RuntimeFacts {
+    pub fn new(runtime: &Runtime, masks: &Masks) -> RuntimeFacts {
         let mut name = runtime.name.clone();
         masks.hide(&mut name);
         RuntimeFacts {
@@ -165,7 +165,7 @@ impl RuntimeFacts {
 
     /// Returns the record for lists and receipts, with paths relative to the workspace and bound values masked. Like in
     /// v0.30, `health_detail` is `not configured` if the health is unknown. Next steps are spelled.
-    pub fn status(&self, speller: &dyn Spell) -> RuntimeStatus {
+    pub fn status(&self, speller: &dyn StepFormatter) -> RuntimeStatus {
         // Without a check just now, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
@@ -217,7 +217,7 @@ pub struct StateCounts {
 
 impl StateCounts {
     /// Counts runtimes by state.
-    pub fn of(runtimes: &[RuntimeFacts]) -> StateCounts {
+    pub fn new(runtimes: &[RuntimeFacts]) -> StateCounts {
         let count = |state| runtimes.iter().filter(|runtime| runtime.state == state).count();
         StateCounts {
             running: count(RuntimeState::Running),
@@ -246,7 +246,7 @@ mod tests {
     fn items_have_every_key_of_the_original() {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.port = Some(8765);
-        let facts = RuntimeFacts::of(&runtime, &Masks::default());
+        let facts = RuntimeFacts::new(&runtime, &Masks::default());
         let json = facts.status(&NeutralWords).to_members();
         let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
             stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";
@@ -263,6 +263,6 @@ mod tests {
         assert_eq!(known.status(&NeutralWords).health_ok, None, "what does not run is not healthy");
         let running = RuntimeFacts { state: RuntimeState::Running, ..known };
         assert_eq!(running.status(&NeutralWords).health_ok, Some(true));
-        assert_eq!(StateCounts::of(&[facts]).by_state(), BTreeMap::from([("stopped".to_owned(), 1)]));
+        assert_eq!(StateCounts::new(&[facts]).by_state(), BTreeMap::from([("stopped".to_owned(), 1)]));
     }
 }

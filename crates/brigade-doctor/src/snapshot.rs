@@ -39,7 +39,7 @@ pub struct Snapshot<'a> {
     /// The first rule that approves calls, if git tracks the policy.
     pub policy_tracked: Option<Place>,
     /// What servers of gateway.toml listed last besides their tools.
-    pub offered: Vec<OfferedBy>,
+    pub offered: Vec<ServerOffer>,
     /// The ids of `[[upstream]]` in gateway.toml.
     pub upstreams: Vec<(String, Place)>,
     /// The pins of MCP tools that do not match.
@@ -119,7 +119,7 @@ impl<'a> Snapshot<'a> {
 
 /// What a server listed last besides its tools, as far as gateway.toml offers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfferedBy {
+pub struct ServerOffer {
     /// The server.
     pub server: String,
     /// The place of its entry in gateway.toml.
@@ -424,7 +424,7 @@ pub struct RunState {
 
 impl RunState {
     /// Creates the facts from a receipt, without checking logs and replay.
-    pub fn of(receipt: &Receipt) -> RunState {
+    pub fn from_receipt(receipt: &Receipt) -> RunState {
         RunState {
             id: receipt.id().to_owned(),
             call_id: receipt.call_id().to_owned(),
@@ -436,7 +436,7 @@ impl RunState {
             failure: receipt.failure.clone(),
             exit_code: receipt.exit_code,
             mcp_fault: receipt.mcp_error_kind.clone(),
-            asks: asks(receipt.tool_id(), &receipt.args),
+            asks: request_fingerprint(receipt.tool_id(), &receipt.args),
             missing_logs: Vec::new(),
             replay_blockers: Vec::new(),
         }
@@ -444,7 +444,7 @@ impl RunState {
 }
 
 /// Returns a fingerprint of the tool and the arguments of a call or run.
-pub fn asks(tool_id: &str, args: &Json) -> Fingerprint {
+pub fn request_fingerprint(tool_id: &str, args: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.asks.v1").text("tool_id", tool_id).json("args", args).finish()
 }
 

@@ -6,7 +6,7 @@ use brigade_core::{CheckpointId, NextStep};
 use crate::{Area, Issue, IssueType, top_issue};
 
 /// What a person could do next.
-pub struct Waiting<'a> {
+pub struct PendingWork<'a> {
     /// Whether the catalog has no error.
     pub is_valid: bool,
     /// Whether the policy has no error.
@@ -27,7 +27,7 @@ fn is_unwritten(issue: &&Issue) -> bool {
     issue.kind == IssueType::MissingProjection
 }
 
-impl Waiting<'_> {
+impl PendingWork<'_> {
     /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is
     /// wrong.
     pub fn next(&self) -> (NextStep, String) {

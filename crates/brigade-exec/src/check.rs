@@ -3,15 +3,15 @@
 use brigade_process::{Control, Exit, Sink, Spec, Stream, run};
 use brigade_redact::Redactor;
 
-use crate::peer::{Peer, Spoken};
-use crate::talk::{Talk, talk};
+use crate::peer::{ConversationResult, Peer};
+use crate::talk::{Conversation, talk};
 
 /// The number of bytes that are kept of each stream.
-const KEPT: usize = 64 * 1024;
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// What a check told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct CheckResult {
     /// How it ended by itself; `None` if it was not started, or was ended.
     pub exit: Option<Exit>,
     /// Why it was not started, or was ended.
@@ -23,20 +23,20 @@ pub struct Told {
 }
 
 /// Runs a check to its end. It gets no input.
-pub fn check(start: &Talk<'_>) -> Told {
+pub fn check(start: &Conversation<'_>) -> CheckResult {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut sink = |stream: Stream, bytes: &[u8]| {
         let kept = match stream {
             Stream::Stdout => &mut stdout,
             Stream::Stderr => &mut stderr,
         };
-        kept.extend_from_slice(&bytes[..bytes.len().min(KEPT - kept.len())]);
+        kept.extend_from_slice(&bytes[..bytes.len().min(MAX_KEPT_BYTES - kept.len())]);
         Ok(())
     };
-    let Spoken { outcome, problem } = talk(start, &mut sink, &mut Silent);
+    let ConversationResult { outcome, problem } = talk(start, &mut sink, &mut SilentPeer);
     let redactor = Redactor::new(start.secrets);
     let text = |bytes: &[u8]| redactor.redact_str(&String::from_utf8_lossy(bytes));
-    let mut told = Told { exit: None, problem, stdout: text(&stdout), stderr: text(&stderr) };
+    let mut told = CheckResult { exit: None, problem, stdout: text(&stdout), stderr: text(&stderr) };
     match outcome {
         Some(outcome) if outcome.timed_out() => {
             told.problem = Some(format!("it did not end within {} s", start.timeout.as_secs_f64()));
@@ -49,13 +49,19 @@ pub fn check(start: &Talk<'_>) -> Told {
 }
 
 /// Says nothing, and waits for the end.
-struct Silent;
+struct SilentPeer;
 
-impl Peer for Silent {
-    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, _: &Redactor) -> Spoken {
+impl Peer for SilentPeer {
+    fn speak(
+        &mut self,
+        spec: &Spec,
+        sink: &mut dyn Sink,
+        control: &Control,
+        _: &Redactor,
+    ) -> ConversationResult {
         match run(spec, sink, control) {
-            Ok(outcome) => Spoken { outcome: Some(outcome), problem: None },
-            Err(error) => Spoken { outcome: None, problem: Some(error.to_string()) },
+            Ok(outcome) => ConversationResult { outcome: Some(outcome), problem: None },
+            Err(error) => ConversationResult { outcome: None, problem: Some(error.to_string()) },
         }
     }
 }

@@ -7,33 +7,33 @@ use brigade_call::{VerifiedCall, absent_name, paths_of_words, spelled};
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
-use brigade_process::{Closed, Code};
+use brigade_process::{ClosedWorkspace, Code};
 
 use crate::folder::{
-    FolderFiles, Matching, PatternOf, file_fingerprint, folder_files, folder_fingerprint, is_link, link_to,
-    links_on, matching_files, plain_folder, plain_part, reached, state_below, ways_to_root,
+    FolderFiles, PatternMatches, PatternUse, file_fingerprint, folder_files, folder_fingerprint, is_link,
+    link_to, links_on, matching_files, plain_folder, plain_part, reached, state_below, ways_to_root,
 };
 use crate::program::OpenedProgram;
 
 /// The largest file of code.
-const LARGEST: u64 = 256 << 20;
+const MAX_CODE_FILE_BYTES: u64 = 256 << 20;
 
 /// The most links of a pattern that are named.
-const MOST_NOTES: usize = 5;
+const MAX_NOTES: usize = 5;
 
 /// Never opened by an argument, at any depth.
 pub(crate) const KEPT: [&str; 2] = [".brigade", ".git"];
 
 /// What a run may read of its closed workspace, and what opens nothing of it, as sentences for the receipt.
 pub(crate) struct ClosedReads {
-    pub(crate) closed: Closed,
+    pub(crate) closed: ClosedWorkspace,
     pub(crate) notes: Vec<String>,
     /// What can change during the run, because nothing keeps others from it, as sentences for the receipt.
     pub(crate) loose: Vec<String>,
 }
 
 /// What decides about the reads of a program.
-pub(crate) struct Opening<'a> {
+pub(crate) struct ReadRules<'a> {
     /// What the policy decided.
     pub(crate) decision: &'a Decision,
     /// The bound files.
@@ -50,12 +50,12 @@ pub(crate) struct Opening<'a> {
     pub(crate) script: Option<&'a Path>,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> ReadRules<'a> {
     /// Returns what decides about the reads of a call.
-    pub(crate) fn of(call: &'a VerifiedCall, opened: &'a OpenedProgram) -> Opening<'a> {
+    pub(crate) fn new(call: &'a VerifiedCall, opened: &'a OpenedProgram) -> ReadRules<'a> {
         let binding = call.binding();
         let words = call.plan().argument_words();
-        Opening {
+        ReadRules {
             decision: call.decision(),
             files: &binding.files,
             program: binding.program.as_ref().map(|program| (opened.path(), program.sha256)),
@@ -73,14 +73,14 @@ impl<'a> Opening<'a> {
 /// When a bound file has other bytes by now, or an argument would open code.
 pub(crate) fn closed(
     fs: &dyn Fs,
-    opening: &Opening<'_>,
+    opening: &ReadRules<'_>,
     directory: &Path,
 ) -> Result<Option<ClosedReads>, String> {
     let sandbox = &opening.decision.sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return Ok(None);
     }
-    let mut read = Read::default();
+    let mut read = LoadedCode::default();
     for (name, approved) in opening.files {
         let now = match name.strip_suffix('/') {
             Some(folder) => {
@@ -132,17 +132,18 @@ pub(crate) fn closed(
             opened.push(fs.root().join(folder.as_path()));
             continue;
         }
-        match matching_files(fs, pattern, PatternOf::Data).map_err(|error| format!("not started: {error}"))? {
+        match matching_files(fs, pattern, PatternUse::Data)
+            .map_err(|error| format!("not started: {error}"))?
+        {
             // Links open nothing elsewhere.
-            Matching::All(files) | Matching::LeadsOut { files, .. } => {
-                let below =
-                    files.iter().filter(|file| links.is_empty() && is_link(fs, file)).take(MOST_NOTES);
+            PatternMatches::All(files) | PatternMatches::LeadsOut { files, .. } => {
+                let below = files.iter().filter(|file| links.is_empty() && is_link(fs, file)).take(MAX_NOTES);
                 notes.extend(below.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
                 opened.extend(files.iter().map(|file| fs.root().join(file)));
             }
             // Only of code.
-            Matching::OddName { .. } => {}
-            Matching::TooMuch { files, .. } => {
+            PatternMatches::OddName { .. } => {}
+            PatternMatches::TooMuch { files, .. } => {
                 return Err(format!("not started: `{pattern}` in data matches more than {files} files"));
             }
         }
@@ -207,7 +208,7 @@ pub(crate) fn closed(
         Ok(Location::Inside(real)) => fs.root().join(real.as_path()),
         Ok(Location::Outside(_)) | Err(_) => directory.to_owned(),
     };
-    let closed = Closed {
+    let closed = ClosedWorkspace {
         code: read.code.into_values().collect(),
         links: read.links,
         data: opened,
@@ -303,7 +304,7 @@ fn changed(name: &str) -> String {
 
 /// The code that was read.
 #[derive(Default)]
-struct Read {
+struct LoadedCode {
     code: BTreeMap<PathBuf, Code>,
     /// The links that are bound, and where they lead.
     links: BTreeMap<PathBuf, PathBuf>,
@@ -311,7 +312,7 @@ struct Read {
     outside: Vec<PathBuf>,
 }
 
-impl Read {
+impl LoadedCode {
     fn resolve(&self, fs: &dyn Fs, name: &str) -> Result<Location, String> {
         fs.resolve(&fs.root().join(name).to_string_lossy(), None).map_err(failed)
     }
@@ -340,7 +341,7 @@ impl Read {
 
     /// Reads a file of code, and returns the fingerprint of its bytes.
     fn file(&mut self, fs: &dyn Fs, real: &RelPath) -> Result<Fingerprint, String> {
-        let bytes = fs.read(real, LARGEST).map_err(failed)?;
+        let bytes = fs.read(real, MAX_CODE_FILE_BYTES).map_err(failed)?;
         let metadata = fs.metadata(real).map_err(failed)?;
         let fingerprint = Fingerprint::of_bytes(&bytes);
         let path = fs.root().join(real.as_path());

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use brigade_call::{Race, SandboxUsed};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
-    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, OpenedRepository, Opening, PrivateFolder,
-    Repositories, SandboxProfile, State, json_files_in, system_read_paths, without_links,
-    without_links_below,
+    Enforcement, Extent, Limits, LocalSockets, Mode, Network, OpenedRepository, PrivateFolder,
+    ProtectedEntries, Repositories, SandboxProfile, State, WritableScope, json_files_in, system_read_paths,
+    without_links, without_links_below,
 };
 
 use crate::closed::ClosedReads;
@@ -146,16 +146,16 @@ pub(crate) fn confine(
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
     let pipes = folders.work.and_then(|work| work.pipes);
     write.extend(pipes.map(Path::to_owned));
-    let mut kept = Kept::of(folders.workspace, &OWN_STATE);
+    let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
     let repositories = if asked.iter().any(touches) {
-        Repositories::of(folders.workspace, folders.home, State { entry: STATE, data: DATA })
+        Repositories::find(folders.workspace, folders.home, State { entry: STATE, data: DATA })
     } else {
         Repositories::default()
     };
     if repositories.closes_the_top(folders.workspace) {
-        kept.opening = kept.opening.max(Opening::Entries);
+        kept.opening = kept.opening.max(WritableScope::Entries);
     }
     let mut is_open = false;
     let mut by_workspace = Vec::new();
@@ -163,11 +163,13 @@ pub(crate) fn confine(
         let around = kept.around(&path, folders.workspace);
         is_open |= around.is_some();
         match (kept.opening, around) {
-            (Opening::Folder, Some(folder)) => by_workspace.push(folder.to_owned()),
-            (Opening::Entries, Some(_)) => by_workspace.extend(kept.others(folders.workspace)),
-            (Opening::Nothing, Some(_)) => {}
-            (Opening::Nothing, None) if kept.is_inside(&path) => {}
-            (Opening::Folder | Opening::Entries | Opening::Nothing, None) => write.push(path),
+            (WritableScope::Folder, Some(folder)) => by_workspace.push(folder.to_owned()),
+            (WritableScope::Entries, Some(_)) => by_workspace.extend(kept.others(folders.workspace)),
+            (WritableScope::Nothing, Some(_)) => {}
+            (WritableScope::Nothing, None) if kept.is_inside(&path) => {}
+            (WritableScope::Folder | WritableScope::Entries | WritableScope::Nothing, None) => {
+                write.push(path)
+            }
         }
     }
     if let Some(closed) = &mut closed {

@@ -17,17 +17,17 @@ pub struct DroppedFile {
 }
 
 /// How many dropped files are looked at.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// How much of them is read in all, in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// The longest dropped file that is read, in bytes.
 const CHECKPOINT_LIMIT: u64 = 1 << 20;
 
 /// The content of a run's checkpoint directory.
 #[derive(Debug, Default)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedFiles {
     /// Checkpoint files. An entry that cannot be one, such as a directory, has the reason.
     pub(crate) files: Vec<DroppedFile>,
     /// Sorted names that do not end in `.json`, of whatever. They are ignored with a warning.
@@ -37,18 +37,18 @@ pub(crate) struct Dropped {
 }
 
 /// Reads the checkpoint directory of a run.
-pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsError> {
+pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<DroppedFiles, FsError> {
     // Counted and measured before it is read: memory does not depend on what the tool left.
-    let (entries, mut beyond) = match fs.list_some(folder, MOST_FILES) {
-        Err(error) if error.is_not_found() => return Ok(Dropped::default()),
+    let (entries, mut beyond) = match fs.list_some(folder, MAX_FILES) {
+        Err(error) if error.is_not_found() => return Ok(DroppedFiles::default()),
         // The program may have closed its own directory.
         Err(error) if error.kind == FsErrorKind::Permission => {
             fs.set_mode(folder, 0o700)?;
-            fs.list_some(folder, MOST_FILES)?
+            fs.list_some(folder, MAX_FILES)?
         }
         listed => listed?,
     };
-    let mut bytes_left = MOST_BYTES;
+    let mut bytes_left = MAX_BYTES;
     let mut files = Vec::new();
     let mut left_out = Vec::new();
     for DirEntry { name, kind } in entries {
@@ -74,14 +74,14 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
     }
     // With so many names nobody needs those that are no text.
     let unreadable = if beyond == 0 { fs.unreadable_names(folder)? } else { Vec::new() };
-    for name in unreadable.into_iter().take(MOST_FILES) {
+    for name in unreadable.into_iter().take(MAX_FILES) {
         match is_checkpoint(&name) {
             true => files.push(DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }),
             false => left_out.push(name),
         }
     }
     left_out.sort();
-    Ok(Dropped { files, left_out, beyond })
+    Ok(DroppedFiles { files, left_out, beyond })
 }
 
 /// Returns whether a file of this name is a checkpoint.

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, RunId, Spell, Timestamp};
+use brigade_core::{Clock, RunId, StepFormatter, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_policy::CallKind;
 use brigade_process::{
-    CancelToken, Captured, Control, Exit, Input, OpenedRepository, Outcome, PrivateFolder, Program, RunError,
-    Sink, Spec, Stream, run, shared_git, without_links,
+    CancelToken, CapturedBytes, Control, Exit, Input, OpenedRepository, Outcome, PrivateFolder, Program,
+    RunError, Sink, Spec, Stream, run, shared_git, without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed, program_inside};
+use crate::closed::{ReadRules, closed, program_inside};
 use crate::confinement::{self, RunFolders};
-use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
+use crate::dropped::{DroppedFiles, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
-use crate::inside::{Acted, Inside, InsideLimits};
-use crate::kept::StartedFrom;
-use crate::observed::{Ran, Watch, denials, observed, other_bytes, refused_writes};
+use crate::inside::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
+use crate::kept::StartSource;
+use crate::observed::{ObservedRun, Watch, denials, observed, other_bytes, refused_writes};
 use crate::output::{Channel, Output, Summary};
-use crate::peer::{KeptPeer, Peer, Spoken};
+use crate::peer::{ConversationResult, KeptPeer, Peer};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
@@ -70,7 +70,7 @@ pub struct Execution<'a> {
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Spells the next steps in warnings.
-    pub speller: &'a dyn Spell,
+    pub speller: &'a dyn StepFormatter,
 }
 
 /// Follows runs while they last, for a face that shows them. One value may follow several runs, one after the other.
@@ -96,7 +96,7 @@ pub struct Logs {
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Finished {
+pub struct RunResult {
     /// How the run ended.
     pub status: RunStatus,
     /// The receipt.
@@ -116,34 +116,34 @@ pub struct Finished {
 }
 
 /// How a call is made.
-pub enum Way<'a> {
+pub enum Executor<'a> {
     /// The program is started, and waited for.
-    Wait,
+    Spawn,
     /// The program is started, and talked to until its end.
-    Talk(&'a mut dyn Peer),
+    Converse(&'a mut dyn Peer),
     /// The program runs already. It is asked, and goes on.
-    Kept(KeptWay<'a>),
+    Reuse(KeptProgram<'a>),
     /// There is no program: Brigade does what is asked.
-    Inside(&'a mut dyn Inside),
+    Builtin(&'a mut dyn BuiltinRun),
 }
 
 /// A program that runs already.
-pub struct KeptWay<'a> {
+pub struct KeptProgram<'a> {
     /// Asks it.
     pub peer: &'a mut dyn KeptPeer,
     /// The bytes that it was started from.
-    pub started_from: &'a StartedFrom,
+    pub started_from: &'a StartSource,
     /// Tells what confines it, once it was asked.
     pub sandbox: &'a dyn Fn() -> SandboxUsed,
 }
 
-impl Way<'_> {
+impl Executor<'_> {
     fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
         match self {
-            Way::Wait => receipt,
-            Way::Talk(peer) => peer.complete(receipt, redactor),
-            Way::Kept(kept) => kept.peer.complete(receipt, redactor),
-            Way::Inside(inside) => inside.complete(receipt, redactor),
+            Executor::Spawn => receipt,
+            Executor::Converse(peer) => peer.complete(receipt, redactor),
+            Executor::Reuse(kept) => kept.peer.complete(receipt, redactor),
+            Executor::Builtin(inside) => inside.complete(receipt, redactor),
         }
     }
 }
@@ -153,7 +153,7 @@ impl Way<'_> {
 /// Right before the start, the open program and every workspace file that the command names are compared with the
 /// approval again. For a program that runs already, they are compared with what it was started from, right before it is
 /// asked; files that did not move since are not read.
-pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finished {
+pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Executor<'_>) -> RunResult {
     let run = execution.run_id.as_str();
     let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
     let secrets = execution.environment.secrets(execution.secrets, execution.call.decision());
@@ -166,8 +166,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     };
     let mut failures: Vec<String> = Vec::new();
     progress.inspect(|progress| progress.started());
-    let Started { outcome, spoken, acted, sandbox, observed, left, problem } =
-        start(execution, &mut output, &mut way, &redactor).unwrap_or_else(Started::not);
+    let ProgramResult { outcome, spoken, acted, sandbox, observed, left, problem } =
+        start(execution, &mut output, &mut way, &redactor).unwrap_or_else(ProgramResult::failed);
     progress.inspect(|progress| progress.ended());
     failures.extend(problem);
     failures.extend(outcome.as_ref().filter(|_| spoken.is_none()).and_then(unknown_end));
@@ -188,7 +188,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     };
     let mut warnings: Vec<String> = Vec::new();
     let (checkpoints, broken) = match list_dropped(execution.fs, execution.checkpoint_dir) {
-        Ok(Dropped { files, left_out, beyond }) => {
+        Ok(DroppedFiles { files, left_out, beyond }) => {
             if 0 < beyond {
                 warnings.push(format!(
                     "{beyond} checkpoint files were not read: a run leaves at most 256 of them, with 4 MiB in all"
@@ -244,7 +244,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         let tool = &execution.call.call().tool_id;
         let completed = status == RunStatus::Completed;
         let data = execution.call.plan().data();
-        let ran = Ran { tool, files, data, completed };
+        let ran = ObservedRun { tool, files, data, completed };
         warnings.extend(denials(execution.fs, observed, sandbox.as_ref(), ran, execution.speller));
         let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
         warnings.extend(other_bytes(files, program, observed));
@@ -276,7 +276,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         redactor: &redactor,
     });
     let receipt = way.complete(receipt, &redactor);
-    Finished {
+    RunResult {
         status,
         receipt,
         checkpoints,
@@ -301,12 +301,12 @@ fn unknown_end(outcome: &Outcome) -> Option<String> {
 }
 
 /// The result of starting the program.
-struct Started {
+struct ProgramResult {
     outcome: Option<Outcome>,
     /// Whether the program answered its peer; `None` without a peer.
-    spoken: Option<Answered>,
+    spoken: Option<PeerAnswer>,
     /// How long Brigade itself took, and what it printed; `None` if a program did it.
-    acted: Option<(Duration, Captured)>,
+    acted: Option<(Duration, CapturedBytes)>,
     sandbox: Option<SandboxUsed>,
     observed: Option<RunObserved>,
     /// The temporary directory, if it could not be removed.
@@ -317,14 +317,14 @@ struct Started {
 
 /// Whether a program answered its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answered {
+enum PeerAnswer {
     Yes,
     No,
 }
 
-impl Started {
-    fn not(problem: String) -> Started {
-        Started {
+impl ProgramResult {
+    fn failed(problem: String) -> ProgramResult {
+        ProgramResult {
             outcome: None,
             spoken: None,
             acted: None,
@@ -340,13 +340,13 @@ impl Started {
 fn start<'e>(
     execution: &Execution<'e>,
     output: &mut Output<'e>,
-    way: &mut Way<'_>,
+    way: &mut Executor<'_>,
     redactor: &Redactor,
-) -> Result<Started, String> {
-    if let Way::Kept(kept) = way {
+) -> Result<ProgramResult, String> {
+    if let Executor::Reuse(kept) = way {
         return Ok(ask(execution, output, kept, redactor));
     }
-    if let Way::Inside(inside) = way {
+    if let Executor::Builtin(inside) = way {
         return act(execution, output, *inside, redactor);
     }
     let decision = execution.call.decision();
@@ -375,7 +375,7 @@ fn start<'e>(
         closed: &[],
         opened: opened.as_ref(),
     };
-    let closed = closed(execution.fs, &Opening::of(execution.call, program), execution.directory)?;
+    let closed = closed(execution.fs, &ReadRules::new(execution.call, program), execution.directory)?;
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(program.program().clone(), execution.directory);
@@ -403,20 +403,20 @@ fn start<'e>(
         ..Control::default()
     };
     let peer = match way {
-        Way::Talk(peer) => Some(peer),
-        Way::Wait if execution.call.plan().family() == MCP => {
+        Executor::Converse(peer) => Some(peer),
+        Executor::Spawn if execution.call.plan().family() == MCP => {
             return Err("not started: nothing here speaks to MCP servers".to_owned());
         }
-        Way::Wait | Way::Kept(_) | Way::Inside(_) => None,
+        Executor::Spawn | Executor::Reuse(_) | Executor::Builtin(_) => None,
     };
     let (outcome, spoken, problem) = match peer {
         Some(peer) => {
-            let mut sink = Checking { execution, output };
-            let Spoken { outcome, problem } = peer.speak(&spec, &mut sink, &control, redactor);
-            let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
+            let mut sink = CheckingSink { execution, output };
+            let ConversationResult { outcome, problem } = peer.speak(&spec, &mut sink, &control, redactor);
+            let answered = if problem.is_none() { PeerAnswer::Yes } else { PeerAnswer::No };
             (outcome, Some(answered), problem)
         }
-        None => match run(&spec, &mut Checking { execution, output }, &control) {
+        None => match run(&spec, &mut CheckingSink { execution, output }, &control) {
             Ok(outcome) => {
                 let why = || control.cancel.as_ref().map(CancelToken::interruption).unwrap_or_default();
                 let problem = outcome.cancelled().then(why);
@@ -438,32 +438,32 @@ fn start<'e>(
         true => problem,
         false => Some(problem.into_iter().chain(not_kept).collect::<Vec<_>>().join("; ")),
     };
-    Ok(Started { outcome, spoken, acted: None, sandbox: Some(sandbox), observed, left, problem })
+    Ok(ProgramResult { outcome, spoken, acted: None, sandbox: Some(sandbox), observed, left, problem })
 }
 
 /// Does what a tool of Brigade does.
 fn act(
     execution: &Execution<'_>,
     output: &mut Output<'_>,
-    inside: &mut dyn Inside,
+    inside: &mut dyn BuiltinRun,
     redactor: &Redactor,
-) -> Result<Started, String> {
+) -> Result<ProgramResult, String> {
     if !execution.call.plan().acts_inside() {
         return Err("not started: the call is one of a program".to_owned());
     }
-    let limits = InsideLimits {
+    let limits = BuiltinLimits {
         timeout: execution.call.decision().effective_timeout.duration(),
         max_output_bytes: execution.call.decision().max_output_bytes,
         cancel: execution.cancel.clone(),
     };
-    let Acted { output: printed, dropped, problem, duration } = inside.act(&limits, redactor);
+    let BuiltinOutcome { output: printed, dropped, problem, duration } = inside.act(&limits, redactor);
     // What is over the cap is counted and dropped, as what a program prints.
     let cap = usize::try_from(execution.call.decision().max_output_bytes).unwrap_or(usize::MAX);
     let (kept, over) = printed.split_at(printed.len().min(cap));
-    let captured = Captured { bytes: kept.len() as u64, dropped: dropped + over.len() as u64 };
+    let captured = CapturedBytes { bytes: kept.len() as u64, dropped: dropped + over.len() as u64 };
     let unwritten = output.write(Stream::Stdout, kept).err();
     let unwritten = unwritten.map(|error| format!("the log could not be written: {error}"));
-    Ok(Started {
+    Ok(ProgramResult {
         outcome: None,
         spoken: None,
         acted: Some((duration, captured)),
@@ -478,9 +478,9 @@ fn act(
 fn ask<'e>(
     execution: &Execution<'e>,
     output: &mut Output<'e>,
-    kept: &mut KeptWay<'_>,
+    kept: &mut KeptProgram<'_>,
     redactor: &Redactor,
-) -> Started {
+) -> ProgramResult {
     let decision = execution.call.decision();
     let control = Control {
         timeout: Some(decision.effective_timeout.duration()),
@@ -488,10 +488,10 @@ fn ask<'e>(
         output_cap: decision.max_output_bytes,
         ..Control::default()
     };
-    let mut sink = Comparing { execution, output, started_from: kept.started_from };
-    let Spoken { outcome, problem } = kept.peer.ask(&mut sink, &control, redactor);
-    let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
-    Started {
+    let mut sink = ComparingSink { execution, output, started_from: kept.started_from };
+    let ConversationResult { outcome, problem } = kept.peer.ask(&mut sink, &control, redactor);
+    let answered = if problem.is_none() { PeerAnswer::Yes } else { PeerAnswer::No };
+    ProgramResult {
         outcome,
         spoken: Some(answered),
         acted: None,
@@ -504,13 +504,13 @@ fn ask<'e>(
 }
 
 /// Takes the answer of a program that runs already, and compares what it was started from before it is asked.
-struct Comparing<'a, 'e> {
+struct ComparingSink<'a, 'e> {
     execution: &'a Execution<'e>,
     output: &'a mut Output<'e>,
-    started_from: &'a StartedFrom,
+    started_from: &'a StartSource,
 }
 
-impl Sink for Comparing<'_, '_> {
+impl Sink for ComparingSink<'_, '_> {
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         self.output.write(stream, bytes)
     }
@@ -526,12 +526,12 @@ impl Sink for Comparing<'_, '_> {
 }
 
 /// Takes the output of a run, and compares once more when everything else is prepared.
-struct Checking<'a, 'e> {
+struct CheckingSink<'a, 'e> {
     execution: &'a Execution<'e>,
     output: &'a mut Output<'e>,
 }
 
-impl Sink for Checking<'_, '_> {
+impl Sink for CheckingSink<'_, '_> {
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         self.output.write(stream, bytes)
     }
@@ -562,13 +562,13 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
 fn status(
     execution: &Execution<'_>,
     outcome: Option<&Outcome>,
-    spoken: Option<Answered>,
+    spoken: Option<PeerAnswer>,
     failure: Option<&str>,
     checkpoints: &[Checkpoint],
 ) -> RunStatus {
     // A program that answered has succeeded, independent of its exit.
     let succeeded = |outcome: &Outcome| match spoken {
-        Some(answered) => answered == Answered::Yes,
+        Some(answered) => answered == PeerAnswer::Yes,
         // How a command ended is what was asked for.
         None => execution.call.plan().runs_command() || outcome.exit.success(),
     };

@@ -7,13 +7,13 @@ use brigade_core::{Fingerprint, Glob};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 
 /// The maximum number of files in a directory.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// The maximum number of bytes in a directory.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Directories that never have code: the state of Brigade and of git.
-const LEFT_OUT: &[&str] = &[".brigade", ".git"];
+const EXCLUDED_FOLDERS: &[&str] = &[".brigade", ".git"];
 
 /// The files below a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
         }
         for entry in entries {
             let Ok(path) = folder.join(&entry.name) else { continue };
-            if LEFT_OUT.contains(&entry.name.as_str()) && entry.kind == FileKind::Directory {
+            if EXCLUDED_FOLDERS.contains(&entry.name.as_str()) && entry.kind == FileKind::Directory {
                 continue;
             }
             match entry.kind {
@@ -64,24 +64,24 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
                     files.insert(path.as_str().to_owned());
                 }
                 FileKind::Link => match linked(fs, &path)? {
-                    Linked::File(name, length) => {
+                    LinkTarget::File(name, length) => {
                         bytes += length;
                         files.insert(name);
                     }
-                    Linked::Folder(real) => {
+                    LinkTarget::Folder(real) => {
                         files.insert(path.as_str().to_owned());
                         if visited.insert(real.clone()) {
                             folders.push(real);
                         }
                     }
-                    Linked::FolderElsewhere => return Ok(FolderFiles::LeadsOut(path)),
-                    Linked::Unnamed => return Ok(FolderFiles::OddName(folder)),
-                    Linked::Nothing => {}
+                    LinkTarget::FolderElsewhere => return Ok(FolderFiles::LeadsOut(path)),
+                    LinkTarget::Unnamed => return Ok(FolderFiles::OddName(folder)),
+                    LinkTarget::Nothing => {}
                 },
                 FileKind::Other => {}
             }
         }
-        if MOST_FILES < files.len() || MOST_FILES < visited.len() || MOST_BYTES < bytes {
+        if MAX_FILES < files.len() || MAX_FILES < visited.len() || MAX_BYTES < bytes {
             return Ok(FolderFiles::TooMuch { files: files.len(), bytes });
         }
     }
@@ -99,12 +99,12 @@ pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<Re
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
         seen += 1;
-        if MOST_FILES < seen {
+        if MAX_FILES < seen {
             return Ok(None);
         }
         for entry in fs.list_dir(&folder)? {
             let Ok(path) = folder.join(&entry.name) else { continue };
-            if LEFT_OUT.contains(&entry.name.as_str()) {
+            if EXCLUDED_FOLDERS.contains(&entry.name.as_str()) {
                 found.push(path);
             } else if entry.kind == FileKind::Directory {
                 folders.push(path);
@@ -116,11 +116,11 @@ pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<Re
 
 /// Tells whether a directory is, or lies in, one of Brigade or git.
 fn is_state(folder: &RelPath) -> bool {
-    folder.as_str().split('/').any(|part| LEFT_OUT.contains(&part))
+    folder.as_str().split('/').any(|part| EXCLUDED_FOLDERS.contains(&part))
 }
 
 /// The target of a link.
-enum Linked {
+enum LinkTarget {
     File(String, u64),
     Folder(RelPath),
     FolderElsewhere,
@@ -129,25 +129,25 @@ enum Linked {
     Nothing,
 }
 
-fn linked(fs: &dyn Fs, link: &RelPath) -> Result<Linked, FsError> {
+fn linked(fs: &dyn Fs, link: &RelPath) -> Result<LinkTarget, FsError> {
     let path = fs.root().join(link.as_path());
-    let Some(path) = path.to_str() else { return Ok(Linked::Nothing) };
+    let Some(path) = path.to_str() else { return Ok(LinkTarget::Nothing) };
     Ok(match fs.resolve(path, None) {
         Ok(Location::Inside(real)) => match fs.metadata(&real) {
             Ok(metadata) if metadata.kind == FileKind::File => {
-                Linked::File(link.as_str().to_owned(), metadata.len)
+                LinkTarget::File(link.as_str().to_owned(), metadata.len)
             }
-            Ok(metadata) if metadata.kind == FileKind::Directory => Linked::Folder(real),
-            Ok(_) | Err(_) => Linked::Nothing,
+            Ok(metadata) if metadata.kind == FileKind::Directory => LinkTarget::Folder(real),
+            Ok(_) | Err(_) => LinkTarget::Nothing,
         },
         Ok(Location::Outside(real)) => match fs.open_outside(&real) {
-            Ok(file) => Linked::File(real.to_string_lossy().into_owned(), file.len()?),
-            Err(error) if error.kind == FsErrorKind::NotAFile => Linked::FolderElsewhere,
-            Err(_) => Linked::Nothing,
+            Ok(file) => LinkTarget::File(real.to_string_lossy().into_owned(), file.len()?),
+            Err(error) if error.kind == FsErrorKind::NotAFile => LinkTarget::FolderElsewhere,
+            Err(_) => LinkTarget::Nothing,
         },
         Err(_) => match fs.metadata_outside(Path::new(path)) {
-            Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => Linked::Unnamed,
-            Ok(_) | Err(_) => Linked::Nothing,
+            Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => LinkTarget::Unnamed,
+            Ok(_) | Err(_) => LinkTarget::Nothing,
         },
     })
 }
@@ -208,7 +208,7 @@ fn real_of(fs: &dyn Fs, path: &RelPath) -> Result<Location, FsError> {
 /// Lists the links below the workspace that an absolute path leads through, also if it leaves the workspace and comes
 /// back.
 pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
-    const MOST: usize = 40;
+    const MAX_LINKS: usize = 40;
     let root = fs.root();
     let mut links = Vec::new();
     // Most paths are their own, and the system says so at once.
@@ -244,7 +244,7 @@ pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
             // The root has no link on its way.
             continue;
         }
-        if MOST <= links.len() {
+        if MAX_LINKS <= links.len() {
             return links;
         }
         match fs.resolve(&at.to_string_lossy(), None) {
@@ -284,7 +284,7 @@ pub(crate) fn is_link(fs: &dyn Fs, path: &str) -> bool {
 /// Returns the fingerprint of where a link leads, if that is a directory of the workspace.
 pub(crate) fn leads_to(fs: &dyn Fs, link: &RelPath) -> Result<Option<Fingerprint>, FsError> {
     Ok(match linked(fs, link)? {
-        Linked::Folder(real) => Some(link_to(real.as_str())),
+        LinkTarget::Folder(real) => Some(link_to(real.as_str())),
         _ => None,
     })
 }
@@ -297,7 +297,7 @@ pub(crate) fn folder_fingerprint(files: Vec<(String, Fingerprint)>) -> Fingerpri
 
 /// What a pattern of an entry matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Matching {
+pub enum PatternMatches {
     /// These regular files, by their path in the workspace. Sorted.
     All(Vec<String>),
     /// There is more than can be read each time; this much was counted.
@@ -330,7 +330,7 @@ pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
     if pattern.is_empty() || pattern.starts_with(['/', '~']) || parts.clone().any(|part| part == "..") {
         return Err("leads out of the workspace");
     }
-    if parts.any(|part| LEFT_OUT.contains(&part)) {
+    if parts.any(|part| EXCLUDED_FOLDERS.contains(&part)) {
         return Err("names the state of Brigade or of git");
     }
     Ok(())
@@ -350,7 +350,7 @@ pub fn plain_part(pattern: &str) -> PathBuf {
 
 /// What a pattern of an entry is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatternOf {
+pub enum PatternUse {
     /// What an approval binds. Nothing that a program finds there may be missed, so links to directories are followed,
     /// and a name that is not UTF-8 is a reason against the pattern.
     Code,
@@ -362,15 +362,15 @@ pub enum PatternOf {
 ///
 /// # Errors
 /// Fails if a directory cannot be read.
-pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Matching, FsError> {
+pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternUse) -> Result<PatternMatches, FsError> {
     let glob = Glob::beneath(pattern);
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     // What is before the first directory that is no plain name need not be searched.
     let is_plain = |part: &&str| !part.contains(['*', '?', '\\']);
     let parts: Vec<&str> = pattern.split('/').collect();
     let base: Vec<&str> = parts[..parts.len() - 1].iter().copied().take_while(is_plain).collect();
-    let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(Matching::All(Vec::new())) };
-    let binds = of == PatternOf::Code;
+    let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(PatternMatches::All(Vec::new())) };
+    let binds = of == PatternUse::Code;
     let may_match_below =
         |folder: &RelPath| parts.contains(&"**") || folder.as_path().components().count() < parts.len();
     let mut found = BTreeSet::new();
@@ -390,12 +390,12 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
             entries => entries?,
         };
         if binds && may_match_below(&folder) && !fs.unreadable_names(&real)?.is_empty() {
-            return Ok(Matching::OddName { folder });
+            return Ok(PatternMatches::OddName { folder });
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
             let (Ok(path), Ok(own)) = (folder.join(&entry.name), real.join(&entry.name)) else { continue };
-            let is_left_out = LEFT_OUT.contains(&entry.name.as_str());
+            let is_left_out = EXCLUDED_FOLDERS.contains(&entry.name.as_str());
             if is_left_out && (!binds || entry.kind == FileKind::Directory) {
                 continue;
             }
@@ -411,47 +411,47 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
                     found.insert(own.as_str().to_owned());
                 }
                 FileKind::Link if is_match || binds => match linked(fs, &own)? {
-                    Linked::File(name, length) if is_match && !name.starts_with('/') => {
+                    LinkTarget::File(name, length) if is_match && !name.starts_with('/') => {
                         bytes += length;
                         found.insert(own.as_str().to_owned());
                     }
-                    Linked::File(..) if is_match => {
+                    LinkTarget::File(..) if is_match => {
                         leading.get_or_insert(path);
                     }
-                    Linked::FolderElsewhere if is_match || may_match_below(&path) => {
+                    LinkTarget::FolderElsewhere if is_match || may_match_below(&path) => {
                         leading.get_or_insert(path);
                     }
-                    Linked::Folder(target) if binds && may_match_below(&path) && is_state(&target) => {
+                    LinkTarget::Folder(target) if binds && may_match_below(&path) && is_state(&target) => {
                         leading.get_or_insert(path);
                     }
-                    Linked::Folder(target) if binds && may_match_below(&path) => {
+                    LinkTarget::Folder(target) if binds && may_match_below(&path) => {
                         // Where it leads is bound, too.
                         found.insert(own.as_str().to_owned());
                         if linked_to.insert(target.clone()) {
                             folders.push((path, target, true));
                         }
                     }
-                    Linked::Unnamed if binds && (is_match || may_match_below(&path)) => {
-                        return Ok(Matching::OddName { folder });
+                    LinkTarget::Unnamed if binds && (is_match || may_match_below(&path)) => {
+                        return Ok(PatternMatches::OddName { folder });
                     }
-                    Linked::File(..)
-                    | Linked::FolderElsewhere
-                    | Linked::Folder(_)
-                    | Linked::Unnamed
-                    | Linked::Nothing => {}
+                    LinkTarget::File(..)
+                    | LinkTarget::FolderElsewhere
+                    | LinkTarget::Folder(_)
+                    | LinkTarget::Unnamed
+                    | LinkTarget::Nothing => {}
                 },
                 FileKind::File | FileKind::Link | FileKind::Other => {}
             }
         }
         seen += 1;
-        if MOST_FILES < found.len() || 10 * MOST_FILES < seen || MOST_BYTES < bytes {
-            return Ok(Matching::TooMuch { files: found.len(), bytes });
+        if MAX_FILES < found.len() || 10 * MAX_FILES < seen || MAX_BYTES < bytes {
+            return Ok(PatternMatches::TooMuch { files: found.len(), bytes });
         }
     }
     let found = found.into_iter().collect();
     Ok(match leading {
-        None => Matching::All(found),
-        Some(link) => Matching::LeadsOut { link, files: found },
+        None => PatternMatches::All(found),
+        Some(link) => PatternMatches::LeadsOut { link, files: found },
     })
 }
 
@@ -506,8 +506,8 @@ mod tests {
         ] {
             let expect = expect.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(
-                matching_files(&fs, pattern, PatternOf::Data).unwrap(),
-                Matching::All(expect),
+                matching_files(&fs, pattern, PatternUse::Data).unwrap(),
+                PatternMatches::All(expect),
                 "{pattern}"
             );
         }
@@ -521,14 +521,14 @@ mod tests {
         std::fs::write(root.path().join("lib/a.py"), "1").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("lib/out")).unwrap();
         let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
-        let matching = |pattern| matching_files(&fs, pattern, PatternOf::Data).unwrap();
-        let leads_out = |files: &[&str]| Matching::LeadsOut {
+        let matching = |pattern| matching_files(&fs, pattern, PatternUse::Data).unwrap();
+        let leads_out = |files: &[&str]| PatternMatches::LeadsOut {
             link: "lib/out".parse().unwrap(),
             files: files.iter().map(|file| (*file).to_owned()).collect(),
         };
         assert_eq!(matching("lib/**"), leads_out(&["lib/a.py"]));
         assert_eq!(matching("lib/out/*.py"), leads_out(&[]));
-        assert_eq!(matching("lib/*.py"), Matching::All(vec!["lib/a.py".to_owned()]));
+        assert_eq!(matching("lib/*.py"), PatternMatches::All(vec!["lib/a.py".to_owned()]));
     }
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the test makes the links")]
@@ -548,7 +548,7 @@ mod tests {
         link(Path::new("."), "lib/self");
         let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
         let matching = |pattern, of| matching_files(&fs, pattern, of).unwrap();
-        let all = |files: &[&str]| Matching::All(files.iter().map(|file| (*file).to_owned()).collect());
+        let all = |files: &[&str]| PatternMatches::All(files.iter().map(|file| (*file).to_owned()).collect());
         let code = [
             "lib/.git",
             "lib/a.py",
@@ -559,37 +559,39 @@ mod tests {
             "lib/z",
             "other/e.py",
         ];
-        assert_eq!(matching("lib/**", PatternOf::Code), all(&code));
-        assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
+        assert_eq!(matching("lib/**", PatternUse::Code), all(&code));
+        assert_eq!(matching("lib/*.py", PatternUse::Code), all(&["lib/a.py"]));
         let links = ["lib/around", "lib/self", "lib/z"];
-        assert_eq!(matching("lib/*/e.py", PatternOf::Code), all(&[&links[..], &["other/e.py"]].concat()));
+        assert_eq!(matching("lib/*/e.py", PatternUse::Code), all(&[&links[..], &["other/e.py"]].concat()));
         let leads = |link: &str| file_fingerprint(&fs, link).unwrap();
         assert_eq!(leads("lib/z"), leads("lib/deep/y"));
         assert_ne!(leads("lib/z"), leads("lib/around"));
-        assert_eq!(matching("lib/**", PatternOf::Data), all(&["lib/a.py", "lib/deep/b.py"]));
+        assert_eq!(matching("lib/**", PatternUse::Data), all(&["lib/a.py", "lib/deep/b.py"]));
         // What git and Brigade keep is no code, whatever leads there.
         std::fs::create_dir_all(path(".git/hooks")).unwrap();
         link(Path::new("../.git/hooks"), "lib/kept");
-        let Matching::LeadsOut { link: kept, files } = matching("lib/**", PatternOf::Code) else { panic!() };
+        let PatternMatches::LeadsOut { link: kept, files } = matching("lib/**", PatternUse::Code) else {
+            panic!()
+        };
         assert!(kept.as_str() == "lib/kept" && !files.iter().any(|file| file.contains("hooks")));
         std::fs::remove_file(path("lib/kept")).unwrap();
         // Links that go round are followed once, also to what is around.
         link(Path::new("../lib"), "other/back");
         link(Path::new(".."), "lib/up");
-        let Matching::All(files) = matching("lib/**", PatternOf::Code) else { panic!() };
+        let PatternMatches::All(files) = matching("lib/**", PatternUse::Code) else { panic!() };
         assert!(files.contains(&"lib/up".to_owned()) && files.len() < 20, "{files:?}");
         std::fs::remove_file(path("lib/up")).unwrap();
         let odd = std::ffi::OsStr::from_bytes(b"\xff.py");
         std::fs::write(path("lib/deep").join(odd), "1").unwrap();
         let folder = "lib/deep".parse().unwrap();
-        assert_eq!(matching("lib/**", PatternOf::Code), Matching::OddName { folder });
-        assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
+        assert_eq!(matching("lib/**", PatternUse::Code), PatternMatches::OddName { folder });
+        assert_eq!(matching("lib/*.py", PatternUse::Code), all(&["lib/a.py"]));
         let folder: RelPath = "lib/deep".parse().unwrap();
         assert_eq!(folder_files(&fs, &folder).unwrap(), FolderFiles::OddName(folder));
         std::fs::remove_file(path("lib/deep").join(odd)).unwrap();
         // What a link leads to has such a name.
         std::fs::create_dir(root.path().join(odd)).unwrap();
         link(&root.path().join(odd), "other/odd");
-        assert!(matches!(matching("other/**", PatternOf::Code), Matching::OddName { .. }));
+        assert!(matches!(matching("other/**", PatternUse::Code), PatternMatches::OddName { .. }));
     }
 }

@@ -7,9 +7,9 @@ use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 
 /// Does what a call asks for, within this process.
-pub trait Inside {
+pub trait BuiltinRun {
     /// Does it. Returns what the log of standard output keeps, raw, and why it failed if it did.
-    fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted;
+    fn act(&mut self, limits: &BuiltinLimits, redactor: &Redactor) -> BuiltinOutcome;
 
     /// Returns the receipt of such a run with what was done.
     fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt;
@@ -17,7 +17,7 @@ pub trait Inside {
 
 /// The limits of a call within this process.
 #[derive(Clone, Debug)]
-pub struct InsideLimits {
+pub struct BuiltinLimits {
     /// How long it may take.
     pub timeout: Duration,
     /// How many bytes the log keeps.
@@ -28,7 +28,7 @@ pub struct InsideLimits {
 
 /// What came of acting.
 #[derive(Clone, Debug, Default)]
-pub struct Acted {
+pub struct BuiltinOutcome {
     /// What the log keeps: as much as the policy lets it.
     pub output: Vec<u8>,
     /// How many more bytes there were.

@@ -12,7 +12,7 @@ use brigade_fs::{Fs, Mark};
 use brigade_process::{Enforcement, Outcome, PrivateFolder, Program, Sink, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed, program_inside};
+use crate::closed::{ReadRules, closed, program_inside};
 use crate::confinement::{self, Confinement, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::execute::Logs;
@@ -25,7 +25,7 @@ use crate::program::OpenedProgram;
 const MARKED_BY: &str = "BRIGADE_UPSTREAM_RUN_ID";
 
 /// A program to start and keep.
-pub struct Keep<'a> {
+pub struct KeepRequest<'a> {
     /// The verified start; only [`plan_start`](brigade_call::plan_start) makes one.
     pub start: &'a VerifiedStart,
     /// The program, open since its bytes were read.
@@ -43,7 +43,7 @@ pub struct Keep<'a> {
 }
 
 /// A program that is ready to be started and kept.
-pub struct Prepared {
+pub struct PreparedStart {
     /// How it is started.
     pub spec: Spec,
     /// Takes both streams, and compares the bytes once more when everything else is prepared.
@@ -55,7 +55,7 @@ pub struct Prepared {
     /// Masks what is shown of it.
     pub redactor: Redactor,
     /// What it is started from.
-    pub started_from: Arc<StartedFrom>,
+    pub started_from: Arc<StartSource>,
     /// What its record says in the end.
     pub run: KeptRun,
 }
@@ -83,7 +83,7 @@ pub struct KeptEnd {
 ///
 /// # Errors
 /// When the policy made no decision, or the program or a file is not what was verified.
-pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
+pub fn prepare(keep: &KeepRequest<'_>, logs: Logs) -> Result<PreparedStart, String> {
     let start = keep.start;
     let decision = start.decision().ok_or("not started: the policy did not decide on it")?;
     let temporary =
@@ -99,7 +99,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         opened: None,
     };
     let path = keep.program.path();
-    let opening = Opening {
+    let opening = ReadRules {
         decision,
         files: start.files(),
         program: Some((path, keep.program.fingerprint())),
@@ -109,7 +109,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         script: keep.program.is_script().then_some(path),
     };
     // Before the files are read once more, so that later changes show.
-    let started_from = Arc::new(StartedFrom::of(start, keep.program, &**keep.fs));
+    let started_from = Arc::new(StartSource::new(start, keep.program, &**keep.fs));
     let closed = closed(&**keep.fs, &opening, start.directory())?;
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
@@ -134,7 +134,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         progress: None,
     })));
     let sink = KeptSink { output: output.clone(), started_from: started_from.clone(), fs: keep.fs.clone() };
-    Ok(Prepared {
+    Ok(PreparedStart {
         spec,
         sink: Box::new(sink),
         output_cap: decision.max_output_bytes,
@@ -185,7 +185,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Takes the streams of a kept program.
 struct KeptSink {
     output: Arc<Mutex<Option<Output<'static>>>>,
-    started_from: Arc<StartedFrom>,
+    started_from: Arc<StartSource>,
     fs: Arc<dyn Fs>,
 }
 
@@ -206,7 +206,7 @@ impl Sink for KeptSink {
 
 /// The bytes that a kept program was started from.
 #[derive(Debug)]
-pub struct StartedFrom {
+pub struct StartSource {
     program: PathBuf,
     sha256: Fingerprint,
     files: BTreeMap<String, Fingerprint>,
@@ -214,9 +214,9 @@ pub struct StartedFrom {
     marks: Mutex<BTreeMap<PathBuf, Option<Mark>>>,
 }
 
-impl StartedFrom {
-    fn of(start: &VerifiedStart, program: &OpenedProgram, fs: &dyn Fs) -> StartedFrom {
-        let from = StartedFrom {
+impl StartSource {
+    fn new(start: &VerifiedStart, program: &OpenedProgram, fs: &dyn Fs) -> StartSource {
+        let from = StartSource {
             program: program.path().to_owned(),
             sha256: program.fingerprint(),
             files: start.files().clone(),

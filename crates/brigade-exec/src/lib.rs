@@ -37,24 +37,25 @@ mod run_files;
 mod started;
 mod talk;
 
-pub use check::{Told, check};
+pub use check::{CheckResult, check};
 pub use confinement::{WorkFolder, confine_start, led_to};
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
-pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
+pub use execute::{Execution, Executor, KeptProgram, Logs, Progress, RunResult, execute};
 pub use folder::{
-    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
+    FolderFiles, PatternMatches, PatternUse, check_pattern, file_fingerprint, folder_files, links_on,
     matching_files, plain_folder, plain_part, ways_to_root,
 };
-pub use inside::{Acted, Inside, InsideLimits};
-pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
+pub use inside::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
+pub use kept::{KeepRequest, KeptEnd, KeptRun, PreparedStart, StartSource, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::{
-    BESIDE_DATABASE, Ran, Watch, denials, is_beside_database, is_database, other_bytes, refused_writes,
+    BESIDE_DATABASE, ObservedRun, Watch, denials, is_beside_database, is_database, other_bytes,
+    refused_writes,
 };
-pub use peer::{KeptPeer, Peer, Spoken};
+pub use peer::{ConversationResult, KeptPeer, Peer};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::RunPaths;
 pub use run_files::{Drops, RunFiles, left_drops};
-pub use started::{EndedStart, Started, run_started};
-pub use talk::{Talk, talk};
+pub use started::{EndedStart, ProgramRun, run_started};
+pub use talk::{Conversation, talk};

@@ -12,13 +12,13 @@ use brigade_redact::Redactor;
 pub const LOG_SHOWN: u64 = 1 << 20;
 
 /// How many bytes before that part are redacted too, so that no secret is shown from its middle.
-const BEFORE: u64 = 64 << 10;
+const REDACTION_MARGIN: u64 = 64 << 10;
 
 /// The size of one read.
 const PIECE: usize = 64 << 10;
 
 /// The polling interval of a followed log.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Passes a growing log to `sink` until the run ends, the token is set, or `sink` fails, whose error breaks it off.
 ///
@@ -38,7 +38,7 @@ pub fn follow_log<E: From<FsError>>(
             ControlFlow::Continue(end) => offset = end,
             ControlFlow::Break(error) => return Ok(ControlFlow::Break(error)),
         }
-        if !is_running || cancel.wait(LOOK) {
+        if !is_running || cancel.wait(POLL_INTERVAL) {
             break;
         }
     }
@@ -93,8 +93,10 @@ pub fn log_text(file: &dyn ReadFile, redactor: &Redactor) -> Result<String, FsEr
 pub fn log_end(file: &dyn ReadFile, end: u64, mut redactor: Redactor) -> Result<String, FsError> {
     let mut redacted = Vec::new();
     let from = end.saturating_sub(LOG_SHOWN);
-    let before =
-        file.read_range(from.saturating_sub(BEFORE), usize::try_from(from.min(BEFORE)).unwrap_or(0))?;
+    let before = file.read_range(
+        from.saturating_sub(REDACTION_MARGIN),
+        usize::try_from(from.min(REDACTION_MARGIN)).unwrap_or(0),
+    )?;
     redactor.push(&before, &mut redacted);
     // Output so far is before the shown part. Bytes still held back may start in it.
     redacted.clear();

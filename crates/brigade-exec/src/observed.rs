@@ -8,10 +8,10 @@ use brigade_call::{
     RunObserved, SandboxUsed, SocketUse, binds_file, data_folder, pattern_of,
 };
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
+use brigade_core::{Fingerprint, Hint, NextStep, RunId, StepFormatter};
 use brigade_fs::{Fs, Location, RelPath};
 use brigade_policy::{RefusedWrite, Writable, always_closed, refused_write};
-use brigade_process::{Attempt, Observation, Observed};
+use brigade_process::{Attempt, Observation, ObservedUse};
 use brigade_redact::Redactor;
 
 use crate::closed::KEPT;
@@ -32,7 +32,7 @@ pub enum Watch {
 const PACKAGES: &str = "node_modules";
 
 /// What is said of full lists.
-const FULL: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
+const FULL_LIST_NOTE: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
 
 /// Returns the observation for the receipt.
 pub(crate) fn observed(
@@ -46,7 +46,7 @@ pub(crate) fn observed(
             run_id: Some(run.to_string()),
             ..RunObserved::default()
         }),
-        (_, Some(Observation::Done(observed))) => Some(seen(observed, redactor)),
+        (_, Some(Observation::Done(observed))) => Some(to_record(observed, redactor)),
         (_, Some(Observation::Unavailable(reason))) => Some(RunObserved {
             state: ObservedState::Unavailable,
             reason: Some(redactor.redact_str(reason)),
@@ -56,7 +56,7 @@ pub(crate) fn observed(
     }
 }
 
-fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
+fn to_record(observed: &ObservedUse, redactor: &Redactor) -> RunObserved {
     // Names come from the program and may have any content.
     let text = |path: &Path| redactor.redact_str(&path.to_string_lossy());
     let files = |files: &[brigade_process::ObservedFile]| {
@@ -88,7 +88,7 @@ fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
         },
         ..ObservedDenial::default()
     };
-    let full = observed.is_truncated.then_some(FULL);
+    let full = observed.is_truncated.then_some(FULL_LIST_NOTE);
     let unseen: Vec<String> = observed.unseen.iter().copied().chain(full).map(str::to_owned).collect();
     let counts = observed.counts;
     RunObserved {
@@ -120,7 +120,7 @@ pub fn other_bytes(
     program: Option<(&str, Fingerprint)>,
     observed: &RunObserved,
 ) -> Option<String> {
-    const MOST: usize = 5;
+    const MAX_NAMED: usize = 5;
     let approved = |path: &str| {
         let of_program = program.filter(|(bound, _)| *bound == path).map(|(_, sha256)| sha256);
         files.get(path).copied().or(of_program)
@@ -130,8 +130,12 @@ pub fn other_bytes(
         file.sha256.zip(approved(&file.path)).is_some_and(|(sha256, approved)| sha256 != approved)
     });
     let paths: BTreeSet<&str> = differs.map(|file| file.path.as_str()).collect();
-    let shown: Vec<_> = paths.iter().take(MOST).map(|path| escape_terminal(path)).collect();
-    let more = if MOST < paths.len() { format!(" and {} more", paths.len() - MOST) } else { String::new() };
+    let shown: Vec<_> = paths.iter().take(MAX_NAMED).map(|path| escape_terminal(path)).collect();
+    let more = if MAX_NAMED < paths.len() {
+        format!(" and {} more", paths.len() - MAX_NAMED)
+    } else {
+        String::new()
+    };
     (!paths.is_empty()).then(|| {
         let shown = shown.join(", ");
         format!("used with other bytes than those that were approved, because they changed during the run: {shown}{more}")
@@ -140,7 +144,7 @@ pub fn other_bytes(
 
 /// A run that was observed.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran<'r> {
+pub struct ObservedRun<'r> {
     /// The tool.
     pub tool: &'r str,
     /// What the approval binds.
@@ -159,11 +163,11 @@ pub fn denials(
     fs: &dyn Fs,
     observed: &RunObserved,
     sandbox: Option<&SandboxUsed>,
-    ran: Ran<'_>,
-    speller: &dyn Spell,
+    ran: ObservedRun<'_>,
+    speller: &dyn StepFormatter,
 ) -> Vec<String> {
-    const MOST: usize = 20;
-    let Ran { tool, files, data, completed } = ran;
+    const MAX_NAMED: usize = 20;
+    let ObservedRun { tool, files, data, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -256,8 +260,8 @@ pub fn denials(
         )
     });
     told.extend(libraries);
-    let more = told.len().saturating_sub(MOST);
-    told.truncate(MOST);
+    let more = told.len().saturating_sub(MAX_NAMED);
+    told.truncate(MAX_NAMED);
     told.extend((0 < more).then(|| format!("denied: {more} more files, which the receipt lists")));
     told
 }
@@ -341,12 +345,12 @@ mod tests {
             is_folder,
             sha256,
         };
-        let observed = Observed {
+        let observed = ObservedUse {
             read: vec![file("lib/a", false, Some([7; 32])), file("", true, None), file("lib", true, None)],
             written: vec![file("out-hunter2hunter2.txt", false, None)],
             denied: vec![brigade_process::ObservedDenial { path: "/etc/x".into(), what: Attempt::Read }],
             outside: BTreeMap::from([("/usr".into(), 3)]),
-            ..Observed::default()
+            ..ObservedUse::default()
         };
         let redactor = Redactor::new(&[SecretValue::new(b"hunter2hunter2")]);
         let observation = Observation::Done(Box::new(observed.clone()));
@@ -359,8 +363,8 @@ mod tests {
         assert!(!paths(shown.written)[0].contains("hunter2"));
         assert_eq!((shown.complete, shown.truncated, shown.unseen), (true, false, None));
         for other in [
-            Observed { unseen: vec!["a file could not be looked at"], ..observed.clone() },
-            Observed { is_truncated: true, ..observed },
+            ObservedUse { unseen: vec!["a file could not be looked at"], ..observed.clone() },
+            ObservedUse { is_truncated: true, ..observed },
         ] {
             let observation = Observation::Done(Box::new(other));
             let shown = super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap();

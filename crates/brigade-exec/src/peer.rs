@@ -13,7 +13,13 @@ pub trait Peer {
     ///
     /// Never fails: errors are in the problem of the result, which has no secrets. The sink gets the raw bytes of both
     /// streams.
-    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
+    fn speak(
+        &mut self,
+        spec: &Spec,
+        sink: &mut dyn Sink,
+        control: &Control,
+        redactor: &Redactor,
+    ) -> ConversationResult;
 
     /// Returns the receipt of such a run with what is known of the conversation, even if it did not start.
     fn complete(&self, receipt: Receipt, _: &Redactor) -> Receipt {
@@ -27,7 +33,7 @@ pub trait KeptPeer {
     ///
     /// Right before anything is sent, the sink looks a last time, and may refuse. Never fails: errors are in the
     /// problem of the result, which has no secrets.
-    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
+    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> ConversationResult;
 
     /// Returns the receipt of such a run with what is known of the conversation.
     fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt;
@@ -35,7 +41,7 @@ pub trait KeptPeer {
 
 /// The result of talking to a program.
 #[derive(Debug)]
-pub struct Spoken {
+pub struct ConversationResult {
     /// How the process ended; `None` if it never started.
     pub outcome: Option<Outcome>,
     /// Why the conversation failed; `None` if it succeeded.

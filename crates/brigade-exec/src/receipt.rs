@@ -8,7 +8,7 @@ use brigade_call::{
 };
 use brigade_core::text::short;
 use brigade_core::{Number, RunId, Timestamp};
-use brigade_process::{Captured, Exit, Outcome};
+use brigade_process::{CapturedBytes, Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::output::Summary;
@@ -26,7 +26,7 @@ pub struct RunPaths {
 
 impl RunPaths {
     /// Returns the paths of a run's files.
-    pub fn of(run_id: &RunId) -> RunPaths {
+    pub fn new(run_id: &RunId) -> RunPaths {
         RunPaths {
             receipt: format!("{RUNS}/{run_id}.json"),
             stdout_log: format!("{RUNS}/{run_id}.stdout.log"),
@@ -44,7 +44,7 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
     /// How long Brigade itself took, and what it printed, if no program did it.
-    pub(crate) acted: Option<(Duration, Captured)>,
+    pub(crate) acted: Option<(Duration, CapturedBytes)>,
     pub(crate) failure: Option<&'a str>,
     /// Warnings. A receipt without warnings does not have the member.
     pub(crate) warnings: &'a [String],
@@ -140,7 +140,7 @@ fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
 
 /// Returns the output sizes, the dropped parts, and the logs with the sha256 of their files.
 fn output(parts: &ReceiptParts<'_>) -> RunOutput {
-    let stream = |captured: Captured, summary: &Summary| StreamOutput {
+    let stream = |captured: CapturedBytes, summary: &Summary| StreamOutput {
         bytes: captured.bytes,
         dropped: captured.dropped,
         log_bytes: summary.log.map(|(bytes, _)| bytes),
@@ -148,7 +148,7 @@ fn output(parts: &ReceiptParts<'_>) -> RunOutput {
         ..StreamOutput::default()
     };
     let captured = |outcome: &Outcome| (outcome.stdout, outcome.stderr);
-    let acted = || parts.acted.map(|(_, printed)| (printed, Captured::default()));
+    let acted = || parts.acted.map(|(_, printed)| (printed, CapturedBytes::default()));
     let (stdout, stderr) = parts.outcome.map(captured).or_else(acted).unwrap_or_default();
     RunOutput {
         stdout: stream(stdout, parts.stdout),

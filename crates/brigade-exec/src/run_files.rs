@@ -16,7 +16,7 @@ use crate::receipt::RunPaths;
 const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
 
 /// A run has certainly been claimed this long after its directory was created.
-const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Whether the program of a run may drop checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl RunFiles {
         let mut created = Vec::new();
         let mut is_used = false;
         let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, FsError> {
-            match in_directory(fs, &RelPath::of(RUNS), || fs.create(&path, 0o600)) {
+            match in_directory(fs, &RelPath::from_static(RUNS), || fs.create(&path, 0o600)) {
                 Ok(file) => {
                     created.push(path);
                     Ok(file)
@@ -91,9 +91,9 @@ impl RunFiles {
 /// unless its directory is old and no call runs as it.
 pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
     let is_old = |path: &RelPath| {
-        fs.link_metadata(path).is_ok_and(|metadata| STARTS_WITHIN < now.since(metadata.modified))
+        fs.link_metadata(path).is_ok_and(|metadata| CLAIM_TIMEOUT < now.since(metadata.modified))
     };
-    let folder = RelPath::of(INCOMING);
+    let folder = RelPath::from_static(INCOMING);
     let mut left = Vec::new();
     for entry in fs.list_dir(&folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };
@@ -107,7 +107,7 @@ pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool
 /// Creates the checkpoint directory of a run, and removes those of runs with a receipt. A run without a receipt may be
 /// about to start.
 fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
-    let parent = RelPath::of(INCOMING);
+    let parent = RelPath::from_static(INCOMING);
     for entry in fs.list_dir(&parent).unwrap_or_default() {
         let is_run = entry.name.parse::<RunId>().is_ok();
         if let (true, Ok(folder)) = (is_run && is_over(fs, &entry.name), parent.join(&entry.name)) {
@@ -120,12 +120,12 @@ fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
 }
 
 fn drops_of(run_id: &RunId) -> RelPath {
-    RelPath::of(INCOMING).join(run_id.as_str()).expect("a run id is a file name")
+    RelPath::from_static(INCOMING).join(run_id.as_str()).expect("a run id is a file name")
 }
 
 /// Tells whether a run has a receipt.
 fn is_over(fs: &dyn Fs, run_id: &str) -> bool {
-    let receipt = RelPath::of(RUNS).join(&format!("{run_id}.json"));
+    let receipt = RelPath::from_static(RUNS).join(&format!("{run_id}.json"));
     receipt.is_ok_and(|receipt| fs.exists(&receipt).unwrap_or(false))
 }
 
@@ -140,7 +140,7 @@ mod tests {
     fn a_run_finds_its_own_files_again_and_clears_those_of_others() {
         let fs = MemoryFs::new();
         let run: RunId = "run-1".parse().unwrap();
-        let paths = RunPaths::of(&run);
+        let paths = RunPaths::new(&run);
         let first = RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap();
         assert!(!first.is_used && fs.exists(&first.dropped).unwrap());
         let mut again = RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap();
@@ -155,7 +155,7 @@ mod tests {
         RunFiles::create(
             &fs,
             &"run-2".parse().unwrap(),
-            &RunPaths::of(&"run-2".parse().unwrap()),
+            &RunPaths::new(&"run-2".parse().unwrap()),
             Drops::Taken,
         )
         .unwrap();

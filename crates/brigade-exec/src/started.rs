@@ -14,7 +14,7 @@ use crate::environment::{HostEnvironment, decided_environment};
 use crate::program::OpenedProgram;
 
 /// A program to run to its end.
-pub struct Started<'a> {
+pub struct ProgramRun<'a> {
     /// The verified start, which the policy has decided on.
     pub start: &'a VerifiedStart,
     /// The program, open since its bytes were read.
@@ -48,7 +48,7 @@ pub struct EndedStart {
     pub problem: Option<String>,
 }
 
-impl Started<'_> {
+impl ProgramRun<'_> {
     /// Returns the values to mask in what it prints: `others`, and those of its labels.
     pub fn secrets(&self, others: &[SecretValue]) -> Vec<SecretValue> {
         match self.start.decision() {
@@ -63,7 +63,7 @@ impl Started<'_> {
 /// Environment, sandbox and limits follow the policy decision. Nothing starts without one, or if the program differs
 /// from the verified one. The sink gets the raw output, including secrets. The caller chooses the limits of time and
 /// output.
-pub fn run_started(started: &Started<'_>, sink: &mut dyn Sink, control: &Control) -> EndedStart {
+pub fn run_started(started: &ProgramRun<'_>, sink: &mut dyn Sink, control: &Control) -> EndedStart {
     let start = started.start;
     let _span = tracing::debug_span!("start", purpose = ?start.purpose()).entered();
     let refused = |problem: &str| EndedStart {

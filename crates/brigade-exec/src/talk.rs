@@ -10,11 +10,11 @@ use brigade_redact::{Redactor, SecretValue};
 
 use crate::confinement::{self, confine_start};
 use crate::environment::{HostEnvironment, decided_environment};
-use crate::peer::{Peer, Spoken};
+use crate::peer::{ConversationResult, Peer};
 use crate::program::OpenedProgram;
 
 /// A program to talk to outside of a call.
-pub struct Talk<'a> {
+pub struct Conversation<'a> {
     /// The verified start; only [`plan_start`](brigade_call::plan_start) makes one.
     pub start: &'a VerifiedStart,
     /// The program, open since its bytes were read.
@@ -32,14 +32,14 @@ pub struct Talk<'a> {
 }
 
 /// The variables that a check inherits.
-const OF_CHECKS: [&str; 2] = ["PATH", "HOME"];
+const CHECK_VARIABLES: [&str; 2] = ["PATH", "HOME"];
 
 /// Starts a program like a call, and lets the peer talk to it.
 ///
 /// Environment, sandbox and limits follow the policy decision, as in a call; a check inherits only `PATH` and `HOME`.
 /// Nothing starts without a decision, or if
 /// the program differs from the verified one. The sink gets the raw output of the program, including secrets.
-pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
+pub fn talk(talk: &Conversation<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> ConversationResult {
     let start = talk.start;
     let _span = tracing::debug_span!("talk", purpose = ?start.purpose()).entered();
     let Some(decision) = start.decision() else {
@@ -56,7 +56,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     let mut spec = Spec::new(talk.program.program().clone(), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
     let inherited = match start.purpose() {
-        StartPurpose::Check => Cow::Owned(talk.environment.only(&OF_CHECKS)),
+        StartPurpose::Check => Cow::Owned(talk.environment.only(&CHECK_VARIABLES)),
         _ => Cow::Borrowed(talk.environment),
     };
     let variables = decided_environment(&inherited, decision, temporary.path());
@@ -74,6 +74,6 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     peer.speak(&spec, sink, &control, &redactor)
 }
 
-fn refused(problem: String) -> Spoken {
-    Spoken { outcome: None, problem: Some(problem) }
+fn refused(problem: String) -> ConversationResult {
+    ConversationResult { outcome: None, problem: Some(problem) }
 }

@@ -27,7 +27,7 @@ const PASSAGE: OFlags =
 const CHUNK: usize = 256 << 10;
 
 /// The least number of bytes that are read at a time: what the system makes up as it is read has no length.
-const LEAST_CHUNK: usize = 4 << 10;
+const MIN_CHUNK_BYTES: usize = 4 << 10;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -41,7 +41,7 @@ pub struct Folder {
 
 /// What an entry of a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct EntryMetadata {
     /// The kind. Links are not followed.
     pub kind: FileKind,
     /// The length in bytes.
@@ -53,7 +53,7 @@ pub struct Look {
     mark: (u64, u64, i64, i64),
 }
 
-impl Look {
+impl EntryMetadata {
     /// Returns a text that is another one when the file was changed or replaced.
     pub fn stamp(&self) -> String {
         format!("{:?} {} {:o} {:?}", self.kind, self.len, self.mode, self.mark)
@@ -66,11 +66,11 @@ pub struct OpenFile {
     file: File,
     path: String,
     /// What it was when it was opened.
-    pub look: Look,
+    pub look: EntryMetadata,
 }
 
-impl Look {
-    fn of(stat: &Stat) -> Look {
+impl EntryMetadata {
+    fn from_stat(stat: &Stat) -> EntryMetadata {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => FileKind::File,
             FileType::Directory => FileKind::Directory,
@@ -78,7 +78,7 @@ impl Look {
             _ => FileKind::Other,
         };
         #[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "the types differ between systems")]
-        Look {
+        EntryMetadata {
             kind,
             len: u64::try_from(stat.st_size).unwrap_or_default(),
             mode: stat.st_mode as u32 & 0o7777,
@@ -88,7 +88,7 @@ impl Look {
     }
 
     /// Returns whether this is the same file, unchanged as far as its times tell.
-    pub fn is_still(&self, other: &Look) -> bool {
+    pub fn is_still(&self, other: &EntryMetadata) -> bool {
         self.mark == other.mark && self.len == other.len && self.kind == other.kind
     }
 }
@@ -179,9 +179,9 @@ impl Folder {
     ///
     /// # Errors
     /// Fails if it is missing.
-    pub fn look(&self, name: &str) -> Result<Look, FsError> {
+    pub fn look(&self, name: &str) -> Result<EntryMetadata, FsError> {
         let stat = rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        Ok(Look::of(&stat.explain("read", &self.named(name))?))
+        Ok(EntryMetadata::from_stat(&stat.explain("read", &self.named(name))?))
     }
 
     /// Opens a file that is an entry of this directory.
@@ -198,7 +198,7 @@ impl Folder {
             Errno::NXIO | Errno::NODEV => FsError::new("read", &*path, FsErrorKind::NotAFile),
             errno => kind_error("read", &path, errno),
         })?;
-        let look = Look::of(&rustix::fs::fstat(&opened).explain("read", &path)?);
+        let look = EntryMetadata::from_stat(&rustix::fs::fstat(&opened).explain("read", &path)?);
         if look.kind != FileKind::File {
             return Err(FsError::new("read", path, FsErrorKind::NotAFile));
         }
@@ -213,13 +213,13 @@ impl Folder {
     /// # Errors
     /// Fails if the name is taken by something else than a file or the file is not `old` any more
     /// ([`FsErrorKind::Exists`]), the owner cannot be kept, or on a disk error.
-    pub fn replace(&self, name: &str, bytes: &[u8], old: Option<&Look>) -> Result<(), FsError> {
+    pub fn replace(&self, name: &str, bytes: &[u8], old: Option<&EntryMetadata>) -> Result<(), FsError> {
         let path = self.named(name);
         let (temporary, mut file) = self.temporary(name, old.map_or(0o666, |_| 0o600))?;
         let mut write = || -> Result<(), FsError> {
             file.write_all(bytes).explain("write", &path)?;
             if let Some(old) = old {
-                let now = Look::of(&rustix::fs::fstat(&file).explain("write", &path)?);
+                let now = EntryMetadata::from_stat(&rustix::fs::fstat(&file).explain("write", &path)?);
                 if now.owner != old.owner {
                     let owner = (Some(Uid::from_raw(old.owner.0)), Some(Gid::from_raw(old.owner.1)));
                     rustix::fs::fchown(&file, owner.0, owner.1).explain("keep the owner of", &path)?;
@@ -299,7 +299,7 @@ impl Folder {
                 // Some file systems do not say.
                 FileType::Unknown => {
                     let stat = rustix::fs::statat(&self.folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-                    stat.map_or(FileKind::Other, |stat| Look::of(&stat).kind)
+                    stat.map_or(FileKind::Other, |stat| EntryMetadata::from_stat(&stat).kind)
                 }
                 _ => FileKind::Other,
             };
@@ -323,7 +323,7 @@ impl OpenFile {
     pub fn each(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), FsError> {
         // One byte more, so that the end of a short file is seen with its first part.
         let length = self.file.metadata().ok().and_then(|found| usize::try_from(found.len()).ok());
-        let mut buffer = vec![0; length.unwrap_or(CHUNK).saturating_add(1).clamp(LEAST_CHUNK, CHUNK)];
+        let mut buffer = vec![0; length.unwrap_or(CHUNK).saturating_add(1).clamp(MIN_CHUNK_BYTES, CHUNK)];
         loop {
             match self.file.read(&mut buffer) {
                 Ok(0) => return Ok(()),

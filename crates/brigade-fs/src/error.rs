@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Explained, Hint};
+use brigade_core::{ErrorKind, Hint, OperationError};
 use thiserror::Error;
 
 /// A file operation that failed.
@@ -85,7 +85,7 @@ pub enum FsErrorKind {
     },
 }
 
-impl Explained for FsError {
+impl OperationError for FsError {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Environment
     }

@@ -358,7 +358,7 @@ pub trait Fs: Send + Sync {
         None
     }
 
-    /// Says that a path is about to be looked at by other means. Only [`Traced`](crate::Traced) wants to know.
+    /// Says that a path is about to be looked at by other means. Only [`TracingFs`](crate::TracingFs) wants to know.
     fn note(&self, _path: &Path) {}
 
     /// Writes a cache file: atomically, but not durably.

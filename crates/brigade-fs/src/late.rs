@@ -1,7 +1,7 @@
 //! Files whose changes are synced later, together.
 //!
 //! What is written is at once in the files for every process, and stays there if this process is killed. Only a power
-//! loss before [`Late::sync`] can lose it.
+//! loss before [`DeferredFs::sync`] can lose it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,42 +9,42 @@ use std::time::Duration;
 
 use crate::{DirEntry, FileId, Fs, FsError, Location, Lock, Metadata, ReadFile, RelPath, WriteFile};
 
-/// A directory tree whose syncs are noted and not done. [`Late::sync`] does them.
-pub struct Late {
+/// A directory tree whose syncs are noted and not done. [`DeferredFs::sync`] does them.
+pub struct DeferredFs {
     fs: Arc<dyn Fs>,
-    unsynced: Arc<Unsynced>,
+    unsynced: Arc<PendingSyncs>,
 }
 
 /// What was written and not synced yet.
 #[derive(Debug, Default)]
-struct Unsynced {
-    noted: Mutex<Vec<Noted>>,
+struct PendingSyncs {
+    noted: Mutex<Vec<PendingSync>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Noted {
+enum PendingSync {
     File(RelPath),
     /// The names in a directory.
     Names(RelPath),
 }
 
-impl Unsynced {
-    fn noted(&self) -> MutexGuard<'_, Vec<Noted>> {
+impl PendingSyncs {
+    fn noted(&self) -> MutexGuard<'_, Vec<PendingSync>> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what is to be synced behind everything that was noted before.
-    fn note(&self, what: Noted) {
+    fn note(&self, what: PendingSync) {
         let mut noted = self.noted();
         noted.retain(|known| *known != what);
         noted.push(what);
     }
 }
 
-impl Late {
+impl DeferredFs {
     /// Starts with nothing to sync.
-    pub fn new(fs: Arc<dyn Fs>) -> Late {
-        Late { fs, unsynced: Arc::default() }
+    pub fn new(fs: Arc<dyn Fs>) -> DeferredFs {
+        DeferredFs { fs, unsynced: Arc::default() }
     }
 
     /// Returns whether anything is not synced yet.
@@ -61,8 +61,8 @@ impl Late {
         let noted = std::mem::take(&mut *self.unsynced.noted());
         for (place, what) in noted.iter().enumerate() {
             let synced = match what {
-                Noted::File(path) => self.fs.open_append(path).and_then(|mut file| file.sync()),
-                Noted::Names(path) => self.fs.sync_dir(path),
+                PendingSync::File(path) => self.fs.open_append(path).and_then(|mut file| file.sync()),
+                PendingSync::Names(path) => self.fs.sync_dir(path),
             };
             match synced {
                 // It was removed meanwhile.
@@ -81,19 +81,24 @@ impl Late {
     }
 
     fn writer(&self, file: Box<dyn WriteFile>, path: &RelPath) -> Box<dyn WriteFile> {
-        Box::new(LateWriter { file, path: path.clone(), unsynced: self.unsynced.clone(), is_written: false })
+        Box::new(DeferredWriter {
+            file,
+            path: path.clone(),
+            unsynced: self.unsynced.clone(),
+            is_written: false,
+        })
     }
 }
 
-struct LateWriter {
+struct DeferredWriter {
     file: Box<dyn WriteFile>,
     path: RelPath,
-    unsynced: Arc<Unsynced>,
+    unsynced: Arc<PendingSyncs>,
     /// Whether there is anything to sync: the name of an empty file is synced with its directory.
     is_written: bool,
 }
 
-impl WriteFile for LateWriter {
+impl WriteFile for DeferredWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
         self.is_written |= !bytes.is_empty();
         self.file.write(bytes)
@@ -101,7 +106,7 @@ impl WriteFile for LateWriter {
 
     fn sync(&mut self) -> Result<(), FsError> {
         if self.is_written {
-            self.unsynced.note(Noted::File(self.path.clone()));
+            self.unsynced.note(PendingSync::File(self.path.clone()));
         }
         Ok(())
     }
@@ -128,7 +133,7 @@ impl WriteFile for LateWriter {
     }
 }
 
-impl Fs for Late {
+impl Fs for DeferredFs {
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
         Ok(self.writer(self.fs.create(path, mode)?, path))
     }
@@ -138,15 +143,15 @@ impl Fs for Late {
     }
 
     fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.unsynced.note(Noted::Names(path.clone()));
+        self.unsynced.note(PendingSync::Names(path.clone()));
         Ok(())
     }
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         self.fs.rename(from, to)?;
         for what in self.unsynced.noted().iter_mut() {
-            if matches!(what, Noted::File(path) if path == from) {
-                *what = Noted::File(to.clone());
+            if matches!(what, PendingSync::File(path) if path == from) {
+                *what = PendingSync::File(to.clone());
             }
         }
         Ok(())
@@ -254,7 +259,7 @@ mod tests {
     fn what_is_written_is_there_at_once_and_survives_a_power_loss_after_the_sync() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::None);
         disk.create_dir_all(&path("a")).unwrap();
-        let late = Late::new(Arc::new(disk.clone()));
+        let late = DeferredFs::new(Arc::new(disk.clone()));
         late.append_durable(&path("a/log"), b"one\n").unwrap();
         late.create_new_durable(&path("a/new"), b"{}").unwrap();
         assert!(late.is_pending());
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn what_could_not_be_synced_stays_to_be_synced() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::BrokenAt(3));
-        let late = Late::new(Arc::new(disk));
+        let late = DeferredFs::new(Arc::new(disk));
         late.write_atomic(&path("file"), b"x", FileMode::Private).unwrap();
         assert!(late.sync().is_err());
         assert!(late.is_pending());

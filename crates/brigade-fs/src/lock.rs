@@ -14,21 +14,21 @@ use crate::{FsError, FsErrorKind, RelPath};
 #[derive(Debug)]
 pub struct Lock {
     /// Dropping it releases the lock: it closes the file, or updates the [`crate::MemoryFs`].
-    _held: Box<dyn Held>,
+    _held: Box<dyn LockGuard>,
     /// The locked file; `None` in memory.
     file: Option<Arc<File>>,
 }
 
 /// A guard that releases a lock when it is dropped.
-pub(crate) trait Held: Send + std::fmt::Debug {}
+pub(crate) trait LockGuard: Send + std::fmt::Debug {}
 
-impl<T: Send + std::fmt::Debug> Held for T {}
+impl<T: Send + std::fmt::Debug> LockGuard for T {}
 
 /// The maximum number of characters shown of the holder's text.
 const HOLDER_LIMIT: usize = 200;
 
 impl Lock {
-    pub(crate) fn new(held: impl Held + 'static) -> Lock {
+    pub(crate) fn new(held: impl LockGuard + 'static) -> Lock {
         Lock { _held: Box::new(held), file: None }
     }
 

@@ -20,11 +20,11 @@ use crate::{
 /// A root in memory, without links, permissions or files outside. Clones share their files.
 #[derive(Clone, Debug)]
 pub struct MemoryFs {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
     locks: Mutex<HashMap<RelPath, String>>,
     released: Condvar,
@@ -119,7 +119,7 @@ impl MemoryFs {
             after.nodes.insert(*node, found);
         }
         after.durable.clone_from(&after.names);
-        let shared = Shared { state: Mutex::new(after), ..Shared::default() };
+        let shared = SharedState { state: Mutex::new(after), ..SharedState::default() };
         MemoryFs { shared: Arc::new(shared) }
     }
 
@@ -421,7 +421,7 @@ impl Fs for MemoryFs {
 
 #[derive(Debug)]
 struct MemoryLock {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     path: RelPath,
 }
 

@@ -27,7 +27,7 @@ impl RelPath {
     ///
     /// # Panics
     /// Panics if the text is not a path beneath the root. Text from elsewhere is parsed.
-    pub fn of(path: &'static str) -> RelPath {
+    pub fn from_static(path: &'static str) -> RelPath {
         path.parse().expect("paths in the program stay beneath the root")
     }
 

@@ -74,13 +74,13 @@ fn process_of(name: &str) -> Option<u32> {
 }
 
 /// The size of a directory, in bytes, above which it is not looked through at each write: some hundred entries.
-const SMALL: u64 = 16 << 10;
+const MAX_SCANNED_FOLDER_BYTES: u64 = 16 << 10;
 
 /// Removes the temporary files beside a file that ended processes left of writing it. What cannot be removed stays, and
 /// what is in a large directory: it does no harm, and `doctor` finds it.
 pub(crate) fn remove_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) {
     let (folder, prefix) = (path.parent(), prefix_of(path));
-    if fs.metadata(&folder).is_ok_and(|metadata| SMALL < metadata.len) {
+    if fs.metadata(&folder).is_ok_and(|metadata| MAX_SCANNED_FOLDER_BYTES < metadata.len) {
         return;
     }
     for entry in fs.list_dir(&folder).unwrap_or_default() {

@@ -27,11 +27,11 @@ const PASSAGE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CL
 
 /// How often an open is retried, how often of that at once, and how long after that is waited in between.
 #[cfg(target_os = "linux")]
-const RETRIES: u32 = 564;
+const MAX_RETRIES: u32 = 564;
 #[cfg(target_os = "linux")]
-const AT_ONCE: u32 = 64;
+const IMMEDIATE_RETRIES: u32 = 64;
 #[cfg(target_os = "linux")]
-const BETWEEN_RETRIES: std::time::Duration = std::time::Duration::from_millis(10);
+const RETRY_INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// The maximum number of links on one path, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -48,12 +48,12 @@ impl Root {
             use rustix::fs::ResolveFlags;
             // The kernel asks for a retry if a directory on the path was renamed, and while somebody has a lease on the
             // file, which takes longer.
-            for attempt in 0..RETRIES {
+            for attempt in 0..MAX_RETRIES {
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
                 match rustix::fs::openat2(&self.folder, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                    Err(Errno::AGAIN) if attempt + 1 == RETRIES => return Err(Errno::AGAIN.into()),
-                    Err(Errno::AGAIN) if attempt < AT_ONCE => {}
-                    Err(Errno::AGAIN) => std::thread::sleep(BETWEEN_RETRIES),
+                    Err(Errno::AGAIN) if attempt + 1 == MAX_RETRIES => return Err(Errno::AGAIN.into()),
+                    Err(Errno::AGAIN) if attempt < IMMEDIATE_RETRIES => {}
+                    Err(Errno::AGAIN) => std::thread::sleep(RETRY_INTERVAL),
                     Err(Errno::NOSYS | Errno::PERM) => break,
                     result => return Ok(result?),
                 }

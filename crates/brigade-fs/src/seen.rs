@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime};
 
 /// What a file looked like: when it was modified, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct FileVersion {
     modified: SystemTime,
     len: u64,
 }
 
-impl Seen {
+impl FileVersion {
     /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
-    pub fn at(path: &Path) -> Option<Seen> {
+    pub fn at(path: &Path) -> Option<FileVersion> {
         let metadata = std::fs::metadata(path).ok()?;
-        Some(Seen { modified: metadata.modified().ok()?, len: metadata.len() })
+        Some(FileVersion { modified: metadata.modified().ok()?, len: metadata.len() })
     }
 
     /// Returns whether the file had no bytes.
@@ -42,7 +42,7 @@ pub struct Mark {
 impl Mark {
     /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
     pub fn at(path: &Path) -> Option<Mark> {
-        Some(Mark::of(&std::fs::metadata(path).ok()?))
+        Some(Mark::from_metadata(&std::fs::metadata(path).ok()?))
     }
 
     /// Like [`Mark::at`], but of a directory only which one it is, whatever comes and goes in it.
@@ -53,13 +53,13 @@ impl Mark {
     /// Returns the marks of [`Mark::of_entry`] and [`Mark::at`], with one look.
     pub(crate) fn both(path: &Path) -> [Option<Mark>; 2] {
         match std::fs::metadata(path) {
-            Ok(metadata) => [Some(Mark::entry_of(&metadata)), Some(Mark::of(&metadata))],
+            Ok(metadata) => [Some(Mark::entry_of(&metadata)), Some(Mark::from_metadata(&metadata))],
             Err(_) => [None; 2],
         }
     }
 
     fn entry_of(metadata: &std::fs::Metadata) -> Mark {
-        let mark = Mark::of(metadata);
+        let mark = Mark::from_metadata(metadata);
         let [device, inode, _] = mark.identity;
         match metadata.is_dir() {
             true => Mark { identity: [device, inode, 0], modified: (0, 0), changed: (0, 0) },
@@ -67,7 +67,7 @@ impl Mark {
         }
     }
 
-    fn of(metadata: &std::fs::Metadata) -> Mark {
+    fn from_metadata(metadata: &std::fs::Metadata) -> Mark {
         Mark {
             identity: [metadata.dev(), metadata.ino(), metadata.len()],
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -89,12 +89,12 @@ mod tests {
     fn a_longer_file_looks_different() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        assert_eq!(Seen::at(&path), None);
+        assert_eq!(FileVersion::at(&path), None);
         std::fs::write(&path, "a").unwrap();
-        let before = Seen::at(&path).unwrap();
+        let before = FileVersion::at(&path).unwrap();
         assert!(!before.is_settled(Duration::from_secs(60)));
         std::fs::write(&path, "ab").unwrap();
-        assert_ne!(Seen::at(&path), Some(before));
+        assert_ne!(FileVersion::at(&path), Some(before));
     }
 
     #[test]

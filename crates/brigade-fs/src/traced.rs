@@ -10,7 +10,7 @@ use brigade_core::Timestamp;
 use crate::{DirEntry, Fs, FsError, Location, Lock, Mark, Metadata, ReadFile, RelPath, WriteFile};
 
 /// A directory tree that notes which paths were looked at, and what they looked like before.
-pub struct Traced<'a> {
+pub struct TracingFs<'a> {
     fs: &'a dyn Fs,
     seen: Mutex<BTreeMap<(PathBuf, Depth), Option<Mark>>>,
 }
@@ -35,11 +35,11 @@ impl Depth {
 
 /// What was looked at, and what it looked like, in order of the paths.
 #[derive(Clone, Debug, Default)]
-pub struct Trace(Vec<(PathBuf, Looked)>);
+pub struct Trace(Vec<(PathBuf, PathObservation)>);
 
 /// What a path looked like.
 #[derive(Clone, Debug)]
-enum Looked {
+enum PathObservation {
     /// Something that was there, or nothing.
     Like(Depth, Option<Mark>),
     /// A directory that had nothing at these paths. While it looks as it did, nothing came into it, and they need no
@@ -47,10 +47,10 @@ enum Looked {
     Without(Mark, Vec<PathBuf>),
 }
 
-impl<'a> Traced<'a> {
+impl<'a> TracingFs<'a> {
     /// Starts with an empty trace.
-    pub fn new(fs: &'a dyn Fs) -> Traced<'a> {
-        Traced { fs, seen: Mutex::default() }
+    pub fn new(fs: &'a dyn Fs) -> TracingFs<'a> {
+        TracingFs { fs, seen: Mutex::default() }
     }
 
     fn see(&self, path: &Path, depth: Depth) {
@@ -70,7 +70,9 @@ impl<'a> Traced<'a> {
         for ((path, depth), mark) in seen {
             match path.parent().filter(|_| mark.is_none()) {
                 Some(directory) => missing.entry(directory.to_owned()).or_default().push(path),
-                None if mark.as_ref().is_none_or(is_old) => looks.push((path, Looked::Like(depth, mark))),
+                None if mark.as_ref().is_none_or(is_old) => {
+                    looks.push((path, PathObservation::Like(depth, mark)))
+                }
                 None => return None,
             }
         }
@@ -79,9 +81,11 @@ impl<'a> Traced<'a> {
             // The directory is looked at before its paths: what comes after the first look changes it.
             let mark = Mark::at(&directory).filter(is_old);
             match mark.filter(|_| paths.iter().all(|path| Mark::at(path).is_none())) {
-                Some(mark) => looks.push((directory, Looked::Without(mark, paths))),
+                Some(mark) => looks.push((directory, PathObservation::Without(mark, paths))),
                 None => {
-                    looks.extend(paths.into_iter().map(|path| (path, Looked::Like(Depth::Entry, None))));
+                    looks.extend(
+                        paths.into_iter().map(|path| (path, PathObservation::Like(Depth::Entry, None))),
+                    );
                 }
             }
         }
@@ -101,9 +105,9 @@ impl Trace {
                 _ => last.insert((path, Mark::both(path))).1,
             };
             match looked {
-                Looked::Like(Depth::Entry, mark) => *mark == entry,
-                Looked::Like(Depth::Content, mark) => *mark == content,
-                Looked::Without(mark, paths) => {
+                PathObservation::Like(Depth::Entry, mark) => *mark == entry,
+                PathObservation::Like(Depth::Content, mark) => *mark == content,
+                PathObservation::Without(mark, paths) => {
                     Some(*mark) == content || paths.iter().all(|path| Mark::at(path).is_none())
                 }
             }
@@ -121,7 +125,7 @@ impl Trace {
     }
 }
 
-impl Fs for Traced<'_> {
+impl Fs for TracingFs<'_> {
     fn root(&self) -> &Path {
         self.fs.root()
     }
@@ -254,7 +258,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn settled(traced: Traced<'_>) -> Trace {
+    fn settled(traced: TracingFs<'_>) -> Trace {
         traced.into_settled(late(), Duration::from_secs(2)).unwrap()
     }
 
@@ -263,7 +267,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
-        let (looked, listed) = (Traced::new(&disk), Traced::new(&disk));
+        let (looked, listed) = (TracingFs::new(&disk), TracingFs::new(&disk));
         looked.metadata(&path("folder")).unwrap();
         listed.metadata(&path("folder")).unwrap();
         listed.list_dir(&path("folder")).unwrap();
@@ -282,7 +286,7 @@ mod tests {
         std::fs::create_dir(at("folder")).unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
         let look = || {
-            let traced = Traced::new(&disk);
+            let traced = TracingFs::new(&disk);
             traced.read(&path("file"), 99).unwrap();
             traced.list_dir(&path("folder")).unwrap();
             for missing in ["none", "none/below", "folder/none", "file/none"] {
@@ -322,7 +326,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
         let look = |now| {
-            let traced = Traced::new(&disk);
+            let traced = TracingFs::new(&disk);
             assert!(!traced.exists(&path("none")).unwrap() && !traced.exists(&path("nothing")).unwrap());
             traced.into_settled(now, Duration::from_secs(2)).unwrap()
         };
@@ -333,7 +337,7 @@ mod tests {
     fn what_comes_before_the_trace_ends_is_seen() {
         let folder = tempfile::tempdir().unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
-        let traced = Traced::new(&disk);
+        let traced = TracingFs::new(&disk);
         assert!(!traced.exists(&path("none")).unwrap());
         std::fs::write(folder.path().join("none"), "").unwrap();
         assert!(!settled(traced).holds());

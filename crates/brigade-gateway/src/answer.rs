@@ -5,8 +5,10 @@ use std::sync::Arc;
 use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::core::json::to_json;
-use brigade::profile::builtin::{COMMAND, Rest, cut_note, definition};
-use brigade::{AgentCall, Blocker, CallStatus, Error, Members, Over, Reads, Receipt, ToolResult, shrink};
+use brigade::profile::builtin::{COMMAND, OmittedText, cut_note, definition};
+use brigade::{
+    AgentCall, Blocker, CallStatus, Error, LimitExceeded, Members, Reads, Receipt, ToolResult, shrink,
+};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -21,7 +23,7 @@ const AROUND_BLOCK: usize = 32;
 
 /// Which call a result belongs to, and how it stands.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct About {
+pub(crate) struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +57,7 @@ pub(crate) struct FaultRow {
 /// A result that is being built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
-    pub(crate) about: About,
+    pub(crate) about: CallSummary,
     pub(crate) content: Vec<Value>,
     pub(crate) structured: Option<Value>,
     /// Whether the tool has an output schema, so that clients refuse a result without `structured`.
@@ -71,28 +73,28 @@ pub(crate) struct Answer {
     pub(crate) upstream_code: Option<i32>,
 }
 
-impl About {
-    pub(crate) fn of_tool(tool: &str, status: &str) -> About {
-        About { tool: tool.to_owned(), status: status.to_owned(), ..About::default() }
+impl CallSummary {
+    pub(crate) fn of_tool(tool: &str, status: &str) -> CallSummary {
+        CallSummary { tool: tool.to_owned(), status: status.to_owned(), ..CallSummary::default() }
     }
 
-    pub(crate) fn of_call(call: &brigade::Call) -> About {
-        About {
+    pub(crate) fn of_call(call: &brigade::Call) -> CallSummary {
+        CallSummary {
             id: Some(call.id.to_string()),
             run_id: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
-            ..About::of_tool(&call.tool_id, call.status.as_str())
+            ..CallSummary::of_tool(&call.tool_id, call.status.as_str())
         }
     }
 
     #[must_use]
-    pub(crate) fn coded(self, code: &str) -> About {
-        About { code: Some(code.to_owned()), ..self }
+    pub(crate) fn coded(self, code: &str) -> CallSummary {
+        CallSummary { code: Some(code.to_owned()), ..self }
     }
 }
 
 impl Answer {
     /// An error in words.
-    pub(crate) fn failed(about: About, text: impl Into<String>) -> Answer {
+    pub(crate) fn failed(about: CallSummary, text: impl Into<String>) -> Answer {
         Answer { about, is_error: true, ..Answer::default() }.text(text)
     }
 
@@ -120,16 +122,16 @@ impl Answer {
             Some(path) if !is_said(path, &fault.message) => format!("- {path}: {}", fault.message),
             Some(_) | None => format!("- {}", fault.message),
         }));
-        let about = About { faults, ..About::of_tool(tool, "refused").coded(&code) };
+        let about = CallSummary { faults, ..CallSummary::of_tool(tool, "refused").coded(&code) };
         Answer::failed(about, lines.join("\n"))
     }
 
     /// A call that was not stored because the agent did so much already.
-    pub(crate) fn over(tool: &str, over: Over) -> Answer {
-        let Over { code, what, retry_after } = over;
+    pub(crate) fn over(tool: &str, over: LimitExceeded) -> Answer {
+        let LimitExceeded { code, what, retry_after } = over;
         let wait = retry_after.as_secs().max(1);
-        let about = About::of_tool(tool, "refused").coded(code.as_str());
-        let about = About { retry_after_seconds: Some(wait), ..about };
+        let about = CallSummary::of_tool(tool, "refused").coded(code.as_str());
+        let about = CallSummary { retry_after_seconds: Some(wait), ..about };
         Answer::failed(about, format!("refused: {what}; ask again in {wait} s"))
     }
 
@@ -226,7 +228,7 @@ impl Answer {
         let own = definition(&self.about.tool).filter(|row| is_cut && !row.is_control);
         if let (Some(value), Some(row)) = (self.structured.as_mut(), own) {
             let mut whole = to_json(value).expect("a value is JSON");
-            shrink(&mut whole, limit, Members::of(row.gives_any_document()));
+            shrink(&mut whole, limit, Members::new(row.gives_any_document()));
             *value = whole.to_serde();
         }
     }
@@ -256,7 +258,7 @@ impl Answer {
             text.truncate(text.floor_char_boundary(left));
             shown += text.len();
             text.push('\n');
-            let rest = self.about.run_id.as_deref().map_or(Rest::Unkept, Rest::Kept);
+            let rest = self.about.run_id.as_deref().map_or(OmittedText::Unkept, OmittedText::Kept);
             text.push_str(&cut_note(shown, total, rest));
             is_cut = true;
             true
@@ -276,7 +278,7 @@ fn parsed(result: &Value) -> Option<CallToolResult> {
 fn mark_numbers(result: &mut ToolResult<Value>, exact: &ToolResult) {
     let mark = |value: &mut Value, exact: &Json| {
         if !is_held(exact) && *value == exact.to_serde() {
-            *value = numbers::marked(exact);
+            *value = numbers::mark_numbers(exact);
         }
     };
     for (block, exact) in result.content.iter_mut().zip(&exact.content) {
@@ -335,10 +337,10 @@ pub(crate) fn of_run(
     // What Brigade itself gives is cut where the policy keeps no more.
     let is_cut = definition(&call.call.tool_id).is_some()
         && receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped);
-    let about = About {
+    let about = CallSummary {
         checkpoint_ids: receipt.checkpoint_ids.clone().unwrap_or_default(),
         truncated: is_cut,
-        ..About::of_call(&call.call)
+        ..CallSummary::of_call(&call.call)
     };
     match &call.call.status {
         CallStatus::Completed => {}
@@ -390,9 +392,9 @@ pub(crate) fn of_run(
 }
 
 /// Returns the result of a built-in tool whose calls are answered at once.
-pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
+pub(crate) fn own_answer(tool: &str, done: brigade::DirectCallResult) -> Answer {
     let failed = done.code.is_some();
-    let about = About::of_tool(tool, if failed { "failed" } else { "completed" });
+    let about = CallSummary::of_tool(tool, if failed { "failed" } else { "completed" });
     let about = match &done.code {
         Some(code) => about.coded(code),
         None => about,
@@ -400,7 +402,7 @@ pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
     Answer { about, has_schema: true, is_error: failed, ..Answer::default() }.with(done.result)
 }
 
-fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {
+fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, streams: Streams) -> Answer {
     let kind = receipt.mcp_error_kind.as_deref();
     let failure = receipt.failure.as_deref();
     // Brigade itself says why it did not do what was asked.
@@ -462,12 +464,12 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
     let error = receipt.mcp_response_error.as_ref().and_then(|error| serde_json::to_value(error).ok());
     let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
     let upstream_code = error.as_ref().map(|error| error.code.0);
-    let lacking = error.and_then(|error| lacking(&error));
+    let lacking = error.and_then(|error| missing_capabilities(&error));
     Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }
 }
 
 /// Returns the capabilities that a refusal asks for.
-fn lacking(error: &ErrorData) -> Option<ClientCapabilities> {
+fn missing_capabilities(error: &ErrorData) -> Option<ClientCapabilities> {
     let is_refusal = error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
     let wanted = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
     serde_json::from_value(wanted.clone()).ok()
@@ -483,7 +485,7 @@ mod tests {
         let image = json!({"type": "image", "data": "A".repeat(5_000), "mimeType": "image/png"});
         let mut content: Vec<Value> = (0..20_000).map(|_| block("0123456789")).collect();
         content.insert(0, image.clone());
-        let answer = Answer { about: About::of_tool("t", "completed"), content, ..Answer::default() };
+        let answer = Answer { about: CallSummary::of_tool("t", "completed"), content, ..Answer::default() };
         let result = serde_json::to_value(answer.finish(4 << 10)).unwrap();
         let blocks = result["content"].as_array().unwrap();
         assert_eq!(blocks[0], image);
@@ -499,16 +501,19 @@ mod tests {
             let data = json!({"requiredCapabilities": {"sampling": {}}});
             serde_json::from_value(json!({"code": code, "message": "no", "data": data})).unwrap()
         };
-        assert!(lacking(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
-        assert!(lacking(&error(-32602)).is_none());
+        assert!(missing_capabilities(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
+        assert!(missing_capabilities(&error(-32602)).is_none());
     }
 
     /// Issue 17: what a built-in tool promises is no way around the largest result.
     #[test]
     fn results_of_built_in_tools_fit_with_all_their_members() {
         let finished = |tool: &str, result: Value| {
-            let answer =
-                Answer { has_schema: true, about: About::of_tool(tool, "completed"), ..Answer::default() };
+            let answer = Answer {
+                has_schema: true,
+                about: CallSummary::of_tool(tool, "completed"),
+                ..Answer::default()
+            };
             let text = result.to_string();
             let answer = Answer { structured: Some(result), ..answer }.text(text).finish(1_000);
             serde_json::to_value(answer).unwrap()

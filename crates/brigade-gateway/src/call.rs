@@ -10,39 +10,39 @@ use brigade::codes::reasons;
 use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
-    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
+    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, Listener, LogStream,
+    McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace, codes,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{About, Answer, Streams, of_run, own_answer};
+use crate::answer::{Answer, CallSummary, Streams, of_run, own_answer};
 use crate::ending::Ender;
-use crate::gateway::{Gateway, Running, Who};
+use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::results::{self, WaitResult};
-use crate::standing::{Before, changes_session, is_decided};
-use crate::turns::{Turn, Whose};
+use crate::standing::{RequestNotes, changes_session, is_decided};
+use crate::turns::{QuotaKey, Turn};
 use crate::upstream;
-use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
-use crate::view::{Shown, View};
+use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
+use crate::view::{AgentTool, View};
 
 /// How often a client hears that a run goes on.
-const TOLD: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How much of what a server tells may wait for the client.
-const TOLD_AT_ONCE: usize = 64;
+const MAX_WAITING_PROGRESS: usize = 64;
 
 /// How long programs may take to end themselves when the server ends.
-const GRACE: Duration = Duration::from_millis(1200);
+const GRACE_PERIOD: Duration = Duration::from_millis(1200);
 
 /// How long a result is waited for that another request of the same agent is getting.
-const SAME: Duration = Duration::from_secs(600);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How often a waiting call is looked for in a changed queue.
-pub(crate) const LOOK: Duration = Duration::from_millis(40);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 /// How often it is looked for in an unchanged one, because its runner may be gone.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const STALE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One request of a client.
 #[derive(Clone)]
@@ -50,15 +50,15 @@ pub(crate) struct Asker {
     pub(crate) agent: Arc<str>,
     pub(crate) session: Arc<LiveSession>,
     /// The way to the client.
-    pub(crate) line: Line,
+    pub(crate) line: ClientLine,
     /// Cancelled when the client no longer wants the answer.
     pub(crate) cancelled: CancellationToken,
     pub(crate) client: ClientSide,
 }
 
 impl Asker {
-    pub(crate) fn who(&self) -> Who {
-        Who { agent: self.agent.clone(), session: self.session.clone() }
+    pub(crate) fn who(&self) -> Speaker {
+        Speaker { agent: self.agent.clone(), session: self.session.clone() }
     }
 
     /// Returns the workspace with the agent as its caller, in its session.
@@ -67,8 +67,8 @@ impl Asker {
     }
 
     /// Returns whose places its calls take.
-    fn whose(&self) -> Whose {
-        Whose { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
+    fn whose(&self) -> QuotaKey {
+        QuotaKey { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
     }
 
     /// Tells the client how far a run is, unless it no longer listens.
@@ -80,7 +80,7 @@ impl Asker {
     }
 }
 
-impl Who {
+impl Speaker {
     /// Returns the workspace with the agent as its caller, in its session.
     pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
         let session = self.session.clone();
@@ -105,15 +105,15 @@ struct Run {
     token: CancelToken,
     workspace: Workspace,
     told: Receiver<McpProgress>,
-    said: Receiver<Said>,
+    said: Receiver<ServerMessage>,
 }
 
 /// What came of asking.
-pub(crate) enum Asked {
+pub(crate) enum AskOutcome {
     /// The result.
     Answer(Box<Answer>),
     /// The call waits for a person, who may be in front of the client.
-    Pending(Box<Call>, Before),
+    Pending(Box<Call>, RequestNotes),
 }
 
 impl Gateway {
@@ -122,21 +122,21 @@ impl Gateway {
         self: &Arc<Self>,
         asker: &Asker,
         view: &Arc<View>,
-        tool: &Shown,
+        tool: &AgentTool,
         args: Json,
-    ) -> Asked {
-        let answer = |answer: Answer| Asked::Answer(Box::new(answer));
+    ) -> AskOutcome {
+        let answer = |answer: Answer| AskOutcome::Answer(Box::new(answer));
         let (view, id) = (view.clone(), tool.id.clone());
-        let shown = move || view.shown.clone().ok_or_else(nothing_shown);
+        let shown = move || view.shown.clone().ok_or_else(nothing_shown_error);
         // Where the turn is free, a call that a rule approves is stored as one that runs.
-        let turn = self.turns.take_now(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
+        let turn = self.turns.try_take(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
         let (asked, begun) = match &turn {
             Some(_) => {
                 let mut run = match self.prepared(asker) {
                     Ok(run) => run,
-                    Err(error) => return answer(busy(&tool.id, error.to_string())),
+                    Err(error) => return answer(busy_answer(&tool.id, error.to_string())),
                 };
-                let begun: Arc<Mutex<Option<Running>>> = Arc::default();
+                let begun: Arc<Mutex<Option<RunningCall>>> = Arc::default();
                 let (notes, gateway, token) = (begun.clone(), self.clone(), run.token.clone());
                 let note = move |id: &CallId| {
                     let running = gateway.started(id, &token);
@@ -153,33 +153,33 @@ impl Gateway {
                 (
                     blocking(move || workspace.agent_calls().ask(&*shown()?, &id, args))
                         .await
-                        .map(AskedToRun::from),
+                        .map(RunRequestOutcome::from),
                     None,
                 )
             }
         };
         let begun = begun.map(|running| running.id().clone());
         let (call, before) = match (asked, begun) {
-            (Ok(AskedToRun::Ran(call)), _) => return answer(self.ran(asker, *call, tool).await),
-            (Ok(AskedToRun::NotRun { id, error }), _) => {
+            (Ok(RunRequestOutcome::Ran(call)), _) => return answer(self.ran(asker, *call, tool).await),
+            (Ok(RunRequestOutcome::NotRun { id, error }), _) => {
                 return answer(self.not_run(asker, tool, &id, &error).await);
             }
-            (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
-                (call, Before { unknown, uncovered, ..Before::default() })
+            (Ok(RunRequestOutcome::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
+                (call, RequestNotes { unknown, uncovered, ..RequestNotes::default() })
             }
-            (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
+            (Ok(RunRequestOutcome::Asked(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
             }
-            (Ok(AskedToRun::Asked(FromAgent::Over(over))), _) => {
+            (Ok(RunRequestOutcome::Asked(FromAgent::Over(over))), _) => {
                 return answer(Answer::over(&tool.id, over));
             }
             (Err(error), _) if error.kind() == ErrorKind::Environment => {
-                return answer(broken(&tool.id, &error));
+                return answer(error_answer(&tool.id, &error));
             }
             (Err(error), Some(id)) => return answer(self.not_run(asker, tool, &id, &error).await),
             (Err(error), None) => return answer(Answer::refused(&tool.id, &error)),
         };
-        if let Some(elsewhere) = self.goes_on_elsewhere(asker, &call) {
+        if let Some(elsewhere) = self.resumes_elsewhere(asker, &call) {
             return answer(elsewhere);
         }
         match (call.status.clone(), turn) {
@@ -189,7 +189,7 @@ impl Gateway {
             (CallStatus::Approved | CallStatus::ResumePending, None) => {
                 answer(self.run(asker, &call.id, tool).await)
             }
-            (CallStatus::Pending, _) => Asked::Pending(call, before),
+            (CallStatus::Pending, _) => AskOutcome::Pending(call, before),
             (CallStatus::Running, turn) => {
                 drop(turn);
                 answer(self.joined(asker, &call).await)
@@ -202,10 +202,10 @@ impl Gateway {
     }
 
     /// Does what a built-in tool does whose calls nobody approves.
-    pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Answer {
+    pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &AgentTool, args: Json) -> Answer {
         let token = match CancelToken::new() {
             Ok(token) => token,
-            Err(error) => return busy(&tool.id, error.to_string()),
+            Err(error) => return busy_answer(&tool.id, error.to_string()),
         };
         let (client, mut said) = ClientOfCall::new(&asker.client);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
@@ -213,12 +213,12 @@ impl Gateway {
         let view = self.view(&asker.who()).await;
         let id = tool.id.clone();
         let done = blocking(move || {
-            let shown = view.shown.as_ref().ok_or_else(nothing_shown)?;
+            let shown = view.shown.as_ref().ok_or_else(nothing_shown_error)?;
             workspace.agent_calls().at_once(shown, &id, &args)
         });
         tokio::pin!(done);
         let started = Instant::now();
-        let mut ticks = tokio::time::interval_at((started + TOLD).into(), TOLD);
+        let mut ticks = tokio::time::interval_at((started + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
         let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let done = loop {
             tokio::select! {
@@ -226,13 +226,13 @@ impl Gateway {
                 () = asker.cancelled.cancelled(), if !token.is_cancelled() => token.cancel(),
                 () = self.stop.cancelled(), if !token.is_cancelled() => token.cancel(),
                 Some(said) = said.recv() => match (said, &asker.client.questions) {
-                    (Said::Log(_), _) => {}
-                    (Said::Asks(questions), Some(later)) => drop(later.send(questions)),
-                    (Said::Asks(questions), None) => {
+                    (ServerMessage::Log(_), _) => {}
+                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (ServerMessage::Asks(questions), None) => {
                         asking = Some(Box::pin(upstream::ask(asker.line.peer(), questions)));
                     }
                 },
-                () = asked(&mut asking), if asking.is_some() => asking = None,
+                () = wait_for_question(&mut asking), if asking.is_some() => asking = None,
                 _ = ticks.tick() => {
                     let seconds = started.elapsed().as_secs_f64();
                     asker.tell(running_for(seconds, format!("{} has been waiting for {seconds:.0} s", tool.id))).await;
@@ -243,21 +243,21 @@ impl Gateway {
             Ok(FromAgent::Answered(done)) => own_answer(&tool.id, done),
             Ok(FromAgent::Over(over)) => Answer::over(&tool.id, over),
             Ok(FromAgent::Stored { .. }) => unreachable!("its calls are not stored"),
-            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
+            Err(error) if error.kind() == ErrorKind::Environment => error_answer(&tool.id, &error),
             Err(error) => Answer::refused(&tool.id, &error),
         }
     }
 
     /// Approves a pending call, because the person in front of the client agreed to it, and runs it.
-    pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &Shown) -> Answer {
+    pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &AgentTool) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
         let (seen, agent) = (call.clone(), asker.agent.clone());
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
         match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
             Ok(call) => self.run(asker, &call.id, tool).await,
             Err(error) => match self.status_of(asker, &call.id).await {
-                Some(CallStatus::Held) => self.stands_now(asker, call, &Before::default()).await,
-                Some(status) if is_decided(&status) => self.gone_on(asker, call).await,
+                Some(CallStatus::Held) => self.current_answer(asker, call, &RequestNotes::default()).await,
+                Some(status) if is_decided(&status) => self.resumed_answer(asker, call).await,
                 Some(_) | None => Answer::refused(&tool.id, &error),
             },
         }
@@ -271,33 +271,33 @@ impl Gateway {
                 return;
             }
             let looked = Instant::now();
-            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN {
-                tokio::time::sleep(LOOK).await;
+            while self.queue_stamp() == stamp && looked.elapsed() < STALE_POLL_INTERVAL {
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
 
     /// Answers a call that was decided about elsewhere, as it was.
-    pub(crate) async fn gone_on(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
+    pub(crate) async fn resumed_answer(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let answer = Box::pin(self.wait(asker, &call.id, crate::confirm::OPEN)).await;
-        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &Before::default()))
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
     }
 
     /// Rejects a pending call, because the person in front of the client declined it.
     pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
         if self.status_of(asker, &call.id).await == Some(CallStatus::Held) {
-            return self.stands_now(asker, call, &Before::default()).await;
+            return self.current_answer(asker, call, &RequestNotes::default()).await;
         }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
-            Ok(report) => self.as_it_stands(asker, &report.call, &Before::default()),
+            Ok(report) => self.as_it_stands(asker, &report.call, &RequestNotes::default()),
             Err(error) => Answer::refused(&call.tool_id, &error),
         }
     }
 
     /// Runs or resumes a call that is approved, and returns its result.
-    pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown) -> Answer {
+    pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &AgentTool) -> Answer {
         let whose = asker.whose();
         let turn = tokio::select! {
             turn = self.turns.take(&whose, tool.writes(), self.concurrent(&asker.agent)) => turn,
@@ -316,21 +316,22 @@ impl Gateway {
                          later",
                         call.status.as_str()
                     );
-                    Answer::failed(About::of_call(&call).coded(codes::BUSY.as_str()), text)
+                    Answer::failed(CallSummary::of_call(&call).coded(codes::BUSY.as_str()), text)
                 }
-                None => {
-                    busy(&tool.id, format!("{many}; nothing has run, and nothing waits. Call again later"))
-                }
+                None => busy_answer(
+                    &tool.id,
+                    format!("{many}; nothing has run, and nothing waits. Call again later"),
+                ),
             };
         };
         self.run_in(asker, id, tool, turn).await
     }
 
     /// Runs or resumes a call in its turn.
-    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, turn: Turn) -> Answer {
+    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &AgentTool, turn: Turn) -> Answer {
         let mut run = match self.prepared(asker) {
             Ok(run) => run,
-            Err(error) => return busy(&tool.id, error.to_string()),
+            Err(error) => return busy_answer(&tool.id, error.to_string()),
         };
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
@@ -340,13 +341,13 @@ impl Gateway {
             // Another request of the agent was first.
             Ok(call) if call.call.status == CallStatus::Running => self.joined(asker, &call.call).await,
             Ok(call) => self.ran(asker, call, tool).await,
-            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
+            Err(error) if error.kind() == ErrorKind::Environment => error_answer(&tool.id, &error),
             Err(error) => self.not_run(asker, tool, id, &error).await,
         }
     }
 
     /// Returns the result of a call that ran for this request.
-    async fn ran(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &Shown) -> Answer {
+    async fn ran(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &AgentTool) -> Answer {
         if tool.id.starts_with("session.") {
             self.session_changed().await;
         }
@@ -354,7 +355,13 @@ impl Gateway {
     }
 
     /// Returns the result of a call that did not run for this request.
-    async fn not_run(self: &Arc<Self>, asker: &Asker, tool: &Shown, id: &CallId, error: &Error) -> Answer {
+    async fn not_run(
+        self: &Arc<Self>,
+        asker: &Asker,
+        tool: &AgentTool,
+        id: &CallId,
+        error: &Error,
+    ) -> Answer {
         if let Some(answer) = self.ran_for_another(asker, id).await {
             return answer;
         }
@@ -363,14 +370,14 @@ impl Gateway {
         let why = error.to_string();
         let _ = blocking(move || workspace.agent_calls().give_up(&id_of, &why)).await;
         let refused = Answer::refused(&tool.id, error);
-        let about = About { id: Some(id.to_string()), ..refused.about };
+        let about = CallSummary { id: Some(id.to_string()), ..refused.about };
         Answer { about, ..refused }
     }
 
     /// Prepares a run: what ends it, and the ways from it to the client.
     fn prepared(self: &Arc<Self>, asker: &Asker) -> std::io::Result<Run> {
         let token = CancelToken::new()?;
-        let (tells, told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
+        let (tells, told) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
         let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.who() });
         let (client, said) = ClientOfCall::new(&asker.client);
@@ -387,7 +394,7 @@ impl Gateway {
     async fn driven<T>(
         self: &Arc<Self>,
         asker: &Asker,
-        tool: &Shown,
+        tool: &AgentTool,
         run: &mut Run,
         ends: impl Future<Output = T>,
     ) -> T {
@@ -396,14 +403,15 @@ impl Gateway {
         let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let mut asks = std::collections::VecDeque::new();
         tokio::pin!(ends);
-        let mut ticks = tokio::time::interval_at((Instant::now() + TOLD).into(), TOLD);
+        let mut ticks =
+            tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
         let mut is_cancelled = false;
         // What was told last, and whether the server tells itself.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
         let end = |is_late: &mut std::pin::Pin<Box<tokio::time::Sleep>>| {
             token.cancel_by("the end of the gateway");
-            is_late.set(tokio::time::sleep(GRACE));
+            is_late.set(tokio::time::sleep(GRACE_PERIOD));
         };
         let ended = loop {
             tokio::select! {
@@ -434,12 +442,12 @@ impl Gateway {
                     }
                 }
                 Some(said) = said.recv() => match (said, &asker.client.questions) {
-                    (Said::Log(log), _) => tokio::select! {
+                    (ServerMessage::Log(log), _) => tokio::select! {
                         () = asker.line.log(log) => {}
                         () = asker.cancelled.cancelled() => {}
                     },
-                    (Said::Asks(questions), Some(later)) => drop(later.send(questions)),
-                    (Said::Asks(questions), None) => {
+                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
                             asking = asks.pop_front().map(|next| {
@@ -449,7 +457,7 @@ impl Gateway {
                         }
                     }
                 },
-                () = asked(&mut asking), if asking.is_some() => {
+                () = wait_for_question(&mut asking), if asking.is_some() => {
                     asking = asks.pop_front().map(|next| {
                         let asked = upstream::ask(asker.line.peer(), next);
                         Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
@@ -463,7 +471,7 @@ impl Gateway {
             }
         };
         while let Ok(last_words) = said.try_recv() {
-            if let Said::Log(log) = last_words {
+            if let ServerMessage::Log(log) = last_words {
                 tokio::select! {
                     () = asker.line.log(log) => {}
                     () = asker.cancelled.cancelled() => {}
@@ -497,7 +505,7 @@ impl Gateway {
             let stamp = self.queue_stamp();
             let (calls, id, view) = (workspace.agent_calls(), id.clone(), self.view(&asker.who()).await);
             let go_on = move || {
-                let shown = view.shown.as_deref().ok_or_else(nothing_shown)?;
+                let shown = view.shown.as_deref().ok_or_else(nothing_shown_error)?;
                 calls.go_on(Some(shown), &id)
             };
             match blocking(go_on).await {
@@ -505,16 +513,19 @@ impl Gateway {
                 ended => return ended,
             }
             let looked = Instant::now();
-            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && !token.is_cancelled() {
-                tokio::time::sleep(LOOK).await;
+            while self.queue_stamp() == stamp
+                && looked.elapsed() < STALE_POLL_INTERVAL
+                && !token.is_cancelled()
+            {
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
 
     /// Waits for the result of a call that runs for another request of the agent, here or in another gateway.
     async fn joined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
-        let answer = Box::pin(self.wait(asker, &call.id, SAME)).await;
-        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &Before::default()))
+        let answer = Box::pin(self.wait(asker, &call.id, JOIN_TIMEOUT)).await;
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
     }
 
     /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.
@@ -524,15 +535,15 @@ impl Gateway {
         let call = blocking(move || workspace.agent_calls().show(&wanted)).await.ok()?.call;
         match call.status {
             CallStatus::Approved | CallStatus::ResumePending => None,
-            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, &Before::default())),
-            _ => Box::pin(self.wait(asker, id, SAME)).await,
+            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, &RequestNotes::default())),
+            _ => Box::pin(self.wait(asker, id, JOIN_TIMEOUT)).await,
         }
     }
 
     /// Returns the result of a call that has run, or how it stands.
-    pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &Shown) -> Answer {
+    pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &AgentTool) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
-            return self.as_it_stands(asker, &call.call, &Before::default());
+            return self.as_it_stands(asker, &call.call, &RequestNotes::default());
         };
         let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
@@ -581,14 +592,14 @@ impl Gateway {
             let call = match blocking(move || workspace.agent_calls().show(&wanted)).await {
                 Ok(call) => call,
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
-                Err(error) => return Some(broken("call.wait", &error)),
+                Err(error) => return Some(error_answer("call.wait", &error)),
             };
             let tool = self.shown_of(&asker.who(), &call.call.tool_id).await;
             let runs_here = self.runs_here(id);
             match call.call.status {
                 CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {
                     Some(tool) => {
-                        if let Some(elsewhere) = self.goes_on_elsewhere(asker, &call.call) {
+                        if let Some(elsewhere) = self.resumes_elsewhere(asker, &call.call) {
                             return Some(elsewhere);
                         }
                         let view = self.view(&asker.who()).await;
@@ -599,7 +610,8 @@ impl Gateway {
                         return Some(match laid.unwrap_or_default().as_slice() {
                             [] => self.run(asker, id, &tool).await,
                             laid => {
-                                let about = About::of_call(&call.call).coded(codes::WRONG_SESSION.as_str());
+                                let about =
+                                    CallSummary::of_call(&call.call).coded(codes::WRONG_SESSION.as_str());
                                 let laid = laid.join(", ");
                                 let text = format!(
                                     "the call belongs to a session without {laid}; request it again here"
@@ -609,17 +621,18 @@ impl Gateway {
                         });
                     }
                     None => {
-                        let about = About::of_call(&call.call).coded(reasons::NOT_AVAILABLE_HERE.as_str());
+                        let about =
+                            CallSummary::of_call(&call.call).coded(reasons::NOT_AVAILABLE_HERE.as_str());
                         return Some(Answer::failed(about, "the tool is no longer available to this agent"));
                     }
                 },
                 CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {}
                 CallStatus::Approved | CallStatus::ResumePending => {}
                 CallStatus::Rejected => {
-                    return Some(self.as_it_stands(asker, &call.call, &Before::default()));
+                    return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default()));
                 }
                 _ => {
-                    let tool = tool.unwrap_or_else(|| Shown::gone(&call.call.tool_id));
+                    let tool = tool.unwrap_or_else(|| AgentTool::gone(&call.call.tool_id));
                     return Some(self.result(asker, call, &tool).await);
                 }
             }
@@ -633,37 +646,40 @@ impl Gateway {
                     status: call.call.status.as_str().to_owned(),
                     timed_out: true,
                 });
-                let answer = self.as_it_stands(asker, &call.call, &Before::default());
+                let answer = self.as_it_stands(asker, &call.call, &RequestNotes::default());
                 return Some(Answer { structured: Some(structured), is_error: false, ..answer });
             }
-            if TOLD <= told.elapsed() {
+            if PROGRESS_INTERVAL <= told.elapsed() {
                 told = Instant::now();
                 let seconds = started.elapsed().as_secs_f64();
                 asker.tell(running_for(seconds, format!("call {id} is {}", call.call.status.as_str()))).await;
             }
             let looked = Instant::now();
-            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && Instant::now() < until {
+            while self.queue_stamp() == stamp
+                && looked.elapsed() < STALE_POLL_INTERVAL
+                && Instant::now() < until
+            {
                 tokio::select! {
-                    () = tokio::time::sleep(LOOK) => {}
-                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &Before::default())),
-                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &Before::default())),
+                    () = tokio::time::sleep(POLL_INTERVAL) => {}
+                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
+                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
                 }
             }
         }
     }
 }
 
-fn nothing_shown() -> Error {
+fn nothing_shown_error() -> Error {
     Error::new(ErrorKind::Refused, "nothing can be called")
 }
 
 /// An answer for what cannot be done now, and was not begun.
-fn busy(tool: &str, why: String) -> Answer {
-    Answer::failed(About::of_tool(tool, "refused").coded(codes::BUSY.as_str()), why)
+fn busy_answer(tool: &str, why: String) -> Answer {
+    Answer::failed(CallSummary::of_tool(tool, "refused").coded(codes::BUSY.as_str()), why)
 }
 
 /// Waits for the client's answer to what it is being asked.
-async fn asked(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+async fn wait_for_question(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
     match asking {
         Some(asking) => asking.await,
         None => std::future::pending().await,
@@ -676,8 +692,8 @@ fn running_for(seconds: f64, message: String) -> McpProgress {
 }
 
 /// An answer for what the machine does not allow, such as a full disk.
-pub(crate) fn broken(tool: &str, error: &Error) -> Answer {
-    Answer::failed(About::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
+pub(crate) fn error_answer(tool: &str, error: &Error) -> Answer {
+    Answer::failed(CallSummary::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
 }
 
 /// Runs what blocks on a thread of its own.

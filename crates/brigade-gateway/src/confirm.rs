@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
-use crate::standing::{Before, is_decided};
-use crate::upstream::wrong;
-use crate::view::Shown;
+use crate::standing::{RequestNotes, is_decided};
+use crate::upstream::invalid_state_error;
+use crate::view::AgentTool;
 
 /// The key of the question among the requests of a result.
 const KEY: &str = "approve";
@@ -57,14 +57,14 @@ struct State {
 }
 
 impl State {
-    fn of(asker: &Asker, call: &Call) -> State {
+    fn new(asker: &Asker, call: &Call) -> State {
         let binding = call.planned_binding.map(brigade::core::Fingerprint::to_hex);
         State { agent: asker.agent.to_string(), call: call.id.to_string(), binding }
     }
 }
 
 impl Question {
-    pub(crate) fn of(gateway: &Gateway, asker: &Asker, tool: &Shown) -> Question {
+    pub(crate) fn new(gateway: &Gateway, asker: &Asker, tool: &AgentTool) -> Question {
         let may = may_confirm(&gateway.config(), &asker.agent, tool);
         // A client that names no mode knows forms.
         let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
@@ -81,7 +81,7 @@ impl Question {
         &self,
         gateway: &Arc<Gateway>,
         asker: &Asker,
-        tool: &Shown,
+        tool: &AgentTool,
         call: &Call,
     ) -> Reply {
         let Ok(form) = serde_json::from_value::<ElicitRequest>(form(tool, call)) else { return Reply::None };
@@ -94,7 +94,7 @@ impl Question {
                     reply = tokio::time::timeout(OPEN, asked) => reply,
                     () = asker.cancelled.cancelled() => return Reply::None,
                     () = gateway.decided_elsewhere(asker, &call.id) => {
-                        return Reply::Answer(Box::new(gateway.gone_on(asker, call).await));
+                        return Reply::Answer(Box::new(gateway.resumed_answer(asker, call).await));
                     }
                 };
                 let reply = match reply {
@@ -103,11 +103,11 @@ impl Question {
                     }
                     _ => return Reply::None,
                 };
-                decided(gateway, asker, tool, call, &reply).await
+                apply_reply(gateway, asker, tool, call, &reply).await
             }
             Question::Result => {
                 let options = SealOptions::new().ttl(OPEN);
-                let Ok(state) = gateway.states.seal_json_with(&State::of(asker, call), &options) else {
+                let Ok(state) = gateway.states.seal_json_with(&State::new(asker, call), &options) else {
                     return Reply::None;
                 };
                 let requests = [(KEY.to_owned(), InputRequest::Elicitation(form))].into_iter().collect();
@@ -120,49 +120,58 @@ impl Question {
     pub(crate) async fn returned(
         gateway: &Arc<Gateway>,
         asker: &Asker,
-        tool: &Shown,
+        tool: &AgentTool,
         arguments: &Json,
         state: &str,
         replies: Option<&InputResponses>,
     ) -> Result<Answer, ErrorData> {
-        let state: State = gateway.states.open_json(state).map_err(|_| wrong())?;
-        let id: brigade::core::CallId = state.call.parse().map_err(|_| wrong())?;
+        let state: State = gateway.states.open_json(state).map_err(|_| invalid_state_error())?;
+        let id: brigade::core::CallId = state.call.parse().map_err(|_| invalid_state_error())?;
         let call = {
             let workspace = asker.workspace(&gateway.workspace, None);
-            crate::call::blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| wrong())?.call
+            crate::call::blocking(move || workspace.agent_calls().show(&id))
+                .await
+                .map_err(|_| invalid_state_error())?
+                .call
         };
         let is_its = state.agent == *asker.agent
             && call.tool_id == tool.id
             && call.args == *arguments
-            && state.binding == State::of(asker, &call).binding;
+            && state.binding == State::new(asker, &call).binding;
         if !is_its {
-            return Err(wrong());
+            return Err(invalid_state_error());
         }
         let reply = replies.and_then(|replies| replies.get(KEY));
         let reply = reply.cloned().unwrap_or_default();
-        Ok(match decided(gateway, asker, tool, &call, &reply).await {
+        Ok(match apply_reply(gateway, asker, tool, &call, &reply).await {
             Reply::Answer(answer) => *answer,
-            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, &Before::default()),
+            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, &RequestNotes::default()),
         })
     }
 }
 
 /// Returns whether the dialogue of the agent's client may approve calls of this tool.
-fn may_confirm(config: &GatewayConfig, agent: &str, tool: &Shown) -> bool {
+fn may_confirm(config: &GatewayConfig, agent: &str, tool: &AgentTool) -> bool {
     let may = |agent: &Agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk;
     config.agent(agent).is_some_and(may)
 }
 
 /// Approves or rejects the call as the person said. Anything but a clear word leaves it pending, and so does a word
 /// that gateway.toml does not let decide any more.
-async fn decided(gateway: &Arc<Gateway>, asker: &Asker, tool: &Shown, call: &Call, reply: &Value) -> Reply {
+async fn apply_reply(
+    gateway: &Arc<Gateway>,
+    asker: &Asker,
+    tool: &AgentTool,
+    call: &Call,
+    reply: &Value,
+) -> Reply {
     let now = gateway.agents_now().await;
     if !may_confirm(&now.gateway, &asker.agent, tool) {
-        let before = Before { unconfirmed: true, ..Before::default() };
+        let before = RequestNotes { unconfirmed: true, ..RequestNotes::default() };
         let is_over = gateway.status_of(asker, &call.id).await.as_ref().is_some_and(is_decided);
         return Reply::Answer(Box::new(match is_over {
-            true => gateway.gone_on(asker, call).await,
-            false => gateway.stands_now(asker, call, &before).await,
+            true => gateway.resumed_answer(asker, call).await,
+            false => gateway.current_answer(asker, call, &before).await,
         }));
     }
     let is_form = reply.get("content").is_none_or(|content| content.is_object() || content.is_null());
@@ -174,7 +183,7 @@ async fn decided(gateway: &Arc<Gateway>, asker: &Asker, tool: &Shown, call: &Cal
 }
 
 /// The form of the question. Its texts are those of the stored call, which holds no secret.
-fn form(tool: &Shown, call: &Call) -> Value {
+fn form(tool: &AgentTool, call: &Call) -> Value {
     let effects = match tool.effects.as_slice() {
         [] => "none declared".to_owned(),
         effects => effects.join(", "),

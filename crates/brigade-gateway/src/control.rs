@@ -8,20 +8,20 @@ use brigade::codes::reasons;
 use brigade::core::{CallId, RunId, Timestamp};
 use brigade::profile::{FoundTools, NameStyle, control_tools};
 use brigade::schema::Schema;
-use brigade::{CallStatus, Counted, Limit, LogStream, OwnName, Spent};
+use brigade::{AgentUsage, CallStatus, Limit, LimitUnit, LogStream, OwnName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::answer::{About, Answer, FaultRow};
-use crate::call::{Asker, blocking, broken};
+use crate::answer::{Answer, CallSummary, FaultRow};
+use crate::call::{Asker, blocking, error_answer};
 use crate::gateway::Gateway;
 use crate::results::{
     self, BudgetResult, CallRow, CallsResult, CancelResult, LimitRow, OutputResult, Spending, ToolsResult,
-    Used,
+    UsedAmount,
 };
 use crate::session::Arguments;
-use crate::view::{Shown, View};
+use crate::view::{AgentTool, View};
 
 /// A tool of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ enum Stream {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NoArgs {}
+struct EmptyArgs {}
 
 fn fifty() -> u64 {
     50
@@ -145,10 +145,10 @@ fn page_of_output() -> u64 {
 }
 
 /// The longest time that one `call.wait` waits.
-const LONGEST_WAIT: u64 = 600;
+const MAX_WAIT_SECONDS: u64 = 600;
 
 /// The most rows of one page.
-const MOST: u64 = 200;
+const MAX_ROWS: u64 = 200;
 
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
@@ -170,7 +170,7 @@ impl Control {
     ];
 
     /// Returns the tool with this name.
-    pub(crate) fn of(name: &str) -> Option<Control> {
+    pub(crate) fn from_name(name: &str) -> Option<Control> {
         Control::ALL.iter().find(|(_, known)| *known == name).map(|(control, _)| *control)
     }
 
@@ -223,7 +223,7 @@ impl Control {
         }
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
-        let about = About { faults, ..About::of_tool(self.name(), "refused") };
+        let about = CallSummary { faults, ..CallSummary::of_tool(self.name(), "refused") };
         Answer::failed(about.coded(reasons::INVALID_ARGUMENTS.as_str()), text)
     }
 
@@ -233,7 +233,7 @@ impl Control {
             path: path.map(|path| format!("$.{path}")),
             message: message.to_owned(),
         };
-        let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
+        let about = CallSummary { faults: vec![fault], ..CallSummary::of_tool(self.name(), "refused") };
         let place = path.map_or_else(String::new, |path| format!("$.{path}: "));
         Answer::failed(
             about.coded(reasons::INVALID_ARGUMENTS.as_str()),
@@ -248,7 +248,8 @@ impl Control {
 
     /// Answers with a result that has a text of its own.
     fn said(self, result: &impl Serialize, text: String) -> Answer {
-        let (about, structured) = (About::of_tool(self.name(), "completed"), Some(results::value(result)));
+        let (about, structured) =
+            (CallSummary::of_tool(self.name(), "completed"), Some(results::value(result)));
         Answer { about, structured, has_schema: true, ..Answer::default() }.text(text)
     }
 
@@ -274,17 +275,17 @@ impl Control {
         Ok(match self {
             Control::List => {
                 let ListArgs { offset, limit, source, category } = self.read(arguments)?;
-                if !(1..=MOST).contains(&limit) {
+                if !(1..=MAX_ROWS).contains(&limit) {
                     return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
-                let fits = |tool: &&Shown| tool.is_of(source.as_deref(), category.as_deref());
-                let found: Vec<&Shown> = view.tools.iter().filter(fits).collect();
+                let fits = |tool: &&AgentTool| tool.is_of(source.as_deref(), category.as_deref());
+                let found: Vec<&AgentTool> = view.tools.iter().filter(fits).collect();
                 let rows = found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row());
                 self.done(&ToolsResult { tools: rows.collect(), total: found.len(), offset, limit })
             }
             Control::Search => {
                 let args: SearchArgs = self.read(arguments)?;
-                if !(1..=MOST).contains(&args.limit) {
+                if !(1..=MAX_ROWS).contains(&args.limit) {
                     return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
                 // Both are words that all have to occur.
@@ -308,10 +309,10 @@ impl Control {
                 match (view.by_name(&name), own()) {
                     (Some(tool), _) => self.done(&tool.description()),
                     (None, Some(OwnName::Listed { id, .. })) if view.by_id(id).is_some() => {
-                        self.done(&view.by_id(id).map(Shown::description))
+                        self.done(&view.by_id(id).map(AgentTool::description))
                     }
                     (None, Some(OwnName::Absent { why, .. })) => {
-                        let about = About::of_tool(self.name(), "refused")
+                        let about = CallSummary::of_tool(self.name(), "refused")
                             .coded(reasons::NOT_AVAILABLE_HERE.as_str());
                         Answer::failed(about, format!("not available here: {why}"))
                     }
@@ -323,7 +324,7 @@ impl Control {
                             format!("; did you mean {}?", near.join(", "))
                         };
                         let about =
-                            About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_TOOL.as_str());
+                            CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_TOOL.as_str());
                         Answer::failed(about, format!("there is no such tool{hint}"))
                     }
                 }
@@ -333,7 +334,7 @@ impl Control {
             }
             Control::Wait => {
                 let WaitArgs { call_id, timeout_seconds } = self.read(arguments)?;
-                if LONGEST_WAIT < timeout_seconds {
+                if MAX_WAIT_SECONDS < timeout_seconds {
                     return Err(Box::new(self.wrong(Some("timeout_seconds"), "must be 0 to 600")));
                 }
                 let id = self.id(&call_id)?;
@@ -345,17 +346,21 @@ impl Control {
                 let (id, workspace) = (self.id(&call_id)?, workspace());
                 let call = blocking(move || workspace.agent_calls().show(&id)).await;
                 let call = call.map_err(|_| self.no_call())?.call;
-                self.done(&CallRow::of(&call))
+                self.done(&CallRow::from_call(&call))
             }
             Control::Calls => {
                 let PageArgs { offset, limit } = self.read(arguments)?;
-                if !(1..=MOST).contains(&limit) {
+                if !(1..=MAX_ROWS).contains(&limit) {
                     return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
                 let workspace = workspace();
                 let listed = blocking(move || workspace.agent_calls().list(size(offset), size(limit))).await;
-                let calls = listed.map_err(|error| broken(self.name(), &error))?;
-                self.done(&CallsResult { calls: calls.iter().map(CallRow::of).collect(), offset, limit })
+                let calls = listed.map_err(|error| error_answer(self.name(), &error))?;
+                self.done(&CallsResult {
+                    calls: calls.iter().map(CallRow::from_call).collect(),
+                    offset,
+                    limit,
+                })
             }
             Control::Cancel => {
                 let IdArgs { call_id } = self.read(arguments)?;
@@ -404,18 +409,19 @@ impl Control {
                         self.said(&result, output.content)
                     }
                     Ok(None) => {
-                        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_RUN.as_str());
+                        let about =
+                            CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_RUN.as_str());
                         Answer::failed(about, "there is no such run of this agent")
                     }
-                    Err(error) => broken(self.name(), &error),
+                    Err(error) => error_answer(self.name(), &error),
                 }
             }
             Control::Budget => {
-                let NoArgs {} = self.read(arguments)?;
+                let EmptyArgs {} = self.read(arguments)?;
                 let limits = gateway.limits(&asker.agent);
                 let workspace = workspace();
                 let members = blocking(move || budget(&workspace, &limits));
-                self.done(&members.await.map_err(|error| broken(self.name(), &error))?)
+                self.done(&members.await.map_err(|error| error_answer(self.name(), &error))?)
             }
         })
     }
@@ -425,7 +431,7 @@ impl Control {
     }
 
     fn no_call(self) -> Answer {
-        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_CALL.as_str());
+        let about = CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_CALL.as_str());
         Answer::failed(about, "there is no such call of this agent")
     }
 }
@@ -434,14 +440,14 @@ impl Control {
 fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<BudgetResult, brigade::Error> {
     const HOUR: Duration = Duration::from_secs(3600);
     let calls = workspace.agent_calls();
-    let spending = |of: Counted| -> Result<Spending, brigade::Error> {
+    let spending = |of: LimitUnit| -> Result<Spending, brigade::Error> {
         let limit = limits.iter().filter(|limit| limit.of == of).max_by_key(|limit| limit.window);
         let window = limit.map_or(HOUR, |limit| limit.window);
         let spent = calls.spent(window)?;
         let used = match of {
-            Counted::Calls => Used::Count(spent.calls),
-            Counted::Seconds => Used::Seconds(spent.seconds),
-            Counted::Output => Used::Count(spent.output),
+            LimitUnit::Calls => UsedAmount::Count(spent.calls),
+            LimitUnit::Seconds => UsedAmount::Seconds(spent.seconds),
+            LimitUnit::Output => UsedAmount::Count(spent.output),
         };
         Ok(Spending {
             used,
@@ -454,9 +460,9 @@ fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<BudgetResu
         let spent = calls.spent(limit.window)?;
         Ok(LimitRow {
             what: match limit.of {
-                Counted::Calls => "calls",
-                Counted::Seconds => "seconds",
-                Counted::Output => "output",
+                LimitUnit::Calls => "calls",
+                LimitUnit::Seconds => "seconds",
+                LimitUnit::Output => "output",
             },
             window_seconds: limit.window.as_secs(),
             used: limit.used(&spent).0,
@@ -466,15 +472,15 @@ fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<BudgetResu
         })
     };
     Ok(BudgetResult {
-        calls: spending(Counted::Calls)?,
-        seconds: spending(Counted::Seconds)?,
-        output: spending(Counted::Output)?,
+        calls: spending(LimitUnit::Calls)?,
+        seconds: spending(LimitUnit::Seconds)?,
+        output: spending(LimitUnit::Output)?,
         limits: limits.iter().map(row).collect::<Result<_, _>>()?,
     })
 }
 
 /// Returns when the oldest call leaves a window; `None` without calls in it.
-fn resets_at(spent: &Spent, window: Duration) -> Option<String> {
+fn resets_at(spent: &AgentUsage, window: Duration) -> Option<String> {
     let oldest = spent.oldest_at?.unix_micros();
     let micros = oldest.saturating_add(i64::try_from(window.as_micros()).unwrap_or(i64::MAX));
     Some(Timestamp::from_unix_micros(micros).to_string())

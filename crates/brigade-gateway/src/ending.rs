@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::CallId;
-use brigade::{CallStatus, EndsCalls, Workspace};
+use brigade::{CallEnder, CallStatus, Workspace};
 
-use crate::call::{LOOK, blocking};
-use crate::gateway::{Gateway, Who};
+use crate::call::{POLL_INTERVAL, blocking};
+use crate::gateway::{Gateway, Speaker};
 
 /// How long another process may take to begin with the end of a run.
 const TAKES: Duration = Duration::from_secs(5);
@@ -18,10 +18,10 @@ const ENDS: Duration = Duration::from_secs(10);
 /// Ends calls of an agent, for its other calls.
 pub(crate) struct Ender {
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) agent: Who,
+    pub(crate) agent: Speaker,
 }
 
-impl EndsCalls for Ender {
+impl CallEnder for Ender {
     fn end(&self, call: &CallId, who: &str) -> bool {
         let elsewhere = || {
             let workspace = self.agent.workspace(&self.gateway.workspace, None);
@@ -77,7 +77,7 @@ impl Gateway {
             if ENDS <= asked.elapsed() {
                 return Err("another process is ending it; `call.wait` tells when it has ended".to_owned());
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
 use brigade::{
-    AgentConfig, AgentTools, CancelToken, Limit, ProcessIdentity, Reads, Seen, Upstreams, Workspace,
+    AgentConfig, AgentTools, CancelToken, FileVersion, Limit, ProcessIdentity, Reads, Upstreams, Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
@@ -21,8 +21,8 @@ use crate::call::blocking;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
 use crate::turns::Turns;
-use crate::upstream::Parking;
-use crate::view::{Lists, Shown, View};
+use crate::upstream::ParkedCalls;
+use crate::view::{AgentTool, Lists, View};
 
 /// What a gateway serves, and how.
 #[derive(Clone, Debug)]
@@ -49,13 +49,13 @@ pub(crate) struct Gateway {
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
     /// The calls that wait for what their clients bring back.
-    pub(crate) parking: Parking,
+    pub(crate) parking: ParkedCalls,
     /// The servers that are kept, which the environment of the workspace has, too.
     upstreams: Upstreams,
     agents: RwLock<ReadAgents>,
     /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
     running: Mutex<Vec<(u64, CallId, CancelToken)>>,
-    views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
+    views: Mutex<HashMap<(Arc<str>, SessionProfiles), CachedView>>,
     /// The sessions of agents whose clients shake no hands.
     sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
     /// All sessions that were begun here.
@@ -75,7 +75,7 @@ pub(crate) struct Gateway {
 
 /// Who speaks: an agent, in one of its sessions.
 #[derive(Clone)]
-pub(crate) struct Who {
+pub(crate) struct Speaker {
     pub(crate) agent: Arc<str>,
     pub(crate) session: Arc<LiveSession>,
 }
@@ -85,7 +85,7 @@ const VIEWS: usize = 256;
 
 /// A client that hears when its listing changes.
 struct Listener {
-    who: Who,
+    who: Speaker,
     peer: Peer<RoleServer>,
     /// The lists that it knows.
     known: Lists,
@@ -101,13 +101,13 @@ pub(crate) struct ReadAgents {
 
 impl ReadAgents {
     /// Agents that were read after the files looked like this.
-    pub(crate) fn after(stamp: &[Option<Seen>], agents: Arc<AgentConfig>) -> ReadAgents {
+    pub(crate) fn after(stamp: &[Option<FileVersion>], agents: Arc<AgentConfig>) -> ReadAgents {
         ReadAgents { agents, at: known_at(stamp) }
     }
 }
 
 /// Returns what files must look like to be what was read after they looked like this.
-fn known_at(stamp: &[Option<Seen>]) -> Stamp {
+fn known_at(stamp: &[Option<FileVersion>]) -> Stamp {
     if crate::watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
 
@@ -123,32 +123,32 @@ impl Deref for Config {
 }
 
 /// A listing, and the generation and files that it was made of.
-type Known = ((u64, Stamp), Arc<View>);
+type CachedView = ((u64, Stamp), Arc<View>);
 
 /// What the files looked like that a view was made of.
-pub(crate) type Stamp = Vec<Option<Seen>>;
+pub(crate) type Stamp = Vec<Option<FileVersion>>;
 
 /// A call that runs here. Dropping it says that it no longer does.
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     gateway: Arc<Gateway>,
     number: u64,
     id: CallId,
 }
 
-impl Running {
+impl RunningCall {
     pub(crate) fn id(&self) -> &CallId {
         &self.id
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.gateway.running().retain(|(number, ..)| *number != self.number);
     }
 }
 
 /// The generation of a view that no request gets.
-const READ_AGAIN: u64 = u64::MAX;
+const STALE_GENERATION: u64 = u64::MAX;
 
 impl Gateway {
     pub(crate) fn new(
@@ -163,7 +163,7 @@ impl Gateway {
         upstreams.configure(&agents.agents.gateway);
         Gateway {
             upstreams,
-            parking: Parking::default(),
+            parking: ParkedCalls::default(),
             workspace,
             terms,
             stop,
@@ -197,7 +197,7 @@ impl Gateway {
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
         let stamp = crate::watch::agents_stamp(&self.workspace);
         // Who writes a file empties it first.
-        if stamp.iter().flatten().any(Seen::is_empty) && !crate::watch::is_settled(&stamp) {
+        if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::watch::is_settled(&stamp) {
             return Ok(());
         }
         let known = || self.agents.write().unwrap_or_else(PoisonError::into_inner);
@@ -212,7 +212,7 @@ impl Gateway {
 
     /// Reads profiles.toml and gateway.toml again if they moved, so that no request is judged by what stood there
     /// before.
-    fn keep_up(&self, stamp: &[Option<Seen>]) {
+    fn keep_up(&self, stamp: &[Option<FileVersion>]) {
         let known = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         let has_moved = known.at != stamp;
         drop(known);
@@ -277,11 +277,11 @@ impl Gateway {
     }
 
     /// Notes that a call runs here, and what ends it.
-    pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> Running {
+    pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> RunningCall {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         self.running().push((number, id.clone(), token.clone()));
-        Running { gateway: self.clone(), number, id: id.clone() }
+        RunningCall { gateway: self.clone(), number, id: id.clone() }
     }
 
     pub(crate) fn runs_here(&self, id: &CallId) -> bool {
@@ -306,7 +306,7 @@ impl Gateway {
     }
 
     /// Returns what the agent is shown now.
-    pub(crate) async fn view(self: &Arc<Self>, who: &Who) -> Arc<View> {
+    pub(crate) async fn view(self: &Arc<Self>, who: &Speaker) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
         // A look at a few files takes less time than another thread takes to wake up.
         let files = crate::watch::stamp(&self.workspace);
@@ -321,7 +321,7 @@ impl Gateway {
         blocking(move || gateway.read_view(key, stamp)).await
     }
 
-    fn views(&self) -> MutexGuard<'_, HashMap<(Arc<str>, SessionProfiles), Known>> {
+    fn views(&self) -> MutexGuard<'_, HashMap<(Arc<str>, SessionProfiles), CachedView>> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -331,7 +331,7 @@ impl Gateway {
         self.keep_view(
             (agent, SessionProfiles::default()),
             stamp,
-            Arc::new(View::of(shown, self.workspace.agent_calls().mask())),
+            Arc::new(View::new(shown, self.workspace.agent_calls().mask())),
         );
     }
 
@@ -345,7 +345,7 @@ impl Gateway {
         // Files that changed just now may change again within what their times tell apart: such a view is read again
         // when it is asked for, and kept so that its files are watched.
         if !crate::watch::is_settled(&stamp.1) {
-            stamp.0 = READ_AGAIN;
+            stamp.0 = STALE_GENERATION;
         }
         let mut views = self.views();
         if VIEWS <= views.len() {
@@ -355,7 +355,7 @@ impl Gateway {
     }
 
     /// Returns a tool that the agent may call, by its id.
-    pub(crate) async fn shown_of(self: &Arc<Self>, who: &Who, id: &str) -> Option<Shown> {
+    pub(crate) async fn shown_of(self: &Arc<Self>, who: &Speaker, id: &str) -> Option<AgentTool> {
         self.view(who).await.by_id(id).cloned()
     }
 
@@ -387,8 +387,8 @@ impl Gateway {
     }
 
     /// Returns an agent in the session of its requests without a handshake.
-    pub(crate) fn who(&self, agent: &Arc<str>) -> Who {
-        Who { agent: agent.clone(), session: self.session_of(agent) }
+    pub(crate) fn who(&self, agent: &Arc<str>) -> Speaker {
+        Speaker { agent: agent.clone(), session: self.session_of(agent) }
     }
 
     /// Returns the limits of an agent over time.
@@ -404,8 +404,8 @@ impl Gateway {
     }
 
     /// Returns what the queue's file looks like now.
-    pub(crate) fn queue_stamp(&self) -> Option<Seen> {
-        Seen::at(&self.workspace.root().join(brigade::paths::CALLS))
+    pub(crate) fn queue_stamp(&self) -> Option<FileVersion> {
+        FileVersion::at(&self.workspace.root().join(brigade::paths::CALLS))
     }
 
     /// Tells a person something.
@@ -430,7 +430,7 @@ impl Gateway {
     }
 
     /// Remembers a client that is to hear of changes. `known` is what it was to be shown at its handshake.
-    pub(crate) async fn listen(self: &Arc<Self>, who: Who, peer: Peer<RoleServer>, known: Option<Lists>) {
+    pub(crate) async fn listen(self: &Arc<Self>, who: Speaker, peer: Peer<RoleServer>, known: Option<Lists>) {
         let now = self.lists(&who).await;
         let known = known.unwrap_or(now);
         {
@@ -439,13 +439,13 @@ impl Gateway {
             listeners.push(Listener { who, peer, known });
         }
         if known != now {
-            self.tell_listeners().await;
+            self.notify_listeners().await;
         }
     }
 
     /// Tells clients with a handshake whose listing changed.
-    pub(crate) async fn tell_listeners(self: &Arc<Self>) {
-        let all: Vec<Who> = {
+    pub(crate) async fn notify_listeners(self: &Arc<Self>) {
+        let all: Vec<Speaker> = {
             let mut listeners = self.listeners();
             listeners.retain(|listener| !listener.peer.is_transport_closed());
             listeners.iter().map(|listener| listener.who.clone()).collect()
@@ -481,7 +481,7 @@ impl Gateway {
     }
 
     /// Returns fingerprints of what the agent lists, with what servers were seen to change.
-    async fn lists(self: &Arc<Self>, who: &Who) -> Lists {
+    async fn lists(self: &Arc<Self>, who: &Speaker) -> Lists {
         self.lists_of(&who.agent, &*self.view(who).await)
     }
 
@@ -497,7 +497,7 @@ impl Gateway {
     }
 
     /// Tells a client without a handshake of changes, until it no longer wants to hear.
-    pub(crate) async fn subscribed(self: &Arc<Self>, who: Who, context: &SubscriptionContext) {
+    pub(crate) async fn subscribed(self: &Arc<Self>, who: Speaker, context: &SubscriptionContext) {
         let mut known = self.lists(&who).await;
         loop {
             tokio::select! {

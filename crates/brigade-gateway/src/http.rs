@@ -38,9 +38,9 @@ use brigade::core::Fingerprint;
 use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
-use crate::message::{self, Checked, Conversation};
+use crate::message::{self, CheckedMessage, Conversation};
 use crate::numbers;
-use crate::open::{Open, Place};
+use crate::open::{OpenEntry, OpenSet};
 use crate::session::Session;
 
 /// The only path.
@@ -59,10 +59,10 @@ const STATELESS: &str = "2026-07-28";
 const HEAD: Duration = Duration::from_secs(10);
 
 /// How long the head of a request may be.
-const LONGEST_HEAD: usize = 32 << 10;
+const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// How long a client may be silent in the middle of a body that is not read.
-const SILENCE: Duration = Duration::from_secs(2);
+const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many connections may be there that have not shown who speaks.
 const ENTRANTS: usize = 512;
@@ -71,20 +71,20 @@ const ENTRANTS: usize = 512;
 const BODY: Duration = Duration::from_secs(30);
 
 /// Sessions by their ids.
-type Sessions = HashMap<String, Known>;
+type Sessions = HashMap<String, SessionEntry>;
 
 /// What is known of a session.
 #[derive(Clone)]
-struct Known {
+struct SessionEntry {
     /// Who began it, and with which token.
-    speaker: Speaker,
+    speaker: HttpSpeaker,
     /// The ids in use.
     conversation: Arc<Conversation>,
 }
 
 /// Who speaks in a request, and the sha256 of the token that showed it.
 #[derive(Clone, PartialEq, Eq)]
-struct Speaker {
+struct HttpSpeaker {
     agent: Arc<str>,
     token: Option<Fingerprint>,
 }
@@ -110,9 +110,9 @@ pub(crate) struct Http {
     manager: Arc<HttpSessions>,
     sessions: Mutex<Sessions>,
     /// The streams that are open, with who reads them.
-    streams: Arc<Open<Speaker>>,
+    streams: Arc<OpenSet<HttpSpeaker>>,
     /// The connections that have not shown who speaks. Each may cost the memory of a head.
-    entrants: Arc<Open<()>>,
+    entrants: Arc<OpenSet<()>>,
     /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
     is_outer: bool,
 }
@@ -147,7 +147,7 @@ impl Http {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
-            .max_buf_size(LONGEST_HEAD)
+            .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), answer);
         tokio::select! {
             ended = connection => if let Err(error) = ended {
@@ -159,7 +159,7 @@ impl Http {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, proof: &Proof, entrant: &Place<()>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, proof: &Proof, entrant: &OpenEntry<()>) -> Answer {
         match self.handle(request, proof, entrant).await {
             Ok(answer) => answer,
             Err(refused) => *refused,
@@ -170,7 +170,7 @@ impl Http {
         &self,
         request: Request<Incoming>,
         proof: &Proof,
-        entrant: &Place<()>,
+        entrant: &OpenEntry<()>,
     ) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
         self.check_site(headers, request.uri())?;
@@ -200,7 +200,7 @@ impl Http {
             false => (Bytes::new(), None),
             true => self.body(&mut parts, body, conversation.as_deref()).await?,
         };
-        let used = open.map(|key| Used { key, conversation: conversation.clone() });
+        let used = open.map(|key| RequestIdUse { key, conversation: conversation.clone() });
         let ended =
             (parts.method == Method::DELETE).then(|| session.as_ref().map(|(id, _)| id.clone())).flatten();
         let mut answer = match self.service.clone().call(Request::from_parts(parts, Full::new(bytes))).await {
@@ -224,22 +224,22 @@ impl Http {
             && let Ok(id) = id.to_str()
         {
             let conversation = Arc::new(Conversation::shaken());
-            self.sessions().insert(id.to_owned(), Known { speaker: speaker.clone(), conversation });
+            self.sessions().insert(id.to_owned(), SessionEntry { speaker: speaker.clone(), conversation });
         }
         let is_stream = answer.body().size_hint().exact().is_none();
         let ends = is_stream.then(|| self.stream_of(speaker)).flatten();
-        Ok(answer.map(|body| Watched { body, used, ends }.boxed()))
+        Ok(answer.map(|body| WatchedBody { body, used, ends }.boxed()))
     }
 
     /// Notes a stream, and returns what ends it. One of a connection that needs no token ends by itself alone.
-    fn stream_of(&self, speaker: Speaker) -> Option<Ends> {
+    fn stream_of(&self, speaker: HttpSpeaker) -> Option<StreamEnd> {
         speaker.token?;
         let place = self.streams.add(speaker.clone(), usize::MAX);
         // The token may have been taken away a moment ago.
         if !self.counts(&speaker) {
             place.ended().cancel();
         }
-        Some(Ends { ended: Box::pin(place.ended().clone().cancelled_owned()), _place: place })
+        Some(StreamEnd { ended: Box::pin(place.ended().clone().cancelled_owned()), _place: place })
     }
 
     /// Ends the streams whose token counts no more.
@@ -248,7 +248,7 @@ impl Http {
     }
 
     /// Returns whether a token is still that of its agent.
-    fn counts(&self, speaker: &Speaker) -> bool {
+    fn counts(&self, speaker: &HttpSpeaker) -> bool {
         let config = self.gateway.config();
         config.agent(&speaker.agent).is_some_and(|agent| agent.token_sha256 == speaker.token)
     }
@@ -300,9 +300,9 @@ impl Http {
     }
 
     /// Returns who speaks.
-    fn speaker(&self, headers: &HeaderMap, proof: &Proof) -> Result<Speaker, Box<Answer>> {
+    fn speaker(&self, headers: &HeaderMap, proof: &Proof) -> Result<HttpSpeaker, Box<Answer>> {
         let speaker = match proof {
-            Proof::Connection(agent) => return Ok(Speaker { agent: agent.clone(), token: None }),
+            Proof::Connection(agent) => return Ok(HttpSpeaker { agent: agent.clone(), token: None }),
             Proof::Token => {
                 let value = single(headers, &AUTHORIZATION).ok().flatten();
                 let token = value.and_then(|value| {
@@ -311,7 +311,7 @@ impl Http {
                 });
                 token.and_then(|token| {
                     let agent = self.gateway.agent_of_token(token)?;
-                    Some(Speaker { agent, token: Some(Fingerprint::of_bytes(token.as_bytes())) })
+                    Some(HttpSpeaker { agent, token: Some(Fingerprint::of_bytes(token.as_bytes())) })
                 })
             }
         };
@@ -323,7 +323,7 @@ impl Http {
     }
 
     /// Returns a session that this agent began with this token.
-    fn session(&self, id: &str, speaker: &Speaker) -> Result<Known, Box<Answer>> {
+    fn session(&self, id: &str, speaker: &HttpSpeaker) -> Result<SessionEntry, Box<Answer>> {
         match self.sessions().get(id) {
             Some(known) if known.speaker == *speaker => Ok(known.clone()),
             _ => Err(plain(StatusCode::NOT_FOUND, "there is no such session")),
@@ -365,7 +365,7 @@ impl Http {
         let bytes = message::lenient(&bytes).map_or(bytes, Bytes::from);
         let once = Conversation::once(revision.is_some_and(|revision| STATELESS <= revision));
         match conversation.unwrap_or(&once).check(&bytes) {
-            Checked::Message(message, key) => {
+            CheckedMessage::Message(message, key) => {
                 let raw = message::raw_arguments(&message);
                 let is_rewritten = raw.is_some() || key.as_deref().is_some_and(message::is_marked);
                 if let Some(raw) = raw {
@@ -377,9 +377,9 @@ impl Http {
                 let bytes = serde_json::to_vec(&*message).expect("a message is JSON");
                 Ok((Bytes::from(bytes), key))
             }
-            Checked::Answer(answer) => Err(json(StatusCode::BAD_REQUEST, answer)),
+            CheckedMessage::Answer(answer) => Err(json(StatusCode::BAD_REQUEST, answer)),
             // A notification that cannot be read is taken and left alone.
-            Checked::Nothing => Err(plain(StatusCode::ACCEPTED, "")),
+            CheckedMessage::Nothing => Err(plain(StatusCode::ACCEPTED, "")),
         }
     }
 
@@ -397,7 +397,7 @@ impl Http {
 async fn drain(mut body: Incoming, most: usize) {
     let mut read = 0;
     while read < most
-        && let Ok(Some(Ok(frame))) = tokio::time::timeout(SILENCE, body.frame()).await
+        && let Ok(Some(Ok(frame))) = tokio::time::timeout(BODY_TIMEOUT, body.frame()).await
     {
         read += frame.data_ref().map_or(0, Bytes::len);
     }
@@ -529,12 +529,12 @@ fn answer(status: StatusCode, media: &str, bytes: Vec<u8>) -> Answer {
 }
 
 /// The id of a request that is in use until its answer has been sent.
-struct Used {
+struct RequestIdUse {
     key: String,
     conversation: Option<Arc<Conversation>>,
 }
 
-impl Drop for Used {
+impl Drop for RequestIdUse {
     fn drop(&mut self) {
         if let Some(conversation) = &self.conversation {
             conversation.answered(&self.key);
@@ -543,19 +543,19 @@ impl Drop for Used {
 }
 
 /// What ends a stream before its own end.
-struct Ends {
+struct StreamEnd {
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
-    _place: Place<Speaker>,
+    _place: OpenEntry<HttpSpeaker>,
 }
 
 /// A body that ends the use of an id with its own end.
-struct Watched {
+struct WatchedBody {
     body: BoxBody<Bytes, Infallible>,
-    used: Option<Used>,
-    ends: Option<Ends>,
+    used: Option<RequestIdUse>,
+    ends: Option<StreamEnd>,
 }
 
-impl Body for Watched {
+impl Body for WatchedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -572,9 +572,9 @@ impl Body for Watched {
             return polled;
         }
         polled.map_ok(|frame| {
-            frame.map_data(|data| match std::str::from_utf8(&data).map(numbers::unmarked) {
+            frame.map_data(|data| match std::str::from_utf8(&data).map(numbers::unmark_numbers) {
                 Ok(text) => match (id, text) {
-                    (Some(id), text) => Bytes::from(message::restored(&text, id)),
+                    (Some(id), text) => Bytes::from(message::restore_id(&text, id)),
                     (None, Cow::Owned(text)) => Bytes::from(text),
                     (None, Cow::Borrowed(_)) => data,
                 },

@@ -25,13 +25,13 @@ use tokio::sync::{Notify, oneshot};
 use crate::upstream::random_name;
 
 /// How long a session is kept without a message.
-const IDLE: Duration = Duration::from_secs(30 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// How many messages of a client wait for the server.
-const WAITING: usize = 16;
+const MAX_WAITING_MESSAGES: usize = 16;
 
 /// How many events of a stream wait for a client that reads slowly, and are kept for one that comes back.
-const KEPT: usize = 16;
+const MAX_KEPT_EVENTS: usize = 16;
 
 /// How many streams a session has beside the first that is no request's.
 const SPARE: usize = 32;
@@ -42,12 +42,12 @@ const RETRY: Duration = Duration::from_secs(3);
 /// All sessions.
 #[derive(Default)]
 pub(crate) struct HttpSessions {
-    sessions: Mutex<HashMap<SessionId, Arc<Kept>>>,
+    sessions: Mutex<HashMap<SessionId, Arc<StoredSession>>>,
 }
 
 /// Why a session does not do what is asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoSession {
+pub(crate) enum SessionError {
     /// It has ended, or was never there.
     Gone,
     /// It has no such event.
@@ -56,20 +56,20 @@ pub(crate) enum NoSession {
     NoName,
 }
 
-impl std::fmt::Display for NoSession {
+impl std::fmt::Display for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            NoSession::Gone => "the session has ended",
-            NoSession::NoEvent => "the session has no such event",
-            NoSession::NoName => "the system gives no random numbers",
+            SessionError::Gone => "the session has ended",
+            SessionError::NoEvent => "the session has no such event",
+            SessionError::NoName => "the system gives no random numbers",
         })
     }
 }
 
-impl std::error::Error for NoSession {}
+impl std::error::Error for SessionError {}
 
 /// One session.
-struct Kept {
+struct StoredSession {
     state: Mutex<State>,
     idle: Duration,
     /// Something came for the server, or the session is over.
@@ -84,7 +84,7 @@ struct State {
     /// The request that waits for the answer to the handshake.
     greeted: Option<oneshot::Sender<ServerJsonRpcMessage>>,
     /// The requests that are not answered yet.
-    open: Vec<Open>,
+    open: Vec<OpenRequest>,
     /// The stream of what belongs to no request.
     common: Outlet,
     /// Further streams of the client, which only stay open: it would begin them again and again.
@@ -95,7 +95,7 @@ struct State {
 }
 
 /// A request with its stream.
-struct Open {
+struct OpenRequest {
     stream: u64,
     request: RequestId,
     token: Option<ProgressToken>,
@@ -119,10 +119,10 @@ impl Outlet {
     }
 
     /// Numbers an event from 1, and keeps it. Returns it with where it goes now.
-    fn add(&mut self, stream: Option<u64>, mut event: ServerSseMessage) -> Option<Sending> {
+    fn add(&mut self, stream: Option<u64>, mut event: ServerSseMessage) -> Option<PendingEvent> {
         self.count += 1;
         event.event_id = Some(event_id(self.count, stream));
-        if KEPT <= self.last.len() {
+        if MAX_KEPT_EVENTS <= self.last.len() {
             self.last.pop_front();
         }
         self.last.push_back(event.clone());
@@ -133,7 +133,7 @@ impl Outlet {
 
     /// Begins a new stream with the kept events after one.
     fn read_after(&mut self, number: u64) -> Receiver<ServerSseMessage> {
-        let (to_client, events) = channel(KEPT);
+        let (to_client, events) = channel(MAX_KEPT_EVENTS);
         let first = self.count - self.last.len() as u64;
         let missed = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
         for event in self.last.iter().skip(missed) {
@@ -147,7 +147,7 @@ impl Outlet {
 }
 
 /// An event on its way into a stream.
-type Sending = (Sender<ServerSseMessage>, ServerSseMessage);
+type PendingEvent = (Sender<ServerSseMessage>, ServerSseMessage);
 
 fn event_id(number: u64, stream: Option<u64>) -> String {
     match stream {
@@ -177,8 +177,8 @@ impl Stream for Events {
 
 impl State {
     /// Decides where a message of the server goes.
-    fn route(&mut self, message: ServerJsonRpcMessage) -> Option<Sending> {
-        let of = |open: &[Open], is_its: &dyn Fn(&Open) -> bool| open.iter().position(is_its);
+    fn route(&mut self, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
+        let of = |open: &[OpenRequest], is_its: &dyn Fn(&OpenRequest) -> bool| open.iter().position(is_its);
         let place = match &message {
             ServerJsonRpcMessage::Response(answer) => {
                 return self.answer(Some(&answer.id.clone()), message);
@@ -207,14 +207,14 @@ impl State {
     }
 
     /// Ends the stream of a request with its answer. An answer that nobody waits for goes nowhere.
-    fn answer(&mut self, id: Option<&RequestId>, message: ServerJsonRpcMessage) -> Option<Sending> {
+    fn answer(&mut self, id: Option<&RequestId>, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
         let Some(id) = id else { return self.common.add(None, ServerSseMessage::from_message(message)) };
         let mut open = self.close(id)?;
         open.outlet.add(Some(open.stream), ServerSseMessage::from_message(message))
     }
 
     /// Ends the stream of a request.
-    fn close(&mut self, id: &RequestId) -> Option<Open> {
+    fn close(&mut self, id: &RequestId) -> Option<OpenRequest> {
         let place = self.open.iter().position(|open| open.request == *id)?;
         let open = self.open.swap_remove(place);
         // Many requests at once are rare, and sessions without any are many.
@@ -225,8 +225,8 @@ impl State {
     }
 }
 
-impl Kept {
-    fn new(idle: Duration) -> Kept {
+impl StoredSession {
+    fn new(idle: Duration) -> StoredSession {
         let state = State {
             incoming: VecDeque::new(),
             greeted: None,
@@ -237,7 +237,7 @@ impl Kept {
             used: Instant::now(),
             is_over: false,
         };
-        Kept { state: Mutex::new(state), idle, arrived: Notify::new(), taken: Notify::new() }
+        StoredSession { state: Mutex::new(state), idle, arrived: Notify::new(), taken: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -249,14 +249,14 @@ impl Kept {
         &self,
         message: ClientJsonRpcMessage,
         enter: impl FnOnce(&mut State, &ClientJsonRpcMessage) -> T,
-    ) -> Result<T, NoSession> {
+    ) -> Result<T, SessionError> {
         loop {
             {
                 let mut state = self.state();
                 if state.is_over {
-                    return Err(NoSession::Gone);
+                    return Err(SessionError::Gone);
                 }
-                if state.incoming.len() < WAITING {
+                if state.incoming.len() < MAX_WAITING_MESSAGES {
                     let entered = enter(&mut state, &message);
                     state.used = Instant::now();
                     state.incoming.push_back(message);
@@ -312,23 +312,23 @@ impl Kept {
     }
 
     /// Takes a message of the server. Returns it as an event with where it goes, if it goes anywhere now.
-    fn send(&self, message: ServerJsonRpcMessage) -> Result<Option<Sending>, NoSession> {
+    fn send(&self, message: ServerJsonRpcMessage) -> Result<Option<PendingEvent>, SessionError> {
         let mut state = self.state();
         if state.is_over {
-            return Err(NoSession::Gone);
+            return Err(SessionError::Gone);
         }
         state.used = Instant::now();
         match state.greeted.take() {
-            Some(greeted) => greeted.send(message).map(|()| None).map_err(|_| NoSession::Gone),
+            Some(greeted) => greeted.send(message).map(|()| None).map_err(|_| SessionError::Gone),
             None => Ok(state.route(message)),
         }
     }
 
     /// Begins a stream that is no request's: after an event, or with what nobody has read yet.
-    fn stream(&self, after: Option<u64>) -> Result<Events, NoSession> {
+    fn stream(&self, after: Option<u64>) -> Result<Events, SessionError> {
         let mut state = self.state();
         if state.is_over {
-            return Err(NoSession::Gone);
+            return Err(SessionError::Gone);
         }
         state.used = Instant::now();
         if state.common.is_read() {
@@ -342,19 +342,19 @@ impl Kept {
         }
         let after = after.unwrap_or(state.common.handed);
         if state.common.count < after {
-            return Err(NoSession::NoEvent);
+            return Err(SessionError::NoEvent);
         }
         Ok(Events(state.common.read_after(after)))
     }
 }
 
 impl HttpSessions {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Kept>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<StoredSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Arc<Kept>, NoSession> {
-        self.sessions().get(id).cloned().ok_or(NoSession::Gone)
+    fn session(&self, id: &SessionId) -> Result<Arc<StoredSession>, SessionError> {
+        self.sessions().get(id).cloned().ok_or(SessionError::Gone)
     }
 
     /// Returns whether there is such a session.
@@ -364,16 +364,16 @@ impl HttpSessions {
 }
 
 /// The server's side of a session.
-pub(crate) struct ServerSide(Arc<Kept>);
+pub(crate) struct ServerSide(Arc<StoredSession>);
 
 impl Transport<RoleServer> for ServerSide {
-    type Error = NoSession;
+    type Error = SessionError;
 
     fn send(
         &mut self,
         message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), NoSession>> + Send + 'static {
-        let sending = self.0.send(crate::message::alike(message));
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + 'static {
+        let sending = self.0.send(crate::message::normalize_refusal(message));
         async move {
             if let Some((to_client, event)) = sending? {
                 // A client that is gone may come back for it.
@@ -387,19 +387,19 @@ impl Transport<RoleServer> for ServerSide {
         self.0.next().await
     }
 
-    async fn close(&mut self) -> Result<(), NoSession> {
+    async fn close(&mut self) -> Result<(), SessionError> {
         self.0.end();
         Ok(())
     }
 }
 
 impl SessionManager for HttpSessions {
-    type Error = NoSession;
+    type Error = SessionError;
     type Transport = ServerSide;
 
-    async fn create_session(&self) -> Result<(SessionId, ServerSide), NoSession> {
-        let id: SessionId = random_name().ok_or(NoSession::NoName)?.into();
-        let kept = Arc::new(Kept::new(IDLE));
+    async fn create_session(&self) -> Result<(SessionId, ServerSide), SessionError> {
+        let id: SessionId = random_name().ok_or(SessionError::NoName)?.into();
+        let kept = Arc::new(StoredSession::new(IDLE_TIMEOUT));
         self.sessions().insert(id.clone(), kept.clone());
         Ok((id, ServerSide(kept)))
     }
@@ -408,17 +408,17 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, NoSession> {
+    ) -> Result<ServerJsonRpcMessage, SessionError> {
         let (greeted, greeting) = oneshot::channel();
         self.session(id)?.push(message, |state, _| state.greeted = Some(greeted)).await?;
-        greeting.await.map_err(|_| NoSession::Gone)
+        greeting.await.map_err(|_| SessionError::Gone)
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, NoSession> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
         Ok(self.has(id))
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         let removed = self.sessions().remove(id);
         if let Some(kept) = removed {
             kept.end();
@@ -430,9 +430,9 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let open = |state: &mut State, message: &ClientJsonRpcMessage| {
-            let (to_client, events) = channel(KEPT);
+            let (to_client, events) = channel(MAX_KEPT_EVENTS);
             if let ClientJsonRpcMessage::Request(asked) = message {
                 let (stream, request) = (state.next_stream, asked.id.clone());
                 state.next_stream += 1;
@@ -442,14 +442,18 @@ impl SessionManager for HttpSessions {
                 let _ = to_client.try_send(first);
                 let token = asked.request.get_meta().get_progress_token();
                 let outlet = Outlet { to_client: Some(to_client), ..Outlet::default() };
-                state.open.push(Open { stream, request, token, outlet });
+                state.open.push(OpenRequest { stream, request, token, outlet });
             }
             Events(events)
         };
         self.session(id)?.push(message, open).await
     }
 
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionError> {
         let enter = |state: &mut State, message: &ClientJsonRpcMessage| {
             // A request that is cancelled gets no answer.
             if let ClientJsonRpcMessage::Notification(told) = message
@@ -465,7 +469,7 @@ impl SessionManager for HttpSessions {
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         self.session(id)?.stream(None)
     }
 
@@ -473,14 +477,14 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
-        let (number, stream) = read_event_id(&last_event_id).ok_or(NoSession::NoEvent)?;
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let (number, stream) = read_event_id(&last_event_id).ok_or(SessionError::NoEvent)?;
         let kept = self.session(id)?;
         let Some(stream) = stream else { return kept.stream(Some(number)) };
         let mut state = kept.state();
-        let open = state.open.iter_mut().find(|open| open.stream == stream).ok_or(NoSession::NoEvent)?;
+        let open = state.open.iter_mut().find(|open| open.stream == stream).ok_or(SessionError::NoEvent)?;
         if open.outlet.count < number {
-            return Err(NoSession::NoEvent);
+            return Err(SessionError::NoEvent);
         }
         let events = Events(open.outlet.read_after(number));
         state.used = Instant::now();

@@ -8,7 +8,7 @@ use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 
 use crate::gateway::Gateway;
-use crate::view::{Shown, View};
+use crate::view::{AgentTool, View};
 
 /// One page.
 pub(crate) struct Page {
@@ -32,7 +32,7 @@ pub(crate) fn page(
     cursor: Option<&str>,
 ) -> Result<Page, ErrorData> {
     let mode = gateway.list_mode();
-    let listed: Vec<&Shown> = view.listed_as(mode).collect();
+    let listed: Vec<&AgentTool> = view.listed_as(mode).collect();
     let listing = view.lists_as(mode).tools;
     let after = match cursor {
         None => 0,

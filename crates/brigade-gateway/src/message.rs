@@ -33,7 +33,7 @@ const MARK: char = '\u{0}';
 pub(crate) struct RawArguments(pub(crate) Arc<Json>);
 
 /// A message as it may be handled on.
-pub(crate) enum Checked {
+pub(crate) enum CheckedMessage {
     /// To be handled. A request has the key under which its id is in use.
     Message(Box<ClientJsonRpcMessage>, Option<String>),
     /// To be answered with these bytes.
@@ -84,7 +84,7 @@ impl Conversation {
     }
 
     /// Checks one message.
-    pub(crate) fn check(&self, bytes: &[u8]) -> Checked {
+    pub(crate) fn check(&self, bytes: &[u8]) -> CheckedMessage {
         let lenient = lenient(bytes);
         let bytes = lenient.as_deref().unwrap_or(bytes);
         let json = match Json::parse_bytes(bytes, Dialect::Strict) {
@@ -92,11 +92,11 @@ impl Conversation {
             // Grammatical, and still no value: the client waits for an answer to its id.
             Err(why) if is_grammatical(why.kind) => {
                 let why = format!("the message is not read: {}", why.kind);
-                return Checked::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));
+                return CheckedMessage::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));
             }
-            Err(_) => return Checked::Answer(error(None, PARSE_ERROR, "the message is not JSON")),
+            Err(_) => return CheckedMessage::Answer(error(None, PARSE_ERROR, "the message is not JSON")),
         };
-        let refuse = |id: Option<&str>, why: &str| Checked::Answer(error(id, INVALID_REQUEST, why));
+        let refuse = |id: Option<&str>, why: &str| CheckedMessage::Answer(error(id, INVALID_REQUEST, why));
         if json.as_array().is_some() {
             return refuse(None, "batches are not supported");
         }
@@ -116,9 +116,9 @@ impl Conversation {
         }
         let Some(method) = json.get("method") else {
             let is_answer = json.get("result").is_some() != json.get("error").is_some();
-            return match typed(bytes, &json) {
-                Some(message) if is_answer => Checked::Message(message, None),
-                _ if is_answer => Checked::Nothing,
+            return match parse_message(bytes, &json) {
+                Some(message) if is_answer => CheckedMessage::Message(message, None),
+                _ if is_answer => CheckedMessage::Nothing,
                 _ => refuse(id_text, "a message has a `method`, a `result` or an `error`"),
             };
         };
@@ -126,21 +126,22 @@ impl Conversation {
             return refuse(id_text, "`method` must be a text");
         };
         if json.get("params").is_some_and(|params| params.as_object().is_none()) {
-            let answer = || Checked::Answer(error(id_text, INVALID_PARAMS, "`params` must be an object"));
-            return if id.is_some() { answer() } else { Checked::Nothing };
+            let answer =
+                || CheckedMessage::Answer(error(id_text, INVALID_PARAMS, "`params` must be an object"));
+            return if id.is_some() { answer() } else { CheckedMessage::Nothing };
         }
         // The SDK takes a cursor of another type for none, and would begin again.
         let cursor = json.get("params").and_then(|params| params.get("cursor"));
         if id.is_some() && method.ends_with("/list") && cursor.is_some_and(|cursor| cursor.as_str().is_none())
         {
-            return Checked::Answer(error(id_text, INVALID_PARAMS, "`cursor` must be a text"));
+            return CheckedMessage::Answer(error(id_text, INVALID_PARAMS, "`cursor` must be a text"));
         }
         let Some(key) = id else {
             let mut state = self.state();
             // The SDK ends a connection without a handshake when it hears of one.
             let is_taken = state.shaken || state.late && method != "notifications/initialized";
             if !is_taken {
-                return Checked::Nothing;
+                return CheckedMessage::Nothing;
             }
             let cancelled = json.get("params").and_then(|params| params.get("requestId"));
             // A request that is cancelled gets no answer.
@@ -150,7 +151,8 @@ impl Conversation {
                 state.open.remove(&key);
             }
             drop(state);
-            return typed(bytes, &json).map_or(Checked::Nothing, |message| Checked::Message(message, None));
+            return parse_message(bytes, &json)
+                .map_or(CheckedMessage::Nothing, |message| CheckedMessage::Message(message, None));
         };
         let mut state = self.state();
         if state.open.contains(&key) {
@@ -164,7 +166,7 @@ impl Conversation {
         if method == "initialize" && state.shaken && !state.once {
             return refuse(Some(&key), "the connection is initialized already");
         }
-        let Some(message) = typed(bytes, &json) else {
+        let Some(message) = parse_message(bytes, &json) else {
             return refuse(Some(&key), "the message is not a request of the protocol");
         };
         if method == "initialize" {
@@ -172,7 +174,7 @@ impl Conversation {
             // revision.
             let is_handshake = is_handshake(&message);
             if !is_handshake && revision.is_none() {
-                return Checked::Answer(error(
+                return CheckedMessage::Answer(error(
                     Some(&key),
                     INVALID_PARAMS,
                     "the parameters of `initialize` are broken",
@@ -182,7 +184,7 @@ impl Conversation {
         }
         state.late |= revision.is_some();
         state.open.insert(key.clone());
-        Checked::Message(message, Some(key))
+        CheckedMessage::Message(message, Some(key))
     }
 }
 
@@ -234,7 +236,7 @@ pub(crate) fn raw_arguments(message: &ClientJsonRpcMessage) -> Option<RawArgumen
 
 /// Returns the message as the SDK has it. Ids that it cannot hold are marked, and arguments that it cannot hold are
 /// beside it.
-fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
+fn parse_message(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
     let large = |id: Option<&Json>| -> Option<String> {
         let text = key_of(id?)?;
         let is_marked = text.starts_with("\"\\u0000");
@@ -273,7 +275,7 @@ pub(crate) const NO_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
 pub(crate) const NO_SUCH_METHOD: &str = "there is no such method";
 
 /// Lets the refusal of a method that the SDK knows say the same as that of any other.
-pub(crate) fn alike(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+pub(crate) fn normalize_refusal(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     if let ServerJsonRpcMessage::Error(refused) = &mut message
         && refused.error.code.0 == NO_METHOD
     {
@@ -283,32 +285,32 @@ pub(crate) fn alike(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
 }
 
 /// Writes a message of the server, and returns the key of the id that it answers.
-pub(crate) fn written(message: &ServerJsonRpcMessage) -> (Vec<u8>, Option<String>) {
+pub(crate) fn serialize_message(message: &ServerJsonRpcMessage) -> (Vec<u8>, Option<String>) {
     let id = match message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
         ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
         ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
     };
     let text = serde_json::to_string(message).expect("a message is JSON");
-    let text = match numbers::unmarked(&text) {
+    let text = match numbers::unmark_numbers(&text) {
         Cow::Owned(unmarked) => unmarked,
         Cow::Borrowed(_) => text,
     };
     let key = id.map(|id| serde_json::to_string(id).expect("an id is JSON"));
-    match key.as_deref().and_then(unmarked) {
-        Some(unmarked) => (restored(&text, &unmarked).into_bytes(), Some(unmarked)),
+    match key.as_deref().and_then(unmark_id) {
+        Some(unmarked) => (restore_id(&text, &unmarked).into_bytes(), Some(unmarked)),
         None => (text.into_bytes(), key),
     }
 }
 
 /// Returns the id that a marked one stands for.
-fn unmarked(key: &str) -> Option<String> {
+fn unmark_id(key: &str) -> Option<String> {
     let text: String = serde_json::from_str(key).ok()?;
     Some(text.strip_prefix(MARK)?.to_owned())
 }
 
 /// Puts the id of the client in place of the marked one.
-pub(crate) fn restored(text: &str, id: &str) -> String {
+pub(crate) fn restore_id(text: &str, id: &str) -> String {
     let marked = serde_json::to_string(&format!("{MARK}{id}")).expect("a text is JSON");
     text.replacen(&format!("\"id\":{marked}"), &format!("\"id\":{id}"), 1)
 }
@@ -342,13 +344,13 @@ mod tests {
 
     fn answer(conversation: &Conversation, text: &str) -> String {
         match conversation.check(text.as_bytes()) {
-            Checked::Message(_, key) => format!("message {}", key.unwrap_or_default()),
-            Checked::Answer(bytes) => {
+            CheckedMessage::Message(_, key) => format!("message {}", key.unwrap_or_default()),
+            CheckedMessage::Answer(bytes) => {
                 let json = Json::parse_bytes(&bytes, Dialect::Strict).unwrap();
                 let code = json.get("error").unwrap().get("code").unwrap().to_compact();
                 format!("{code} {}", json.get("id").unwrap().to_compact())
             }
-            Checked::Nothing => "nothing".to_owned(),
+            CheckedMessage::Nothing => "nothing".to_owned(),
         }
     }
 
@@ -439,7 +441,7 @@ mod tests {
         let check = |method: &str, arguments: &str| {
             let params = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-            let Checked::Message(message, _) = Conversation::shaken().check(text.as_bytes()) else {
+            let CheckedMessage::Message(message, _) = Conversation::shaken().check(text.as_bytes()) else {
                 panic!("{text}");
             };
             raw_arguments(&message).map(|raw| raw.0.to_compact())
@@ -458,13 +460,13 @@ mod tests {
     fn ids_come_back_as_they_came() {
         for id in ["1", "-7", "9007199254740993", "12345678901234567890123", r#""a""#, r#""\u0000""#] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            let Checked::Message(message, key) = Conversation::shaken().check(text.as_bytes()) else {
+            let CheckedMessage::Message(message, key) = Conversation::shaken().check(text.as_bytes()) else {
                 panic!("{id}");
             };
             let ClientJsonRpcMessage::Request(request) = *message else { panic!("{id}") };
             let answer =
                 ServerJsonRpcMessage::error(rmcp::ErrorData::internal_error("x", None), Some(request.id));
-            let (bytes, answered) = written(&answer);
+            let (bytes, answered) = serialize_message(&answer);
             assert_eq!(answered, key, "{id}");
             let json = Json::parse_bytes(&bytes, Dialect::Strict).unwrap();
             assert_eq!(json.get("id").unwrap().to_compact(), id);

@@ -29,7 +29,7 @@ pub(crate) fn is_held(json: &Json) -> bool {
 }
 
 /// Returns the value for the SDK, with marks for what it cannot hold.
-pub(crate) fn marked(json: &Json) -> Value {
+pub(crate) fn mark_numbers(json: &Json) -> Value {
     match json {
         // Some servers write `NaN`, which no client reads.
         Json::Number(number) if !is_held(json) => match mark().filter(|_| is_finite_text(number.as_str())) {
@@ -37,9 +37,9 @@ pub(crate) fn marked(json: &Json) -> Value {
             // Without a mark of its own, the number is the nearest one that the SDK holds.
             None => json.to_serde(),
         },
-        Json::Array(elements) => elements.iter().map(marked).collect(),
+        Json::Array(elements) => elements.iter().map(mark_numbers).collect(),
         Json::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), marked(value))).collect())
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), mark_numbers(value))).collect())
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.to_serde(),
     }
@@ -56,7 +56,7 @@ pub(crate) fn may_be_marked() -> bool {
 }
 
 /// Writes the numbers of a message that stand behind marks.
-pub(crate) fn unmarked(text: &str) -> Cow<'_, str> {
+pub(crate) fn unmark_numbers(text: &str) -> Cow<'_, str> {
     let Some(mark) = MARK.get().and_then(Option::as_deref) else { return Cow::Borrowed(text) };
     let quoted = format!("\"{mark}");
     let mut pieces = text.split(&quoted);
@@ -87,10 +87,10 @@ mod tests {
             "0.10",
         ] {
             let json = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).unwrap();
-            assert_eq!(unmarked(&marked(&json).to_string()), text);
+            assert_eq!(unmark_numbers(&mark_numbers(&json).to_string()), text);
         }
         let odd = Json::parse_bytes(b"[NaN,-Infinity]", Dialect::Lenient).unwrap();
-        assert_eq!(unmarked(&marked(&odd).to_string()), "[null,null]");
+        assert_eq!(unmark_numbers(&mark_numbers(&odd).to_string()), "[null,null]");
         assert!(is_held(&Json::parse("[1,0.5]").unwrap()) && !is_held(&Json::parse("[0.50]").unwrap()));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::profile::{Offer, Share};
-use brigade::{Listed, Offered, OfferedPrompt, OfferedResource, Reads};
+use brigade::{OfferSet, OfferedPrompt, OfferedResource, Reads, ServerOffers};
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 
 use crate::call::{blocking, workspace_of};
@@ -31,12 +31,12 @@ type Key = (Arc<str>, String, Reads);
 #[derive(Default)]
 struct Slot {
     /// Its holder asks the server, and the others wait.
-    known: tokio::sync::Mutex<Option<Known>>,
+    known: tokio::sync::Mutex<Option<CachedList>>,
     /// How often the server listed something else than before.
     changes: AtomicU64,
 }
 
-struct Known {
+struct CachedList {
     /// What was asked for. Of another offer, the list is another one.
     offer: Offer,
     /// For whom.
@@ -44,25 +44,25 @@ struct Known {
     /// How long it counts when its server does not run any more.
     until: Instant,
     /// What was listed; `None` if the server did not answer.
-    listed: Option<Listed>,
-    offered: Arc<Offered>,
+    listed: Option<ServerOffers>,
+    offered: Arc<OfferSet>,
 }
 
-impl Known {
+impl CachedList {
     /// Returns whether the list is that of this offer, as far as anybody said.
     fn holds(&self, offer: &Offer) -> bool {
-        let is_followed = || self.listed.as_ref().is_some_and(Listed::is_followed);
+        let is_followed = || self.listed.as_ref().is_some_and(ServerOffers::is_followed);
         self.offer.is_same(offer) && !self.has_changed() && (Instant::now() < self.until || is_followed())
     }
 
     fn has_changed(&self) -> bool {
-        self.listed.as_ref().is_some_and(Listed::has_changed)
+        self.listed.as_ref().is_some_and(ServerOffers::has_changed)
     }
 }
 
 /// Whose a URI or name is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum NameOwner {
     /// One of the gateway's own.
     Own,
     /// Of the server with this id.
@@ -92,7 +92,7 @@ impl Listings {
 
 impl Gateway {
     /// Returns what a server lists.
-    async fn listing(self: Arc<Self>, agent: Arc<str>, offer: Offer) -> Arc<Offered> {
+    async fn listing(self: Arc<Self>, agent: Arc<str>, offer: Offer) -> Arc<OfferSet> {
         let settings = self.config().upstream(&offer.server);
         let whose = match settings.share {
             Share::Agent => agent.clone(),
@@ -118,11 +118,11 @@ impl Gateway {
             let gateway = self.clone();
             tokio::spawn(async move {
                 gateway.changed.notify_waiters();
-                gateway.tell_listeners().await;
+                gateway.notify_listeners().await;
             });
         }
         let until = Instant::now() + keep;
-        *known = Some(Known { offer, agent, until, listed, offered: offered.clone() });
+        *known = Some(CachedList { offer, agent, until, listed, offered: offered.clone() });
         offered
     }
 
@@ -132,7 +132,7 @@ impl Gateway {
             // A list that is being asked for is the new one.
             let Ok(known) = slot.known.try_lock() else { continue };
             let Some(known) = known.as_ref().filter(|known| known.has_changed()) else { continue };
-            let is_followed = known.listed.as_ref().is_some_and(Listed::is_followed);
+            let is_followed = known.listed.as_ref().is_some_and(ServerOffers::is_followed);
             // A server that has ended is not started for it.
             if is_followed {
                 tokio::spawn(self.clone().listing(known.agent.clone(), known.offer.clone()));
@@ -141,7 +141,7 @@ impl Gateway {
     }
 
     /// Returns what each of these servers lists, in their order.
-    async fn listings_of(self: &Arc<Self>, agent: &Arc<str>, offers: &[Offer]) -> Vec<Arc<Offered>> {
+    async fn listings_of(self: &Arc<Self>, agent: &Arc<str>, offers: &[Offer]) -> Vec<Arc<OfferSet>> {
         let asked: Vec<_> = offers
             .iter()
             .map(|offer| tokio::spawn(self.clone().listing(agent.clone(), offer.clone())))
@@ -158,7 +158,7 @@ impl Gateway {
         agent: &Arc<str>,
         view: &View,
         reads: Reads,
-    ) -> Vec<Arc<Offered>> {
+    ) -> Vec<Arc<OfferSet>> {
         let offers: Vec<Offer> = view.offers(reads).cloned().collect();
         self.listings_of(agent, &offers).await
     }
@@ -227,14 +227,14 @@ impl Gateway {
         view: &View,
         reads: Reads,
         name: &str,
-    ) -> Whose {
+    ) -> NameOwner {
         let is_own = reads == Reads::Prompt && view.has_prompt(name);
         let offers: Vec<Offer> = view.offers(reads).filter(|offer| offer.includes(name)).cloned().collect();
         let offers = match (offers.as_slice(), is_own) {
             ([] | [_], false) | ([], true) => offers,
             _ => {
                 let listings = self.listings_of(agent, &offers).await;
-                let lists = |offered: &Offered| {
+                let lists = |offered: &OfferSet| {
                     offered.resources.iter().any(|resource| resource.uri == name)
                         || offered.prompts.iter().any(|prompt| prompt.name == name)
                 };
@@ -243,9 +243,9 @@ impl Gateway {
             }
         };
         match (offers.as_slice(), is_own) {
-            ([], true) => Whose::Own,
-            ([offer], false) => Whose::Server(offer.server.clone()),
-            _ => Whose::Nobody,
+            ([], true) => NameOwner::Own,
+            ([offer], false) => NameOwner::Server(offer.server.clone()),
+            _ => NameOwner::Nobody,
         }
     }
 }

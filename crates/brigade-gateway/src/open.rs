@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Everything of one kind that is open, each with something that is known of it.
-pub(crate) struct Open<T>(Mutex<State<T>>);
+pub(crate) struct OpenSet<T>(Mutex<State<T>>);
 
 struct State<T> {
     next: u64,
     all: BTreeMap<u64, (T, CancellationToken)>,
 }
 
-impl<T> Default for Open<T> {
-    fn default() -> Open<T> {
-        Open(Mutex::new(State { next: 0, all: BTreeMap::new() }))
+impl<T> Default for OpenSet<T> {
+    fn default() -> OpenSet<T> {
+        OpenSet(Mutex::new(State { next: 0, all: BTreeMap::new() }))
     }
 }
 
-impl<T> Open<T> {
+impl<T> OpenSet<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes one more. Where more than `most` would be open, the oldest is ended.
-    pub(crate) fn add(self: &Arc<Open<T>>, known: T, most: usize) -> Place<T> {
+    pub(crate) fn add(self: &Arc<OpenSet<T>>, known: T, most: usize) -> OpenEntry<T> {
         let (ended, mut state) = (CancellationToken::new(), self.state());
         if most <= state.all.len()
             && let Some((_, (_, oldest))) = state.all.pop_first()
@@ -36,7 +36,7 @@ impl<T> Open<T> {
         state.next += 1;
         state.all.insert(number, (known, ended.clone()));
         drop(state);
-        Place { open: self.clone(), number, ended }
+        OpenEntry { open: self.clone(), number, ended }
     }
 
     /// Ends all of which this is not true.
@@ -52,13 +52,13 @@ impl<T> Open<T> {
 }
 
 /// One that is open. Dropping it says that it no longer is.
-pub(crate) struct Place<T> {
-    open: Arc<Open<T>>,
+pub(crate) struct OpenEntry<T> {
+    open: Arc<OpenSet<T>>,
     number: u64,
     ended: CancellationToken,
 }
 
-impl<T> Place<T> {
+impl<T> OpenEntry<T> {
     /// Is cancelled when it is to end.
     pub(crate) fn ended(&self) -> &CancellationToken {
         &self.ended
@@ -70,7 +70,7 @@ impl<T> Place<T> {
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for OpenEntry<T> {
     fn drop(&mut self) {
         self.leave();
     }
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn the_oldest_ends_when_there_are_too_many() {
-        let open = Arc::<Open<&str>>::default();
+        let open = Arc::<OpenSet<&str>>::default();
         let (first, second, third) = (open.add("a", 2), open.add("b", 2), open.add("c", 2));
-        let ended = |place: &Place<&str>| place.ended().is_cancelled();
+        let ended = |place: &OpenEntry<&str>| place.ended().is_cancelled();
         assert_eq!((ended(&first), ended(&second), ended(&third)), (true, false, false));
         // One that left is not counted, and does not end.
         second.leave();

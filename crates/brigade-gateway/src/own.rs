@@ -9,20 +9,20 @@ use rmcp::model::{
 };
 
 use crate::call::{blocking, workspace_of};
-use crate::gateway::{Gateway, Who};
-use crate::view::{Kind, Shown, View};
+use crate::gateway::{Gateway, Speaker};
+use crate::view::{AgentTool, Kind, View};
 
 const MARKDOWN: &str = "text/markdown";
 const PLAIN: &str = "text/plain";
 
 /// Lists a page for each tool that the agent is shown.
 pub(crate) fn resources(view: &View) -> Vec<Resource> {
-    let row = |tool: &Shown| {
+    let row = |tool: &AgentTool| {
         Resource::new(format!("brigade://tool/{}", encoded(&tool.id)), &*tool.id)
             .with_title(tool.title())
             .with_mime_type(MARKDOWN)
     };
-    listed(view).map(row).collect()
+    listed_tools(view).map(row).collect()
 }
 
 /// Writes an id as a part of a URI.
@@ -38,7 +38,7 @@ fn encoded(id: &str) -> String {
 }
 
 /// Returns the tools that have a page.
-pub(crate) fn listed(view: &View) -> impl Iterator<Item = &Shown> {
+pub(crate) fn listed_tools(view: &View) -> impl Iterator<Item = &AgentTool> {
     view.tools.iter().filter(|tool| matches!(tool.kind, Kind::Catalog))
 }
 
@@ -58,14 +58,14 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 /// Reads a resource. `None` for what does not exist or belongs to another agent.
 pub(crate) async fn read(
     gateway: &Arc<Gateway>,
-    who: &Who,
+    who: &Speaker,
     view: &View,
     uri: &str,
 ) -> Option<ResourceContents> {
     let contents = |media, text: String| ResourceContents::text(text, uri).with_mime_type(media);
     let rest = uri.strip_prefix("brigade://")?;
     if let Some(id) = rest.strip_prefix("tool/") {
-        let tool = view.by_id(id).or_else(|| listed(view).find(|tool| encoded(&tool.id) == id))?;
+        let tool = view.by_id(id).or_else(|| listed_tools(view).find(|tool| encoded(&tool.id) == id))?;
         return Some(contents(MARKDOWN, tool.page()));
     }
     if rest.starts_with("docs/") {

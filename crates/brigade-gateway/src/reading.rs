@@ -14,7 +14,7 @@ use crate::session::Arguments;
 pub(crate) const NOT_READ: ErrorCode = ErrorCode(-32010);
 
 /// One request to read something.
-pub(crate) struct Read<'a> {
+pub(crate) struct ReadRequest<'a> {
     pub(crate) reads: Reads,
     /// The URI or name.
     pub(crate) name: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct Read<'a> {
     pub(crate) arguments: Option<&'a Arguments>,
 }
 
-impl Read<'_> {
+impl ReadRequest<'_> {
     /// Returns the arguments of the call.
     pub(crate) fn call(&self, server: &str) -> Arguments {
         let mut args = Arguments::new();
@@ -99,17 +99,19 @@ fn text_of(row: &mut Value) -> Option<&mut String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::About;
+    use crate::answer::CallSummary;
     use brigade::codes::{self, reasons};
 
     fn answer(member: &str, rows: Value) -> Answer {
-        let about =
-            About { run_id: Some("run-1".to_owned()), ..About::of_tool("resource.read", "completed") };
+        let about = CallSummary {
+            run_id: Some("run-1".to_owned()),
+            ..CallSummary::of_tool("resource.read", "completed")
+        };
         Answer { about, structured: Some(json!({member: rows})), ..Answer::default() }
     }
 
-    fn read(reads: Reads) -> Read<'static> {
-        Read { reads, name: "file:///a", arguments: None }
+    fn read(reads: Reads) -> ReadRequest<'static> {
+        ReadRequest { reads, name: "file:///a", arguments: None }
     }
 
     #[test]
@@ -139,14 +141,14 @@ mod tests {
     #[test]
     fn what_has_no_result_is_an_error_with_its_call() {
         let pending = Answer::failed(
-            About::of_tool("resource.read", "pending").coded(codes::APPROVAL_PENDING.as_str()),
+            CallSummary::of_tool("resource.read", "pending").coded(codes::APPROVAL_PENDING.as_str()),
             "waits",
         );
         let error = read(Reads::Resource).finish(pending, 10, false).unwrap_err();
         assert_eq!((error.code, &*error.message), (NOT_READ, "waits"));
         assert_eq!(error.data.unwrap()["code"], "approval_pending");
         let wrong = Answer::failed(
-            About::of_tool("resource.read", "refused").coded(reasons::INVALID_ARGUMENTS.as_str()),
+            CallSummary::of_tool("resource.read", "refused").coded(reasons::INVALID_ARGUMENTS.as_str()),
             "no",
         );
         let error = read(Reads::Resource).finish(wrong, 10, false).unwrap_err();

@@ -29,7 +29,7 @@ pub(crate) struct CallRow {
 }
 
 impl CallRow {
-    pub(crate) fn of(call: &Call) -> CallRow {
+    pub(crate) fn from_call(call: &Call) -> CallRow {
         CallRow {
             call_id: call.id.to_string(),
             tool: call.tool_id.clone(),
@@ -81,7 +81,7 @@ pub(crate) struct OutputResult {
 /// What an agent used of something: whole numbers, or seconds
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Used {
+pub(crate) enum UsedAmount {
     Count(u64),
     Seconds(f64),
 }
@@ -89,7 +89,7 @@ pub(crate) enum Used {
 /// What an agent used, and may use, in the longest time that is limited
 #[derive(Debug, Serialize)]
 pub(crate) struct Spending {
-    pub(crate) used: Used,
+    pub(crate) used: UsedAmount,
     pub(crate) limit: Option<u64>,
     pub(crate) resets_at: Option<String>,
     pub(crate) window_seconds: u64,

@@ -28,16 +28,16 @@ use crate::tasks::Sessions;
 use crate::watch;
 
 /// How long calls may go on when the input has ended.
-pub(crate) const LAST_CALLS: Duration = Duration::from_secs(1);
+pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long everything may take to end.
 const END: Duration = Duration::from_millis(2500);
 
 /// How long cancelled calls have before upstream servers are ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How often sessions that have ended are forgotten.
-const SWEEP: Duration = Duration::from_secs(30);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How clients reach the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub fn serve(
             }
         };
         // Calls that are cancelled say so; a server that ends under them would hide it.
-        idle(Instant::now() + LAST_WORDS).await;
+        idle(Instant::now() + CANCEL_TIMEOUT).await;
         let tasks = gateway.workspace.clone();
         let servers = tokio::task::spawn_blocking(move || {
             tasks.end_tasks(END);
@@ -258,7 +258,7 @@ async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
     let guard = tokio::spawn(async move {
         input_ended.cancelled().await;
         // What was asked for just before the end may still come to its own end.
-        let until = Instant::now() + LAST_CALLS;
+        let until = Instant::now() + DRAIN_TIMEOUT;
         while (0 < ending.busy() || conversation.is_open()) && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -289,8 +289,9 @@ async fn listen(
     let port = match address {
         None => None,
         Some(address) => {
-            let listener =
-                TcpListener::bind(address).await.map_err(|error| taken(&address.to_string(), &error))?;
+            let listener = TcpListener::bind(address)
+                .await
+                .map_err(|error| address_in_use(&address.to_string(), &error))?;
             Some(listener)
         }
     };
@@ -311,7 +312,7 @@ async fn listen(
     ready(&ServeReport::new(address, local, tools));
     let (proof, own) = (Arc::new(proof), Arc::new(Proof::Connection(agent)));
     let connections = TaskTracker::new();
-    let mut sweep = tokio::time::interval(SWEEP);
+    let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         tokio::select! {
             () = gateway.stop.cancelled() => break,
@@ -383,13 +384,13 @@ impl Socket {
             io::ErrorKind::AlreadyExists => {
                 Error::new(ErrorKind::Environment, format!("{shown} is there already, and is no socket"))
             }
-            _ => taken(&shown, &error),
+            _ => address_in_use(&shown, &error),
         })
     }
 }
 
 /// An address that cannot be listened on, with who has it.
-fn taken(address: &str, error: &io::Error) -> Error {
+fn address_in_use(address: &str, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::AddrInUse {
         return environment(&format!("{address} cannot be listened on"), error);
     }

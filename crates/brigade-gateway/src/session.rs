@@ -23,19 +23,19 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{About, Answer};
-use crate::call::{Asked, Asker};
+use crate::answer::{Answer, CallSummary};
+use crate::call::{AskOutcome, Asker};
 use crate::confirm::{Question, Reply};
-use crate::gateway::{Gateway, Who};
+use crate::gateway::{Gateway, Speaker};
 use crate::http::Identity;
 use crate::listing;
 use crate::message::{NO_SUCH_METHOD, RawArguments};
-use crate::offers::Whose;
+use crate::offers::NameOwner;
 use crate::own;
-use crate::reading::Read;
+use crate::reading::ReadRequest;
 use crate::sessions;
-use crate::upstream::{ClientSide, Line, Running, fingerprint};
-use crate::view::{Kind, Lists, Shown, View};
+use crate::upstream::{ClientLine, ClientSide, OngoingCall, fingerprint};
+use crate::view::{AgentTool, Kind, Lists, View};
 
 /// The revisions that are spoken.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -75,11 +75,11 @@ impl Session {
     }
 
     /// Returns who speaks: of a client that began with a handshake its own session, else that of its agent here.
-    fn who(&self, context: &RequestContext<RoleServer>) -> Result<Who, ErrorData> {
+    fn who(&self, context: &RequestContext<RoleServer>) -> Result<Speaker, ErrorData> {
         let agent = self.agent(&context.extensions)?;
         Ok(match is_late(context) && !self.is_task {
             true => self.gateway.who(&agent),
-            false => Who { agent, session: self.own.clone() },
+            false => Speaker { agent, session: self.own.clone() },
         })
     }
 
@@ -96,10 +96,10 @@ impl Session {
     }
 
     fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
-        let Who { agent, session } = self.who(context)?;
+        let Speaker { agent, session } = self.who(context)?;
         Ok(Asker {
             agent,
-            line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
+            line: ClientLine::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
                 client: (!is_late(context)).then(|| session.id().to_owned()),
@@ -120,11 +120,11 @@ impl Session {
     async fn ask(
         &self,
         asker: &Asker,
-        asked: &Asking<'_>,
+        asked: &CallRequest<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
-        let Asking { view, tool, arguments, state, replies } = *asked;
-        let question = Question::of(&self.gateway, asker, tool);
+        let CallRequest { view, tool, arguments, state, replies } = *asked;
+        let question = Question::new(&self.gateway, asker, tool);
         let late = is_late(context);
         let done = |answer: Answer| match &answer.lacking {
             // What the upstream server needs of its client is needed of ours.
@@ -139,8 +139,8 @@ impl Session {
             return done(Box::pin(returned).await?);
         }
         match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {
-            Asked::Answer(answer) => done(*answer),
-            Asked::Pending(call, before) => {
+            AskOutcome::Answer(answer) => done(*answer),
+            AskOutcome::Pending(call, before) => {
                 match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
                     Reply::Required(required) => Ok(Outcome::Required(required)),
                     Reply::Answer(answer) => done(*answer),
@@ -153,9 +153,9 @@ impl Session {
     /// Reads a resource or prompt of a server: a call of the tool for it.
     async fn read(
         &self,
-        read: &Read<'_>,
+        read: &ReadRequest<'_>,
         server: &str,
-        back: Back,
+        back: ClientReply,
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let asker = self.asker(context)?;
@@ -165,9 +165,9 @@ impl Session {
         let of = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
         let (session, its_context) = (self.clone(), context.clone());
         self.with_questions(asker, of, back, context, |asker, back| async move {
-            let Back { state, replies } = &back;
+            let ClientReply { state, replies } = &back;
             let (state, replies) = (state.as_deref(), replies.as_ref());
-            let asked = Asking { view: &view, tool: &tool, arguments: &arguments, state, replies };
+            let asked = CallRequest { view: &view, tool: &tool, arguments: &arguments, state, replies };
             session.ask(&asker, &asked, &its_context).await
         })
         .await
@@ -179,9 +179,9 @@ impl Session {
         &self,
         mut asker: Asker,
         of: Fingerprint,
-        back: Back,
+        back: ClientReply,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(Asker, Back) -> F,
+        work: impl FnOnce(Asker, ClientReply) -> F,
     ) -> Result<Outcome, ErrorData>
     where
         F: Future<Output = Result<Outcome, ErrorData>> + Send + 'static,
@@ -202,7 +202,7 @@ impl Session {
         asker.cancelled = CancellationToken::new();
         let (cancel, line) = (asker.cancelled.clone(), asker.line.clone());
         let outcome = tokio::spawn(work(asker, back));
-        self.gateway.follow(Running { outcome, questions, cancel, line, of }, gone).await
+        self.gateway.follow(OngoingCall { outcome, questions, cancel, line, of }, gone).await
     }
 
     /// Calls a tool.
@@ -210,13 +210,13 @@ impl Session {
         &self,
         name: &str,
         arguments: Json,
-        back: Back,
+        back: ClientReply,
         context: RequestContext<RoleServer>,
         asker: Asker,
     ) -> Result<Outcome, ErrorData> {
         let view = self.gateway.view(&asker.who()).await;
         let (mut name, mut arguments) = (name, arguments);
-        let mut tool = match meant(&view, name, &mut arguments) {
+        let mut tool = match resolve_tool(&view, name, &mut arguments) {
             Ok(tool) => tool,
             Err(meant) => return meant.outcome(),
         };
@@ -234,7 +234,7 @@ impl Session {
             };
             name = inner.as_str();
             arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
-            tool = match meant(&view, name, &mut arguments) {
+            tool = match resolve_tool(&view, name, &mut arguments) {
                 Ok(tool) => tool,
                 Err(meant) => return meant.outcome(),
             };
@@ -247,7 +247,7 @@ impl Session {
         let answer = match tool.id.as_str() {
             sessions::INIT => Some(Box::pin(self.gateway.begin(&asker, &arguments)).await),
             sessions::MODE if back.state.is_none() => {
-                Box::pin(self.gateway.narrowed(&asker, &arguments)).await
+                Box::pin(self.gateway.narrow_session(&asker, &arguments)).await
             }
             _ if tool.is_at_once() => {
                 Some(Box::pin(self.gateway.at_once(&asker, tool, arguments.clone())).await)
@@ -258,25 +258,25 @@ impl Session {
             return Ok(Outcome::Answer(Box::new(answer)));
         }
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
-        let asked = Asking { view: &view, tool, arguments: &arguments, state, replies };
+        let asked = CallRequest { view: &view, tool, arguments: &arguments, state, replies };
         Box::pin(self.ask(&asker, &asked, &context)).await
     }
 
     fn result<T: serde::de::DeserializeOwned>(
         &self,
-        read: &Read<'_>,
+        read: &ReadRequest<'_>,
         answer: Answer,
         context: &RequestContext<RoleServer>,
     ) -> Result<T, ErrorData> {
-        typed(read.finish(answer, self.gateway.max_result_bytes(), is_late(context))?)
+        from_value(read.finish(answer, self.gateway.max_result_bytes(), is_late(context))?)
     }
 }
 
 /// What is asked for, and what came back with it.
-struct Asking<'a> {
+struct CallRequest<'a> {
     /// What the agent is shown.
     view: &'a Arc<View>,
-    tool: &'a Shown,
+    tool: &'a AgentTool,
     arguments: &'a Json,
     /// The state of a question that was asked before.
     state: Option<&'a str>,
@@ -286,7 +286,7 @@ struct Asking<'a> {
 
 /// What a client brings back with a request.
 #[derive(Default)]
-struct Back {
+struct ClientReply {
     state: Option<String>,
     replies: Option<InputResponses>,
 }
@@ -316,7 +316,7 @@ fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
 
 /// Reads a typed result of the protocol from its members. It is a complete one, which the SDK tells those revisions
 /// that know the difference.
-pub(crate) fn typed<T: serde::de::DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
+pub(crate) fn from_value<T: serde::de::DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
     if let Value::Object(members) = &mut value {
         members.insert("resultType".to_owned(), json!("complete"));
     }
@@ -352,7 +352,7 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
-        let view = self.gateway.view(&Who { agent: agent.clone(), session: self.own.clone() }).await;
+        let view = self.gateway.view(&Speaker { agent: agent.clone(), session: self.own.clone() }).await;
         let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
         result.instructions = Some(view.instructions_in(&self.own));
@@ -370,7 +370,7 @@ impl ServerHandler for Session {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if let Ok(agent) = self.agent(&context.extensions) {
             let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let who = Who { agent, session: self.own.clone() };
+            let who = Speaker { agent, session: self.own.clone() };
             self.gateway.listen(who, context.peer.clone(), known).await;
         }
     }
@@ -399,7 +399,7 @@ impl ServerHandler for Session {
         let arguments = raw_arguments(&context.extensions)
             .unwrap_or_else(|| Json::from(&Value::Object(arguments.unwrap_or_default())));
         let of = fingerprint(&asker.agent, "tools/call", &name, &arguments);
-        let back = Back { state: request_state, replies: input_responses };
+        let back = ClientReply { state: request_state, replies: input_responses };
         let (session, its_context) = (self.clone(), context.clone());
         let work =
             |asker, back| async move { session.called(&name, arguments, back, its_context, asker).await };
@@ -445,17 +445,18 @@ impl ServerHandler for Session {
         if let Some(contents) = own::read(&self.gateway, &who, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
         }
-        let read = Read { reads: Reads::Resource, name: &request.uri, arguments: None };
+        let read = ReadRequest { reads: Reads::Resource, name: &request.uri, arguments: None };
         let returned =
-            Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
+            ClientReply { state: request.request_state.clone(), replies: request.input_responses.clone() };
         match self.gateway.whose(&who.agent, &view, read.reads, read.name).await {
-            Whose::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await? {
+            NameOwner::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await?
+            {
                 Outcome::Answer(answer) => {
                     Ok(ReadResourceResponse::Complete(self.result(&read, *answer, &context)?))
                 }
                 Outcome::Required(required) => Ok(ReadResourceResponse::InputRequired(*required)),
             },
-            Whose::Own | Whose::Nobody => Err(read.unknown(is_late(&context))),
+            NameOwner::Own | NameOwner::Nobody => Err(read.unknown(is_late(&context))),
         }
     }
 
@@ -477,11 +478,12 @@ impl ServerHandler for Session {
     ) -> Result<GetPromptResponse, ErrorData> {
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        let read = Read { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
+        let read =
+            ReadRequest { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
         let returned =
-            Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
+            ClientReply { state: request.request_state.clone(), replies: request.input_responses.clone() };
         let own = match self.gateway.whose(&agent, &view, read.reads, read.name).await {
-            Whose::Server(server) => {
+            NameOwner::Server(server) => {
                 return match Box::pin(self.read(&read, &server, returned, &context)).await? {
                     Outcome::Answer(answer) => {
                         Ok(GetPromptResponse::Complete(self.result(&read, *answer, &context)?))
@@ -489,8 +491,8 @@ impl ServerHandler for Session {
                     Outcome::Required(required) => Ok(GetPromptResponse::InputRequired(*required)),
                 };
             }
-            Whose::Own => own::prompt(&self.gateway, &agent, &view, &request.name).await,
-            Whose::Nobody => None,
+            NameOwner::Own => own::prompt(&self.gateway, &agent, &view, &request.name).await,
+            NameOwner::Nobody => None,
         };
         let prompt = own.ok_or_else(|| read.unknown(is_late(&context)))?;
         Ok(GetPromptResponse::Complete(prompt))
@@ -536,9 +538,9 @@ impl ServerHandler for Session {
             "subscriptions/listen",
         ];
         // These went with the handshake.
-        const EARLY: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+        const HANDSHAKE_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
         let method = request.method.as_str();
-        Err(if METHODS.contains(&method) || EARLY.contains(&method) && !is_late(&context) {
+        Err(if METHODS.contains(&method) || HANDSHAKE_METHODS.contains(&method) && !is_late(&context) {
             ErrorData::invalid_params("the parameters do not fit the method", None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None)
@@ -563,37 +565,38 @@ fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bo
 }
 
 /// Why a name calls nothing.
-enum NotMeant {
+enum NameError {
     /// It is unknown.
     Unknown(ErrorData),
     /// It is known, and this is said about it.
     Said(Box<Answer>),
 }
 
-impl NotMeant {
+impl NameError {
     fn outcome(self) -> Result<Outcome, ErrorData> {
         match self {
-            NotMeant::Unknown(error) => Err(error),
-            NotMeant::Said(answer) => Ok(Outcome::Answer(answer)),
+            NameError::Unknown(error) => Err(error),
+            NameError::Said(answer) => Ok(Outcome::Answer(answer)),
         }
     }
 }
 
 /// Finds the tool that a name means: the listed name, then another name of a built-in tool, whose arguments get the
 /// names that the tool has for them.
-fn meant<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v Shown, NotMeant> {
+fn resolve_tool<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v AgentTool, NameError> {
     if let Some(tool) = view.by_name(name) {
         return Ok(tool);
     }
-    let unknown = || NotMeant::Unknown(unknown(view, name));
+    let unknown = || NameError::Unknown(unknown(view, name));
     let own = view.shown.as_ref().and_then(|shown| shown.own_name(name)).ok_or_else(unknown)?;
     match own {
         OwnName::Listed { id, alias } => {
             let tool = view.by_id(id).ok_or_else(unknown)?;
             if let (Some(alias), Json::Object(given)) = (alias, &*arguments) {
                 *arguments = Json::Object(alias.arguments_of(given.clone()).map_err(|problem| {
-                    let about = About::of_tool(id, "refused").coded(reasons::INVALID_ARGUMENTS.as_str());
-                    NotMeant::Said(Box::new(Answer::failed(
+                    let about =
+                        CallSummary::of_tool(id, "refused").coded(reasons::INVALID_ARGUMENTS.as_str());
+                    NameError::Said(Box::new(Answer::failed(
                         about,
                         format!("the arguments do not fit: {problem}"),
                     )))
@@ -602,8 +605,8 @@ fn meant<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v Sho
             Ok(tool)
         }
         OwnName::Absent { id, why } => {
-            let about = About::of_tool(id, "refused").coded(reasons::NOT_AVAILABLE_HERE.as_str());
-            Err(NotMeant::Said(Box::new(Answer::failed(about, format!("not available here: {why}")))))
+            let about = CallSummary::of_tool(id, "refused").coded(reasons::NOT_AVAILABLE_HERE.as_str());
+            Err(NameError::Said(Box::new(Answer::failed(about, format!("not available here: {why}")))))
         }
     }
 }

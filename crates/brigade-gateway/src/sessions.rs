@@ -10,7 +10,7 @@ use brigade::core::Json;
 use brigade::profile::{ProfileName, Slot};
 use serde::Serialize;
 
-use crate::answer::{About, Answer};
+use crate::answer::{Answer, CallSummary};
 use crate::call::{Asker, blocking};
 use crate::gateway::Gateway;
 use crate::results::{self, ModeResult, SessionResult};
@@ -23,7 +23,7 @@ pub(crate) const INIT: &str = "session.init";
 pub(crate) const MODE: &str = "session.mode";
 
 /// What another mode would be for a session.
-enum Step {
+enum ModeChange {
     /// The one that it has.
     Same,
     /// One that shows less.
@@ -32,16 +32,16 @@ enum Step {
     Wider,
 }
 
-fn refused(tool: &str, code: &str, message: impl Into<String>) -> Box<Answer> {
-    Box::new(Answer::failed(About::of_tool(tool, "refused").coded(code), message))
+fn refusal_answer(tool: &str, code: &str, message: impl Into<String>) -> Box<Answer> {
+    Box::new(Answer::failed(CallSummary::of_tool(tool, "refused").coded(code), message))
 }
 
 /// Compares a mode with what a session is shown now.
-fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<Step, Box<Answer>> {
+fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<ModeChange, Box<Answer>> {
     let Some(profile) = shown.mode(name) else {
         let modes = shown.agents.profiles.all().map(|profile| &profile.name);
         let modes: Vec<&str> = modes.filter(|name| name.slot() == Slot::Mode).map(short).collect();
-        return Err(refused(
+        return Err(refusal_answer(
             tool,
             "unknown_mode",
             format!("there is no such mode; there are {}", modes.join(", ")),
@@ -49,15 +49,15 @@ fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<Step, Box<Answer>>
     };
     if let Some(fixed) = shown.rights.fixed_against(profile, shown.traits()) {
         let message = format!("the server was started with the profile {fixed}; sessions cannot change it");
-        return Err(refused(tool, "mode_fixed", message));
+        return Err(refusal_answer(tool, "mode_fixed", message));
     }
     if shown.rights.last_of(Slot::Mode) == Some(&profile.name) {
-        return Ok(Step::Same);
+        return Ok(ModeChange::Same);
     }
     let instead = shown.rights.instead(profile.clone());
     Ok(match instead.is_within(&shown.rights, shown.traits()) {
-        true => Step::Narrower(profile.name.clone()),
-        false => Step::Wider,
+        true => ModeChange::Narrower(profile.name.clone()),
+        false => ModeChange::Wider,
     })
 }
 
@@ -92,21 +92,23 @@ impl Gateway {
 
     async fn try_begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Result<Answer, Box<Answer>> {
         let view = self.checked(asker, INIT, args).await?;
-        let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
+        let shown =
+            view.shown.as_ref().ok_or_else(|| refusal_answer(INIT, "busy", "nothing can be called"))?;
         let default =
             brigade::profile::builtin::definition(INIT).and_then(|row| row.default_of("mode")?.as_str());
         let mode = args.get("mode").and_then(Json::as_str).or(default).unwrap_or_default();
         match step(INIT, shown, mode)? {
-            Step::Same => {}
-            Step::Narrower(profile) => self.narrow(asker, profile).await,
-            Step::Wider => {
+            ModeChange::Same => {}
+            ModeChange::Narrower(profile) => self.narrow(asker, profile).await,
+            ModeChange::Wider => {
                 let message =
                     "the mode shows more than this session does; `session.mode` asks a person for it";
-                return Err(refused(INIT, "mode_widens", message));
+                return Err(refusal_answer(INIT, "mode_widens", message));
             }
         }
         let view = self.view(&asker.who()).await;
-        let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
+        let shown =
+            view.shown.as_ref().ok_or_else(|| refusal_answer(INIT, "busy", "nothing can be called"))?;
         let of = |slot| shown.rights.last_of(slot).map_or("", short);
         let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
         let result = SessionResult {
@@ -120,31 +122,32 @@ impl Gateway {
             profiles: shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect(),
             version: env!("CARGO_PKG_VERSION"),
         };
-        Ok(done(INIT, &result))
+        Ok(done_answer(INIT, &result))
     }
 
     /// `session.mode` to a mode that shows less: at once. `None` if a person has to agree.
-    pub(crate) async fn narrowed(self: &Arc<Self>, asker: &Asker, args: &Json) -> Option<Answer> {
-        self.try_narrowed(asker, args).await.unwrap_or_else(|refused| Some(*refused))
+    pub(crate) async fn narrow_session(self: &Arc<Self>, asker: &Asker, args: &Json) -> Option<Answer> {
+        self.try_narrow_session(asker, args).await.unwrap_or_else(|refused| Some(*refused))
     }
 
-    async fn try_narrowed(
+    async fn try_narrow_session(
         self: &Arc<Self>,
         asker: &Asker,
         args: &Json,
     ) -> Result<Option<Answer>, Box<Answer>> {
         let view = self.checked(asker, MODE, args).await?;
-        let shown = view.shown.as_ref().ok_or_else(|| refused(MODE, "busy", "nothing can be called"))?;
+        let shown =
+            view.shown.as_ref().ok_or_else(|| refusal_answer(MODE, "busy", "nothing can be called"))?;
         match step(MODE, shown, text(args, "target_mode"))? {
-            Step::Same => {}
-            Step::Narrower(profile) => self.narrow(asker, profile).await,
-            Step::Wider => return Ok(None),
+            ModeChange::Same => {}
+            ModeChange::Narrower(profile) => self.narrow(asker, profile).await,
+            ModeChange::Wider => return Ok(None),
         }
         let (workspace, reason) = (asker.workspace(&self.workspace, None), text(args, "reason").to_owned());
         let reason = blocking(move || workspace.agent_calls().masked(&reason)).await;
         let target_mode = text(args, "target_mode");
         let result = ModeResult { action: "mode_switched", target_mode, reason: &reason, call_id: None };
-        Ok(Some(done(MODE, &result)))
+        Ok(Some(done_answer(MODE, &result)))
     }
 
     async fn narrow(self: &Arc<Self>, asker: &Asker, profile: ProfileName) {
@@ -155,7 +158,7 @@ impl Gateway {
     /// Tells clients whose session shows something else now.
     pub(crate) async fn session_changed(self: &Arc<Self>) {
         self.changed.notify_waiters();
-        self.tell_listeners().await;
+        self.notify_listeners().await;
     }
 }
 
@@ -163,15 +166,15 @@ fn text<'a>(args: &'a Json, name: &str) -> &'a str {
     args.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-fn done(tool: &str, result: &impl Serialize) -> Answer {
+fn done_answer(tool: &str, result: &impl Serialize) -> Answer {
     let structured = results::value(result);
     let text = structured.to_string();
-    let about = About::of_tool(tool, "completed");
+    let about = CallSummary::of_tool(tool, "completed");
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }
 
 /// Says that a person was asked for another mode.
-pub(crate) fn requested(call: &brigade::Call) -> Answer {
+pub(crate) fn requested_answer(call: &brigade::Call) -> Answer {
     let args = &call.args;
     let structured = results::value(&ModeResult {
         action: "mode_switch_requested",
@@ -184,6 +187,6 @@ pub(crate) fn requested(call: &brigade::Call) -> Answer {
          `{id}` changes the mode of this session. Nothing has changed",
         id = call.id
     );
-    let about = About::of_call(call).coded(codes::APPROVAL_PENDING.as_str());
+    let about = CallSummary::of_call(call).coded(codes::APPROVAL_PENDING.as_str());
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }

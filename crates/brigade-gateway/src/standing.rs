@@ -4,14 +4,14 @@ use brigade::codes;
 use brigade::core::{CallId, IdPrefix};
 use brigade::{Call, CallStatus, CheckpointStatus};
 
-use crate::answer::{About, Answer};
+use crate::answer::{Answer, CallSummary};
 use crate::call::{Asker, blocking};
 use crate::gateway::Gateway;
 use crate::sessions;
 
 /// What is known about a call besides how it stands.
 #[derive(Default)]
-pub(crate) struct Before {
+pub(crate) struct RequestNotes {
     /// The equal call that ran last, if nobody saw how its run ended.
     pub(crate) unknown: Option<CallId>,
     /// What is missing for each rule that names the tool.
@@ -23,21 +23,21 @@ pub(crate) struct Before {
 impl Gateway {
     /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
     /// may be there: it would be used up without a change.
-    pub(crate) fn goes_on_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
+    pub(crate) fn resumes_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
         let text = "the call changes the session that asked, and goes on there alone; it stays approved";
         (is_changed && self.goes_on(&asked_in.id))
-            .then(|| Answer::failed(About::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
+            .then(|| Answer::failed(CallSummary::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
     }
 
     /// Returns how a call stands that does not run now.
-    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &Before) -> Answer {
-        let about = About::of_call(call);
+    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
+        let about = CallSummary::of_call(call);
         let reason = call.review_reason.as_deref().unwrap_or_default();
         let id = &call.id;
         match call.status {
-            CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
+            CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested_answer(call),
             CallStatus::Pending => {
                 // A rule approved it, and was changed before its turn came.
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -74,7 +74,7 @@ impl Gateway {
             }
             CallStatus::Waiting => {
                 let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
-                let about = About { checkpoint_ids, ..about };
+                let about = CallSummary { checkpoint_ids, ..about };
                 let text = format!(
                     "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
                 );
@@ -94,7 +94,7 @@ impl Gateway {
     }
 
     /// Returns how a call stands by now, without going on with it.
-    pub(crate) async fn stands_now(&self, asker: &Asker, call: &Call, before: &Before) -> Answer {
+    pub(crate) async fn current_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let (workspace, id) = (asker.workspace(&self.workspace, None), call.id.clone());
         let now = blocking(move || workspace.agent_calls().show(&id)).await;
         self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
@@ -115,7 +115,10 @@ impl Gateway {
         let reason = rejected.review_reason.as_deref().unwrap_or_default();
         let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
         let checkpoint_ids = vec![rejected.id.to_string()];
-        let about = About { checkpoint_ids, ..About::of_call(call).coded(codes::APPROVAL_REJECTED.as_str()) };
+        let about = CallSummary {
+            checkpoint_ids,
+            ..CallSummary::of_call(call).coded(codes::APPROVAL_REJECTED.as_str())
+        };
         Some(Answer::failed(about, text))
     }
 }

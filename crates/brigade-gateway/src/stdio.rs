@@ -18,17 +18,17 @@ use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
 use crate::id_in::id_in;
-use crate::message::{self, Checked, Conversation};
+use crate::message::{self, CheckedMessage, Conversation};
 
 /// How many messages wait to be handled before no more are read.
-const WAITING: usize = 64;
+const MAX_WAITING_MESSAGES: usize = 64;
 
 /// How many bytes of messages wait to be written before no more requests are read.
 const UNREAD: usize = 4 << 20;
 
 /// The longest line that a pipe which can be written to takes without waiting (`PIPE_BUF` of POSIX on Linux is longer
 /// than anywhere else; the least that POSIX allows is 512).
-const TAKEN_AT_ONCE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+const PIPE_WRITE_BYTES: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// The transport of one client over lines.
 pub(crate) struct Lines {
@@ -38,7 +38,7 @@ pub(crate) struct Lines {
 }
 
 /// What the writing thread gets.
-enum Out {
+enum OutgoingItem {
     /// A message.
     Message(Vec<u8>),
     /// A question for when all messages before it are written.
@@ -48,36 +48,36 @@ enum Out {
 /// Messages on their way to the client.
 #[derive(Clone)]
 struct Outgoing {
-    to_client: mpsc::Sender<Out>,
-    unread: Arc<Unread>,
+    to_client: mpsc::Sender<OutgoingItem>,
+    unread: Arc<UnreadBytes>,
     /// The output, if it is a pipe.
     pipe: Option<Arc<File>>,
 }
 
 impl Outgoing {
     /// Writes a message, or passes it on to the writing thread if the client may not take it at once.
-    fn send(&self, mut bytes: Vec<u8>) -> Result<(), mpsc::SendError<Out>> {
+    fn send(&self, mut bytes: Vec<u8>) -> Result<(), mpsc::SendError<OutgoingItem>> {
         bytes.push(b'\n');
         if let Some(pipe) = &self.pipe
-            && self.unread.if_none(|| write_now(pipe, &bytes))
+            && self.unread.when_empty(|| write_now(pipe, &bytes))
         {
             return Ok(());
         }
         let count = bytes.len();
         self.unread.change(|unread| unread.saturating_add(count));
         // Without a writer nobody ever takes it, and later requests are still read.
-        self.to_client.send(Out::Message(bytes)).inspect_err(|_| self.unread.change(|_| 0))
+        self.to_client.send(OutgoingItem::Message(bytes)).inspect_err(|_| self.unread.change(|_| 0))
     }
 }
 
 /// The bytes of messages that the client has not taken yet. A client that does not read its answers is not read from.
 #[derive(Default)]
-struct Unread {
+struct UnreadBytes {
     bytes: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Unread {
+impl UnreadBytes {
     fn change(&self, change: impl FnOnce(usize) -> usize) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes = change(*bytes);
@@ -85,7 +85,7 @@ impl Unread {
     }
 
     /// Does something while no message waits, and none can begin to. Returns whether it was done.
-    fn if_none(&self, work: impl FnOnce() -> bool) -> bool {
+    fn when_empty(&self, work: impl FnOnce() -> bool) -> bool {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes == 0 && work()
     }
@@ -99,7 +99,7 @@ impl Unread {
 
 /// Writes a line if the pipe takes all of it without waiting. Returns whether it did.
 fn write_now(mut pipe: &File, line: &[u8]) -> bool {
-    let has_room = match line.len() <= TAKEN_AT_ONCE {
+    let has_room = match line.len() <= PIPE_WRITE_BYTES {
         // A pipe takes so little in one piece, or not at all.
         true => {
             let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
@@ -134,7 +134,7 @@ pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
 }
 
 /// How long the last messages may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Lines {
     /// Takes messages of at most so many bytes as the limit says then from `input` and writes the answers to `output`,
@@ -153,8 +153,8 @@ impl Lines {
         let ended = CancellationToken::new();
         let at_end = ended.clone();
         let conversation = Arc::new(Conversation::default());
-        let (to_server, incoming) = channel::channel(WAITING);
-        let (to_client, messages) = mpsc::channel::<Out>();
+        let (to_server, incoming) = channel::channel(MAX_WAITING_MESSAGES);
+        let (to_client, messages) = mpsc::channel::<OutgoingItem>();
         let outgoing = Outgoing { to_client, unread: Arc::default(), pipe };
         let unread = outgoing.unread.clone();
         let (talk, answers) = (conversation.clone(), outgoing.clone());
@@ -228,13 +228,13 @@ fn read(
             continue;
         }
         match conversation.check(&line) {
-            Checked::Message(message, _) => {
+            CheckedMessage::Message(message, _) => {
                 if to_server.blocking_send(*message).is_err() {
                     return;
                 }
             }
-            Checked::Answer(bytes) => drop(answers.send(bytes)),
-            Checked::Nothing => {}
+            CheckedMessage::Answer(bytes) => drop(answers.send(bytes)),
+            CheckedMessage::Nothing => {}
         }
     }
 }
@@ -273,17 +273,17 @@ impl<R: Read> Input for Stream<R> {
 }
 
 /// Writes messages until there are no more, or nobody reads them.
-fn write(mut output: impl Write, messages: &mpsc::Receiver<Out>, unread: &Unread) {
+fn write(mut output: impl Write, messages: &mpsc::Receiver<OutgoingItem>, unread: &UnreadBytes) {
     while let Ok(out) = messages.recv() {
         match out {
-            Out::Message(bytes) => {
+            OutgoingItem::Message(bytes) => {
                 let count = bytes.len();
                 if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
                     return;
                 }
                 unread.change(|unread| unread.saturating_sub(count));
             }
-            Out::Written(asked) => drop(asked.try_send(())),
+            OutgoingItem::Written(asked) => drop(asked.try_send(())),
         }
     }
 }
@@ -299,7 +299,7 @@ impl Transport<RoleServer> for Lines {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let (bytes, answered) = message::written(&message::alike(item));
+        let (bytes, answered) = message::serialize_message(&message::normalize_refusal(item));
         if let Some(key) = answered {
             self.conversation.answered(&key);
         }
@@ -315,8 +315,8 @@ impl Transport<RoleServer> for Lines {
         self.incoming.close();
         let (written, all) = mpsc::sync_channel(1);
         // Without a writer there is nothing to wait for.
-        if self.outgoing.to_client.send(Out::Written(written)).is_ok() {
-            let _ = all.recv_timeout(LAST_WORDS);
+        if self.outgoing.to_client.send(OutgoingItem::Written(written)).is_ok() {
+            let _ = all.recv_timeout(FLUSH_TIMEOUT);
         }
         Ok(())
     }
@@ -329,7 +329,7 @@ mod tests {
     /// So many lines that are no messages.
     struct Noise {
         left: usize,
-        unread: Arc<Unread>,
+        unread: Arc<UnreadBytes>,
     }
 
     impl Input for Noise {
@@ -366,8 +366,8 @@ mod tests {
             if UNREAD < *unread.bytes.lock().unwrap() {
                 full += 1;
                 messages.try_iter().for_each(|out| match out {
-                    Out::Message(bytes) => unread.change(|unread| unread - bytes.len()),
-                    Out::Written(_) => {}
+                    OutgoingItem::Message(bytes) => unread.change(|unread| unread - bytes.len()),
+                    OutgoingItem::Written(_) => {}
                 });
             }
             thread::yield_now();
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(rustix::io::read(&read, &mut taken).unwrap(), 3);
         assert_eq!((&taken[..3], messages.try_iter().count()), (&b"{}\n"[..], 0));
         // What is longer is taken by an empty pipe that holds it.
-        let size = if cfg!(target_os = "linux") { 64 << 10 } else { TAKEN_AT_ONCE };
+        let size = if cfg!(target_os = "linux") { 64 << 10 } else { PIPE_WRITE_BYTES };
         outgoing.send(vec![b' '; size - 1]).unwrap();
         let mut long = vec![0; size];
         for taken in long.chunks_mut(4 << 10) {
@@ -400,7 +400,7 @@ mod tests {
         outgoing.unread.change(|_| 0);
         let mut sent = 0;
         while messages.try_iter().count() == 0 {
-            outgoing.send(vec![b' '; TAKEN_AT_ONCE - 1]).unwrap();
+            outgoing.send(vec![b' '; PIPE_WRITE_BYTES - 1]).unwrap();
             sent += 1;
         }
         assert!(1 < sent, "the pipe took some before it was full");

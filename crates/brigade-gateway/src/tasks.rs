@@ -22,14 +22,14 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
-use crate::serve::{LAST_CALLS, random, streams};
+use crate::serve::{DRAIN_TIMEOUT, random, streams};
 use crate::session::Session;
 use crate::stdio::{Input, Line, LineLimit, Lines, Stream};
 
 /// How many lines wait for a session before no more are read.
-const WAITING: usize = 16;
+const MAX_WAITING_LINES: usize = 16;
 
-/// How many sessions of one task there are at a time: those whose clients are gone end within [`LAST_CALLS`].
+/// How many sessions of one task there are at a time: those whose clients are gone end within [`DRAIN_TIMEOUT`].
 const SESSIONS: usize = 4;
 
 /// The line with which a client begins or ends, and the answer to it.
@@ -45,7 +45,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(line: &[u8]) -> Option<Mark> {
+    fn parse(line: &[u8]) -> Option<Mark> {
         // All other lines are messages, which have other members.
         line.starts_with(b"{\"brigade/client\":").then(|| serde_json::from_slice(line).ok())?
     }
@@ -80,7 +80,7 @@ impl Sessions {
 impl TaskSessions for Sessions {
     fn open(&self, agent: &str, session: LiveSession, input: File, output: File) -> io::Result<()> {
         let gateway = self.gateway.get().ok_or(io::ErrorKind::NotConnected)?.clone();
-        let served = Served {
+        let served = TaskServer {
             gateway,
             runtime: self.runtime.clone(),
             agent: agent.into(),
@@ -94,7 +94,7 @@ impl TaskSessions for Sessions {
 }
 
 /// The pipes of one task, and what is served over them.
-struct Served {
+struct TaskServer {
     gateway: Weak<Gateway>,
     runtime: Handle,
     agent: Arc<str>,
@@ -107,7 +107,7 @@ struct Served {
     sessions: Arc<Semaphore>,
 }
 
-impl Served {
+impl TaskServer {
     /// Passes lines to the session of the client that is there, until the pipe ends.
     fn pass(&self, input: File) {
         let mut input = Stream::new(input);
@@ -119,7 +119,7 @@ impl Served {
             let Ok(taken @ (Line::Whole | Line::Long(_))) = input.take_line(&limit, &mut line) else {
                 return;
             };
-            match Mark::of(&line) {
+            match Mark::parse(&line) {
                 // Dropping the sender ends the input of the session, and that ends the session.
                 Some(mark) if mark.ends => client = None,
                 Some(mark) => {
@@ -145,16 +145,16 @@ impl Served {
         let mut output = Turn { output: self.output.clone(), now: self.now.clone(), number };
         mark.write(&mut output).ok()?;
         let mut last = Turn { output: self.output.clone(), now: self.now.clone(), number };
-        let (to_session, lines) = mpsc::sync_channel(WAITING);
+        let (to_session, lines) = mpsc::sync_channel(MAX_WAITING_LINES);
         let limit = Gateway::limit_of(&self.gateway);
-        let (lines, _, conversation) = Lines::start(Passed(lines), output, None, limit).ok()?;
+        let (lines, _, conversation) = Lines::start(ForwardedLines(lines), output, None, limit).ok()?;
         let session = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
             let _room = room;
             if let Ok(running) = serve_server(session, lines).await {
                 drop(running.waiting().await);
             }
-            let until = Instant::now() + LAST_CALLS;
+            let until = Instant::now() + DRAIN_TIMEOUT;
             while conversation.is_open() && Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -167,9 +167,9 @@ impl Served {
 }
 
 /// Lines that were read from a pipe for one client.
-struct Passed(mpsc::Receiver<(Line, Vec<u8>)>);
+struct ForwardedLines(mpsc::Receiver<(Line, Vec<u8>)>);
 
-impl Input for Passed {
+impl Input for ForwardedLines {
     fn take_line(&mut self, _: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line> {
         let Ok((taken, bytes)) = self.0.recv() else { return Ok(Line::End) };
         *line = bytes;
@@ -235,7 +235,7 @@ pub fn connect(directory: &Path) -> Result<(), Error> {
         if from.read_until(b'\n', &mut line).map_err(gone)? == 0 {
             return Ok(());
         }
-        match Mark::of(line.strip_suffix(b"\n").unwrap_or(&line)) {
+        match Mark::parse(line.strip_suffix(b"\n").unwrap_or(&line)) {
             Some(mark) if mark == begins => {
                 let Some((mut input, mut to)) = waits.take() else { continue };
                 let ends = ends.clone();

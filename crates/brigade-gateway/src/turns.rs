@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
 /// How many calls of one agent wait at most.
-const WAITING: usize = 64;
+const MAX_WAITING_CALLS: usize = 64;
 
 /// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another. The
 /// executions of an agent have places of their own, too, so that it can always end them.
 #[derive(Default)]
 pub(crate) struct Turns {
-    agents: Mutex<HashMap<Whose, Arc<Places>>>,
+    agents: Mutex<HashMap<QuotaKey, Arc<Places>>>,
 }
 
 /// Whose places a call takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Whose {
+pub(crate) struct QuotaKey {
     pub(crate) agent: Arc<str>,
     /// The call is one of the agent's tasks and workflows.
     pub(crate) of_execution: bool,
@@ -65,9 +65,9 @@ impl Places {
 }
 
 /// A call that waits. Dropping it says that it no longer does.
-struct Waiting(Arc<Places>);
+struct WaitingCall(Arc<Places>);
 
-impl Drop for Waiting {
+impl Drop for WaitingCall {
     fn drop(&mut self) {
         self.0.state().waiting -= 1;
     }
@@ -75,7 +75,7 @@ impl Drop for Waiting {
 
 impl Turns {
     /// Takes a turn of the agent if it is free now and nobody waits for it.
-    pub(crate) fn take_now(&self, whose: &Whose, writes: bool, most: usize) -> Option<Turn> {
+    pub(crate) fn try_take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
         let places = self.places(whose);
         if 0 < places.state().waiting {
             return None;
@@ -87,21 +87,21 @@ impl Turns {
         places.take(most.max(1)).then(|| Turn { places, _writing: writing })
     }
 
-    fn places(&self, whose: &Whose) -> Arc<Places> {
+    fn places(&self, whose: &QuotaKey) -> Arc<Places> {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.entry(whose.clone()).or_default().clone()
     }
 
     /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
-    pub(crate) async fn take(&self, whose: &Whose, writes: bool, most: usize) -> Option<Turn> {
+    pub(crate) async fn take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
         let places = self.places(whose);
         let waiting = {
             let mut state = places.state();
-            if WAITING <= state.waiting && most <= state.running {
+            if MAX_WAITING_CALLS <= state.waiting && most <= state.running {
                 return None;
             }
             state.waiting += 1;
-            Waiting(places.clone())
+            WaitingCall(places.clone())
         };
         // Calls that write go one after the other, and take a place only when it is their turn to write.
         let writing = match writes {
@@ -136,18 +136,18 @@ mod tests {
         }
     }
 
-    fn own(agent: &str) -> Whose {
-        Whose { agent: Arc::from(agent), of_execution: false }
+    fn own(agent: &str) -> QuotaKey {
+        QuotaKey { agent: Arc::from(agent), of_execution: false }
     }
 
     #[test]
     fn the_executions_of_an_agent_keep_it_from_nothing() {
         block_on(async {
             let (turns, a) = (Turns::default(), own("a"));
-            let executions = Whose { of_execution: true, ..a.clone() };
+            let executions = QuotaKey { of_execution: true, ..a.clone() };
             let _task = turns.take(&executions, true, 1).await.unwrap();
             assert!(is_ready(turns.take(&executions, false, 1)).await.is_none());
-            assert!(turns.take_now(&a, true, 1).is_some());
+            assert!(turns.try_take(&a, true, 1).is_some());
         });
     }
 
@@ -158,10 +158,10 @@ mod tests {
             let first = turns.take(&a, false, 1).await.unwrap();
             assert!(is_ready(turns.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
             assert!(is_ready(turns.take(&b, false, 1)).await.is_some(), "`b` has its own turns");
-            assert!(turns.take_now(&a, false, 1).is_none() && turns.take_now(&b, false, 1).is_some());
+            assert!(turns.try_take(&a, false, 1).is_none() && turns.try_take(&b, false, 1).is_some());
             drop(first);
             assert!(is_ready(turns.take(&a, false, 1)).await.is_some());
-            assert!(turns.take_now(&a, true, 1).is_some());
+            assert!(turns.try_take(&a, true, 1).is_some());
         });
     }
 
@@ -169,15 +169,15 @@ mod tests {
     fn nobody_passes_those_who_wait() {
         block_on(async {
             let (turns, a) = (Turns::default(), own("a"));
-            let writer = turns.take_now(&a, true, 4).unwrap();
-            assert!(turns.take_now(&a, true, 4).is_none());
+            let writer = turns.try_take(&a, true, 4).unwrap();
+            assert!(turns.try_take(&a, true, 4).is_none());
             let mut waiting = Box::pin(turns.take(&a, true, 4));
             let is_waiting = std::future::poll_fn(|context| {
                 std::task::Poll::Ready(waiting.as_mut().poll(context).is_pending())
             });
             assert!(is_waiting.await);
             drop(writer);
-            assert!(turns.take_now(&a, true, 4).is_none());
+            assert!(turns.try_take(&a, true, 4).is_none());
             assert!(is_ready(waiting).await.is_some());
         });
     }
@@ -199,13 +199,13 @@ mod tests {
         block_on(async {
             let (turns, a) = (Arc::new(Turns::default()), own("a"));
             let running = turns.take(&a, false, 1).await.unwrap();
-            let waiting: Vec<_> = (0..WAITING)
+            let waiting: Vec<_> = (0..MAX_WAITING_CALLS)
                 .map(|_| {
                     let (turns, a) = (turns.clone(), a.clone());
                     tokio::spawn(async move { turns.take(&a, false, 1).await.map(drop) })
                 })
                 .collect();
-            while turns.agents.lock().unwrap()[&a].state().waiting < WAITING {
+            while turns.agents.lock().unwrap()[&a].state().waiting < MAX_WAITING_CALLS {
                 tokio::task::yield_now().await;
             }
             assert!(turns.take(&a, false, 1).await.is_none());

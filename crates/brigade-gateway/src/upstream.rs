@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brigade::core::{Fingerprint, Json};
-use brigade::{McpLog, McpProgress, NoReply, Question, Reply, Requester};
+use brigade::{McpLog, McpProgress, Question, Reply, ReplyError, Requester};
 use rmcp::model::{
     ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, LoggingLevel,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,
@@ -27,7 +27,7 @@ use crate::session::Outcome;
 const OPEN: Duration = Duration::from_secs(600);
 
 /// How many log messages may wait for a client.
-const WAITING: usize = 256;
+const MAX_WAITING_LOGS: usize = 256;
 
 /// How many calls may wait for what their clients bring back.
 const PARKED: usize = 1024;
@@ -36,7 +36,7 @@ const PARKED: usize = 1024;
 pub(crate) type Questions = Vec<(Question, Reply)>;
 
 /// Something that a server says.
-pub(crate) enum Said {
+pub(crate) enum ServerMessage {
     Log(McpLog),
     Asks(Questions),
 }
@@ -49,12 +49,12 @@ pub(crate) struct ClientOfCall {
     level: Option<LoggingLevel>,
     /// Whether messages pass if the client named no level.
     hears: bool,
-    said: tokio::sync::mpsc::Sender<Said>,
+    said: tokio::sync::mpsc::Sender<ServerMessage>,
 }
 
 impl ClientOfCall {
-    pub(crate) fn new(side: &ClientSide) -> (ClientOfCall, tokio::sync::mpsc::Receiver<Said>) {
-        let (said, heard) = tokio::sync::mpsc::channel(WAITING);
+    pub(crate) fn new(side: &ClientSide) -> (ClientOfCall, tokio::sync::mpsc::Receiver<ServerMessage>) {
+        let (said, heard) = tokio::sync::mpsc::channel(MAX_WAITING_LOGS);
         let capabilities = serde_json::to_value(&side.capabilities).unwrap_or_default();
         let client = ClientOfCall {
             capabilities: Json::from(&capabilities),
@@ -108,7 +108,7 @@ impl Requester for ClientOfCall {
         };
         if is_wanted {
             // A client that reads slowly misses some of what a talkative server logs.
-            let _ = self.said.try_send(Said::Log(log));
+            let _ = self.said.try_send(ServerMessage::Log(log));
         }
     }
 
@@ -118,7 +118,7 @@ impl Requester for ClientOfCall {
     }
 
     fn ask(&self, questions: Questions) {
-        let _ = self.said.try_send(Said::Asks(questions));
+        let _ = self.said.try_send(ServerMessage::Asks(questions));
     }
 }
 
@@ -139,24 +139,24 @@ pub(crate) struct ClientSide {
 
 /// The way to the client of a call: that of its last request, if it made several.
 #[derive(Clone)]
-pub(crate) struct Line(Arc<Mutex<Ends>>);
+pub(crate) struct ClientLine(Arc<Mutex<LineTarget>>);
 
 #[derive(Clone)]
-struct Ends {
+struct LineTarget {
     peer: Peer<RoleServer>,
     progress: Option<ProgressToken>,
 }
 
-impl Line {
-    pub(crate) fn new(peer: Peer<RoleServer>, progress: Option<ProgressToken>) -> Line {
-        Line(Arc::new(Mutex::new(Ends { peer, progress })))
+impl ClientLine {
+    pub(crate) fn new(peer: Peer<RoleServer>, progress: Option<ProgressToken>) -> ClientLine {
+        ClientLine(Arc::new(Mutex::new(LineTarget { peer, progress })))
     }
 
-    fn ends(&self) -> MutexGuard<'_, Ends> {
+    fn ends(&self) -> MutexGuard<'_, LineTarget> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn move_to(&self, other: Line) {
+    fn move_to(&self, other: ClientLine) {
         let ends = other.ends().clone();
         *self.ends() = ends;
     }
@@ -172,7 +172,7 @@ impl Line {
 
     /// Tells the client how far the call is, if it wants to know.
     pub(crate) async fn tell(&self, told: McpProgress) {
-        let Ends { peer, progress: Some(token) } = self.ends().clone() else { return };
+        let LineTarget { peer, progress: Some(token) } = self.ends().clone() else { return };
         let mut param = ProgressNotificationParam::new(token, told.progress);
         param.total = told.total;
         param.message = told.message;
@@ -203,7 +203,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
             }
             Ok(Err(ServiceError::McpError(error))) => {
                 let message = error.message.into_owned();
-                reply.answer(Err(NoReply { code: i64::from(error.code.0), message }));
+                reply.answer(Err(ReplyError { code: i64::from(error.code.0), message }));
             }
             // Nobody answers.
             Ok(Err(_)) | Err(_) => {}
@@ -212,7 +212,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
 }
 
 /// A call that outlives the requests of its client.
-pub(crate) struct Running {
+pub(crate) struct OngoingCall {
     /// What comes of it.
     pub(crate) outcome: JoinHandle<Result<Outcome, ErrorData>>,
     /// What its server asks.
@@ -220,20 +220,20 @@ pub(crate) struct Running {
     /// Ends it.
     pub(crate) cancel: CancellationToken,
     /// Whom it speaks to.
-    pub(crate) line: Line,
+    pub(crate) line: ClientLine,
     /// The agent, and what it asked for.
     pub(crate) of: Fingerprint,
 }
 
 /// A call that waits for what its client brings back.
-struct Parked {
-    running: Running,
+struct ParkedCall {
+    running: OngoingCall,
     asked: Questions,
 }
 
 /// Calls that wait, by the names in the states of their clients.
 #[derive(Default)]
-pub(crate) struct Parking(Mutex<HashMap<String, Parked>>);
+pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
 
 /// What the client brings back.
 #[derive(Serialize, Deserialize)]
@@ -242,7 +242,7 @@ struct State {
 }
 
 /// The error for a state that is not one of this server, has expired or belongs to another request.
-pub(crate) fn wrong() -> ErrorData {
+pub(crate) fn invalid_state_error() -> ErrorData {
     ErrorData::invalid_params("`requestState` is not one of this server", None)
 }
 
@@ -260,7 +260,7 @@ impl Gateway {
     /// Lets a call go on until it has an outcome, or until its server asks what the client has to bring back.
     pub(crate) async fn follow(
         self: &Arc<Self>,
-        mut running: Running,
+        mut running: OngoingCall,
         gone: &CancellationToken,
     ) -> Result<Outcome, ErrorData> {
         // A request that is dropped is one that the client left.
@@ -270,7 +270,7 @@ impl Gateway {
                 biased;
                 outcome = &mut running.outcome => {
                     drop(left.disarm());
-                    return outcome.unwrap_or_else(|_| Err(ended()));
+                    return outcome.unwrap_or_else(|_| Err(ended_error()));
                 }
                 () = gone.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
                 Some(asked) = running.questions.recv() => break asked,
@@ -281,7 +281,7 @@ impl Gateway {
     }
 
     /// Keeps a call until its client brings back what its server asked for.
-    fn park(self: &Arc<Self>, running: Running, asked: Questions) -> Result<Outcome, ErrorData> {
+    fn park(self: &Arc<Self>, running: OngoingCall, asked: Questions) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
         for (question, _) in &asked {
             let params = serde_json::to_value(&question.params).unwrap_or_default();
@@ -298,7 +298,7 @@ impl Gateway {
         if PARKED <= parking.len() {
             return Err(ErrorData::internal_error("too many calls wait for their clients", None));
         }
-        parking.insert(name.clone(), Parked { running, asked });
+        parking.insert(name.clone(), ParkedCall { running, asked });
         drop(parking);
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -310,7 +310,7 @@ impl Gateway {
         Ok(Outcome::Required(Box::new(required)))
     }
 
-    fn parking(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+    fn parking(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
         self.parking.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -321,13 +321,13 @@ impl Gateway {
         of: Fingerprint,
         state: &str,
         replies: Option<&InputResponses>,
-        (line, gone): (Line, &CancellationToken),
+        (line, gone): (ClientLine, &CancellationToken),
     ) -> Option<Result<Outcome, ErrorData>> {
         let State { parked } = self.states.open_json(state).ok()?;
-        let Parked { running, asked } = {
+        let ParkedCall { running, asked } = {
             let mut parking = self.parking();
             if parking.get(&parked).is_none_or(|parked| parked.running.of != of) {
-                return Some(Err(wrong()));
+                return Some(Err(invalid_state_error()));
             }
             parking.remove(&parked)?
         };
@@ -344,7 +344,7 @@ impl Gateway {
     }
 }
 
-fn ended() -> ErrorData {
+fn ended_error() -> ErrorData {
     ErrorData::internal_error("the call has ended", None)
 }
 

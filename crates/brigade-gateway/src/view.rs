@@ -29,7 +29,7 @@ const PROPOSED: usize = 3;
 /// What one agent is shown.
 pub(crate) struct View {
     /// In order of the id, with the tools of the gateway.
-    pub(crate) tools: Vec<Shown>,
+    pub(crate) tools: Vec<AgentTool>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
     /// What the client is told about this server, in whatever session.
@@ -53,7 +53,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    fn of(view: &View) -> Lists {
+    fn from_view(view: &View) -> Lists {
         let hashed = |texts: &mut dyn Iterator<Item = String>| {
             let mut hasher = DefaultHasher::new();
             texts.for_each(|text| text.hash(&mut hasher));
@@ -61,7 +61,7 @@ impl Lists {
         };
         let offer = |offer: &Offer| format!("{} {:?}", offer.server, offer.patterns().collect::<Vec<_>>());
         let offers = |reads| view.offers(reads).map(offer);
-        let own = crate::own::listed(view).map(|tool| format!("{} {}", tool.id, tool.title()));
+        let own = crate::own::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
         let texts = view.prompts.iter().map(|text| format!("{text:?}"));
         let mut tools = DefaultHasher::new();
         view.tools.iter().for_each(|tool| tool.hash_listed(&mut tools));
@@ -84,7 +84,7 @@ pub(crate) enum Kind {
 
 /// A tool that an agent is shown.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct AgentTool {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) kind: Kind,
@@ -94,8 +94,8 @@ pub(crate) struct Shown {
     pub(crate) gate: Gate,
     title: Option<String>,
     text: Option<String>,
-    input: Arc<Reviewed>,
-    output: Option<Arc<Reviewed>>,
+    input: Arc<ReviewedSchema>,
+    output: Option<Arc<ReviewedSchema>>,
     /// How it is listed, once it was asked for.
     listed: OnceLock<Tool>,
     category: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) struct Shown {
 }
 
 /// A reviewed schema, read when it is asked for.
-struct Reviewed {
+struct ReviewedSchema {
     text: SchemaText,
     /// Differs when the schema does.
     mark: u64,
@@ -113,34 +113,34 @@ struct Reviewed {
     compiled: OnceLock<Option<Schema>>,
 }
 
-impl Default for Reviewed {
-    fn default() -> Reviewed {
-        Reviewed::of(SchemaText::File(Arc::from(&b"{}"[..])))
+impl Default for ReviewedSchema {
+    fn default() -> ReviewedSchema {
+        ReviewedSchema::new(SchemaText::File(Arc::from(&b"{}"[..])))
     }
 }
 
-impl Reviewed {
+impl ReviewedSchema {
     /// Masks bound values in what a schema says.
-    fn masked(text: &SchemaText, mask: Option<&Redactor>) -> Reviewed {
+    fn masked(text: &SchemaText, mask: Option<&Redactor>) -> ReviewedSchema {
         if let (SchemaText::File(bytes), Some(mask)) = (text, mask)
             && let Ok(said) = std::str::from_utf8(bytes)
         {
             let shown = mask.redact_str(said);
             if shown != said {
-                return Reviewed::of(SchemaText::File(Arc::from(shown.as_bytes())));
+                return ReviewedSchema::new(SchemaText::File(Arc::from(shown.as_bytes())));
             }
         }
-        Reviewed::of(text.clone())
+        ReviewedSchema::new(text.clone())
     }
 
-    fn of(text: SchemaText) -> Reviewed {
+    fn new(text: SchemaText) -> ReviewedSchema {
         let mut hasher = DefaultHasher::new();
         match &text {
             SchemaText::File(bytes) => bytes.hash(&mut hasher),
             // It is the same as long as this program runs.
             SchemaText::Own(json) => std::ptr::from_ref(*json).addr().hash(&mut hasher),
         }
-        Reviewed { text, mark: hasher.finish(), object: OnceLock::new(), compiled: OnceLock::new() }
+        ReviewedSchema { text, mark: hasher.finish(), object: OnceLock::new(), compiled: OnceLock::new() }
     }
 
     /// Returns it as the schema of arguments.
@@ -171,15 +171,15 @@ pub(crate) struct Text {
     pub(crate) description: String,
 }
 
-impl Shown {
+impl AgentTool {
     /// Says that the arguments of calls are not checked, and why.
     pub(crate) fn arguments_not_checked(&self) -> Option<String> {
         self.input.compiled()?.arguments_not_checked()
     }
 
     /// A tool that is no longer there.
-    pub(crate) fn gone(id: &str) -> Shown {
-        Shown {
+    pub(crate) fn gone(id: &str) -> AgentTool {
+        AgentTool {
             id: id.to_owned(),
             name: id.to_owned(),
             kind: Kind::Catalog,
@@ -212,7 +212,7 @@ impl Shown {
             let reads = traits().filter(|_| matches!(self.kind, Kind::Control(_))).map(|own| own.reads);
             let annotations = match reads {
                 Some(reads) => ControlTool::hints(reads),
-                None => Annotations::of(&self.effects),
+                None => Annotations::from_effects(&self.effects),
             };
             let mark = json!({
                 "family": if reads.is_some() { "builtin" } else { &self.family },
@@ -271,7 +271,7 @@ impl Shown {
 
     /// Shows the tool in a list.
     pub(crate) fn row(&self) -> ToolRow {
-        ToolRow::of(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.gate)
+        ToolRow::new(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.gate)
     }
 
     /// Shows everything about the tool.
@@ -317,7 +317,7 @@ impl View {
         terms: &Terms,
     ) -> View {
         match workspace.agents().tools_with(agents, agent, session, &terms.overlays, terms.names) {
-            Ok(shown) => View::of(shown, workspace.agent_calls().mask()),
+            Ok(shown) => View::new(shown, workspace.agent_calls().mask()),
             Err(error) => View::empty(&format!("nothing can be called: {error}")),
         }
     }
@@ -334,20 +334,20 @@ impl View {
         }
     }
 
-    pub(crate) fn of(shown: AgentTools, mask: Option<Arc<Redactor>>) -> View {
+    pub(crate) fn new(shown: AgentTools, mask: Option<Arc<Redactor>>) -> View {
         let instructions = instructions(&shown);
         let names = shown.names;
         let mut schemas = HashMap::new();
-        let mut tools: Vec<Shown> = shown
+        let mut tools: Vec<AgentTool> = shown
             .tools()
             .iter()
             .map(|tool| catalog_tool(&shown, tool, &mut schemas, mask.as_deref()))
             .collect();
         if shown.config.policy.standing() == Standing::Valid {
             for own in control_tools() {
-                let Some(control) = Control::of(&own.id) else { continue };
+                let Some(control) = Control::from_name(&own.id) else { continue };
                 let traits = own.traits();
-                tools.push(Shown {
+                tools.push(AgentTool {
                     id: own.id.clone(),
                     name: listed_name(&own.id, names),
                     kind: Kind::Control(control),
@@ -357,8 +357,11 @@ impl View {
                     gate: Gate::Allow,
                     title: listed_text(&own.title),
                     text: listed_text(&own.description),
-                    input: Arc::new(Reviewed::of(SchemaText::Own(&own.input))),
-                    output: own.output.as_ref().map(|own| Arc::new(Reviewed::of(SchemaText::Own(own)))),
+                    input: Arc::new(ReviewedSchema::new(SchemaText::Own(&own.input))),
+                    output: own
+                        .output
+                        .as_ref()
+                        .map(|own| Arc::new(ReviewedSchema::new(SchemaText::Own(own)))),
                     listed: OnceLock::new(),
                     category: None,
                     tags: Vec::new(),
@@ -380,7 +383,7 @@ impl View {
         };
         let shown = Some(Arc::new(shown));
         let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown, mask };
-        view.lists = Lists::of(&view);
+        view.lists = Lists::from_view(&view);
         view
     }
 
@@ -403,7 +406,7 @@ impl View {
     }
 
     /// Writes a tool as a compact listing has it.
-    pub(crate) fn compact(&self, tool: &Shown) -> Tool {
+    pub(crate) fn compact(&self, tool: &AgentTool) -> Tool {
         let control = || control_tools().iter().find(|own| own.id == tool.id);
         let listed = match (&tool.kind, &self.shown) {
             (Kind::Control(_), Some(shown)) => control().map(|own| own.listed_compact(shown.names)),
@@ -412,7 +415,7 @@ impl View {
         };
         let listed = listed.and_then(|listed| {
             let listed = serde_json::to_string(&listed).ok()?;
-            serde_json::from_str(&masked(self.mask.as_deref(), listed)).ok()
+            serde_json::from_str(&mask_text(self.mask.as_deref(), listed)).ok()
         });
         listed.unwrap_or_else(|| tool.listed().clone())
     }
@@ -429,17 +432,17 @@ impl View {
     }
 
     /// Returns the tools that are listed in this way.
-    pub(crate) fn listed_as(&self, mode: Listing) -> impl Iterator<Item = &Shown> {
+    pub(crate) fn listed_as(&self, mode: Listing) -> impl Iterator<Item = &AgentTool> {
         self.tools.iter().filter(move |tool| mode != Listing::Search || matches!(tool.kind, Kind::Control(_)))
     }
 
     /// Returns the tool with this listed name or id.
-    pub(crate) fn by_name(&self, name: &str) -> Option<&Shown> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&AgentTool> {
         self.tools.get(*self.places.get(name)?)
     }
 
     /// Returns the tool with this id.
-    pub(crate) fn by_id(&self, id: &str) -> Option<&Shown> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<&AgentTool> {
         self.by_name(id).filter(|tool| tool.id == id)
     }
 
@@ -450,14 +453,14 @@ impl View {
     }
 
     /// Returns the tool that reads what a server offers, as far as it reads of this server.
-    pub(crate) fn reader(&self, reads: Reads, server: &str) -> Option<Shown> {
+    pub(crate) fn reader(&self, reads: Reads, server: &str) -> Option<AgentTool> {
         let tool = self.by_id(reads.tool_id())?;
         let shown = self.shown.as_ref()?;
         let is_its =
             |found: &&brigade::AgentOffer| found.offer.reads == reads && found.offer.server == server;
         let found = shown.offers().iter().find(is_its)?;
         let effects = found.offer.entry.effects.clone();
-        Some(Shown { effects, risk: found.risk, gate: found.gate, ..tool.clone() })
+        Some(AgentTool { effects, risk: found.risk, gate: found.gate, ..tool.clone() })
     }
 
     /// Returns whether a text of the catalog has this name.
@@ -486,10 +489,10 @@ impl View {
         source: Option<&str>,
         category: Option<&str>,
         tags: &[String],
-    ) -> Vec<&Shown> {
+    ) -> Vec<&AgentTool> {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let pattern = pattern.map(brigade::core::Glob::new);
-        let mut found: Vec<(usize, &Shown)> = self
+        let mut found: Vec<(usize, &AgentTool)> = self
             .tools
             .iter()
             .filter(|tool| tool.is_of(source, category))
@@ -516,15 +519,15 @@ impl View {
 fn catalog_tool(
     shown: &AgentTools,
     tool: &brigade::AgentTool,
-    schemas: &mut HashMap<usize, Arc<Reviewed>>,
+    schemas: &mut HashMap<usize, Arc<ReviewedSchema>>,
     mask: Option<&Redactor>,
-) -> Shown {
+) -> AgentTool {
     let entry = shown.entry(tool);
     let mut reviewed = |text: &SchemaText| {
         let known = schemas.entry(text.address());
-        known.or_insert_with(|| Arc::new(Reviewed::masked(text, mask))).clone()
+        known.or_insert_with(|| Arc::new(ReviewedSchema::masked(text, mask))).clone()
     };
-    Shown {
+    AgentTool {
         id: entry.id.as_str().to_owned(),
         name: tool.name.clone(),
         kind: Kind::Catalog,
@@ -532,18 +535,18 @@ fn catalog_tool(
         effects: entry.effects.clone(),
         risk: tool.risk,
         gate: tool.gate,
-        title: listed_text(&entry.name).map(|text| masked(mask, text)),
-        text: entry.description.as_deref().and_then(listed_text).map(|text| masked(mask, text)),
+        title: listed_text(&entry.name).map(|text| mask_text(mask, text)),
+        text: entry.description.as_deref().and_then(listed_text).map(|text| mask_text(mask, text)),
         input: reviewed(tool.input_schema()),
         output: tool.output_schema().map(reviewed),
         listed: OnceLock::new(),
         category: entry.domain.clone(),
         tags: entry.capability.clone(),
-        sources: ToolTraits::of(entry).sources().map(str::to_owned).collect(),
+        sources: ToolTraits::from_tool(entry).sources().map(str::to_owned).collect(),
     }
 }
 
-fn masked(mask: Option<&Redactor>, text: String) -> String {
+fn mask_text(mask: Option<&Redactor>, text: String) -> String {
     match mask {
         Some(mask) => mask.redact_str(&text),
         None => text,
@@ -554,13 +557,16 @@ fn masked(mask: Option<&Redactor>, text: String) -> String {
 fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     let is_text = |family| matches!(family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
     let is_shown = |tool: &&Entry| {
-        tool.enabled && !tool.is_broken && is_text(tool.family) && shown.rights.shows(&ToolTraits::of(tool))
+        tool.enabled
+            && !tool.is_broken
+            && is_text(tool.family)
+            && shown.rights.shows(&ToolTraits::from_tool(tool))
     };
     let texts = shown.config.catalog.tools().iter().filter(is_shown);
     let text = |tool: &Entry| Text {
         name: tool.id.as_str().to_owned(),
-        title: masked(mask, tool.name.clone()),
-        description: masked(mask, tool.description.clone().unwrap_or_default()),
+        title: mask_text(mask, tool.name.clone()),
+        description: mask_text(mask, tool.description.clone().unwrap_or_default()),
     };
     texts.map(text).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS};
-use brigade::{Mark, Seen, Workspace};
+use brigade::{FileVersion, Mark, Workspace};
 
 use crate::call::blocking;
 use crate::gateway::{Gateway, Stamp};
@@ -15,7 +15,7 @@ use crate::gateway::{Gateway, Stamp};
 const GIT_INDEX: &str = ".git/index";
 
 /// How often files are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long a file must have been left alone before its times tell whether it changed.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -35,16 +35,16 @@ pub(crate) fn agents_stamp(workspace: &Workspace) -> Stamp {
 }
 
 /// Returns the part of a [`stamp`] that [`agents_stamp`] returns alone.
-pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<Seen>] {
+pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<FileVersion>] {
     &stamp[..AGENTS.len()]
 }
 
 fn looked_at<'p>(workspace: &Workspace, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
-    files.into_iter().map(|path| Seen::at(&workspace.root().join(path))).collect()
+    files.into_iter().map(|path| FileVersion::at(&workspace.root().join(path))).collect()
 }
 
 /// Returns whether all files have been left alone for a while.
-pub(crate) fn is_settled(stamp: &[Option<Seen>]) -> bool {
+pub(crate) fn is_settled(stamp: &[Option<FileVersion>]) -> bool {
     stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut pending = false;
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = gateway.stop.cancelled() => return,
         }
         gateway.relist();
@@ -107,6 +107,6 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             gateway.say(&format!("the last good gateway.toml stays in use: {error}"));
         }
         gateway.changed.notify_waiters();
-        gateway.tell_listeners().await;
+        gateway.notify_listeners().await;
     }
 }

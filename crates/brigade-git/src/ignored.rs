@@ -5,13 +5,13 @@ use std::path::Path;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// The longest line that is read, in bytes: no path is longer.
-const LONGEST: usize = 4 << 10;
+const MAX_PATH_BYTES: usize = 4 << 10;
 
 /// Reads the .gitignore file of a directory. A line that is no pattern names nothing.
 pub fn gitignore(folder: &Path, text: &[u8]) -> Gitignore {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut builder = GitignoreBuilder::new(folder);
-    for line in String::from_utf8_lossy(text).lines().filter(|line| line.len() <= LONGEST) {
+    for line in String::from_utf8_lossy(text).lines().filter(|line| line.len() <= MAX_PATH_BYTES) {
         let _ = builder.add_line(None, &without_alternatives(line));
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())

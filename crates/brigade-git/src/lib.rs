@@ -1,6 +1,7 @@
-//! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`Order`]), and reading
-//! settings of a repository and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]). Does not know
-//! what becomes of a repository: worktrees of tasks are in `brigade-kitchen-run`, and tools of agents in `brigade-toolset`.
+//! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`GitCommand`]), and
+//! reading settings of a repository and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]). Does not
+//! know what becomes of a repository: worktrees of tasks are in `brigade-kitchen-run`, and tools of agents in
+//! `brigade-toolset`.
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;
@@ -28,5 +29,5 @@ mod settings;
 pub use error::GitError;
 pub use ignore::gitignore::Gitignore;
 pub use ignored::gitignore;
-pub use program::{Answer, Git, Order, Sight};
+pub use program::{Answer, Git, GitCommand, GitDirectories};
 pub use settings::{Identity, Settings, one_line};

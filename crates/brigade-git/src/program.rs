@@ -33,7 +33,7 @@ const MESSAGE_LIMIT: usize = 4_096;
 const OLDEST: (u32, u32) = (2, 40);
 
 /// Settings that hold for each start, whatever files say.
-const HARD: &[(&str, &str)] = &[
+const FIXED_SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
@@ -68,7 +68,7 @@ pub struct Git {
 
 /// Which directories git works with.
 #[derive(Clone, Debug, Default)]
-pub struct Sight {
+pub struct GitDirectories {
     /// The git directory; absent to let git search from the working directory.
     pub git_dir: Option<PathBuf>,
     /// The root of the files.
@@ -87,7 +87,7 @@ pub struct Sight {
 
 /// One start of git.
 #[derive(Debug)]
-pub struct Order<'g> {
+pub struct GitCommand<'g> {
     git: &'g Git,
     operation: &'static str,
     words: Vec<OsString>,
@@ -184,7 +184,7 @@ impl Git {
     }
 
     /// Begins a start of one of git's own commands.
-    pub fn order(&self, operation: &'static str) -> Order<'_> {
+    pub fn order(&self, operation: &'static str) -> GitCommand<'_> {
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let environment = BTreeMap::from([
             (OsString::from("PATH"), self.path_variable.clone()),
@@ -205,13 +205,13 @@ impl Git {
             variable("GIT_PAGER", "cat"),
         ]);
         let pair = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-        Order {
+        GitCommand {
             git: self,
             operation,
             words: Vec::new(),
             directory: self.start.directory().to_owned(),
             environment,
-            settings: HARD.iter().map(pair).collect(),
+            settings: FIXED_SETTINGS.iter().map(pair).collect(),
             input: Input::Null,
             is_durable: false,
             confined: None,
@@ -222,7 +222,7 @@ impl Git {
     }
 }
 
-impl Order<'_> {
+impl GitCommand<'_> {
     /// Adds words.
     #[must_use]
     pub fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
@@ -266,7 +266,7 @@ impl Order<'_> {
 
     /// Works with these directories.
     #[must_use]
-    pub fn seeing(mut self, sight: &Sight) -> Self {
+    pub fn seeing(mut self, sight: &GitDirectories) -> Self {
         let paths = [
             ("GIT_DIR", &sight.git_dir),
             ("GIT_WORK_TREE", &sight.work_tree),
@@ -357,7 +357,7 @@ impl Order<'_> {
         let (limit, cancel) = (self.limit, self.cancel.clone());
         let spec = self.spec();
         let mut stderr = Vec::new();
-        let mut sink = Both { each, stderr: &mut stderr };
+        let mut sink = SplitSink { each, stderr: &mut stderr };
         let control = Control { timeout: Some(TIME_LIMIT), output_cap: limit, cancel, ..Control::default() };
         let outcome =
             run(&spec, &mut sink, &control).map_err(|source| GitError::Run { operation, source })?;
@@ -466,12 +466,12 @@ impl Answer {
     }
 }
 
-struct Both<'a> {
+struct SplitSink<'a> {
     each: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
     stderr: &'a mut Vec<u8>,
 }
 
-impl Sink for Both<'_> {
+impl Sink for SplitSink<'_> {
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         match stream {
             Stream::Stdout => (self.each)(bytes),

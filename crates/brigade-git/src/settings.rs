@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use brigade_exec::HostEnvironment;
 
 use crate::error::GitError;
-use crate::program::{Git, Sight};
+use crate::program::{Git, GitDirectories};
 
 /// Settings that say how files look, and are carried over.
-const CARRIED: &[&str] = &[
+const CARRIED_SETTINGS: &[&str] = &[
     "core.autocrlf",
     "core.bigfilethreshold",
     "core.checkstat",
@@ -34,10 +34,10 @@ const CARRIED: &[&str] = &[
 ];
 
 /// How settings are listed: with the file of each, and with those that are included.
-const LISTED: [&str; 4] = ["--list", "--includes", "--show-origin", "-z"];
+const LIST_ARGUMENTS: [&str; 4] = ["--list", "--includes", "--show-origin", "-z"];
 
 /// Settings that a push needs besides, by what their names begin with.
-const OF_PUSH: &[&str] =
+const PUSH_SETTINGS: &[&str] =
     &["credential.", "url.", "http.", "ssh.", "core.sshcommand", "core.gitproxy", "remote."];
 
 /// Settings of a repository, its user and the system.
@@ -67,16 +67,16 @@ impl Settings {
                 order = order.variable(name, value);
             }
         }
-        Ok(Settings::parse(directory, &order.words(LISTED).run()?.stdout))
+        Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).run()?.stdout))
     }
 
     /// Reads the settings of one repository, and none of its user or the system.
     ///
     /// # Errors
     /// When git fails.
-    pub fn of_repository(git: &Git, sight: &Sight) -> Result<Settings, GitError> {
+    pub fn of_repository(git: &Git, sight: &GitDirectories) -> Result<Settings, GitError> {
         let directory = sight.git_dir.clone().unwrap_or_default();
-        let answer = git.order("config").seeing(sight).words(LISTED).run()?;
+        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).run()?;
         Ok(Settings::parse(&directory, &answer.stdout))
     }
 
@@ -143,7 +143,7 @@ impl Settings {
 
     /// Lists what a push needs, with all values.
     pub fn of_push(&self) -> impl Iterator<Item = (&str, &OsStr)> {
-        let is_needed = |name: &str| OF_PUSH.iter().any(|start| name.starts_with(start));
+        let is_needed = |name: &str| PUSH_SETTINGS.iter().any(|start| name.starts_with(start));
         let needed = self.values.iter().filter(move |(name, _)| is_needed(name));
         needed.flat_map(|(name, values)| values.iter().map(|value| (name.as_str(), value.as_os_str())))
     }
@@ -175,7 +175,7 @@ impl Settings {
         if let Some(format) = format {
             text.push_str(&format!("[extensions]\n\tobjectFormat = {}\n", in_quotes(format)));
         }
-        for name in CARRIED {
+        for name in CARRIED_SETTINGS {
             if let (Some(value), Some((section, key))) = (self.text(name), name.split_once('.')) {
                 text.push_str(&format!("[{section}]\n\t{key} = {}\n", in_quotes(value)));
             }
@@ -203,7 +203,7 @@ pub struct Identity {
 
 impl Identity {
     /// Takes who the user is, as git would; Brigade itself if nobody said so.
-    pub fn of(settings: &Settings, host: &HostEnvironment) -> Identity {
+    pub fn from_settings(settings: &Settings, host: &HostEnvironment) -> Identity {
         let find = |variable: &str, names: [&str; 2], default: &str| {
             let said = host.get(variable).and_then(OsStr::to_str);
             let said = said.or_else(|| names.iter().find_map(|name| settings.text(name)));

@@ -189,7 +189,7 @@ pub fn client(label: &str) -> Option<&'static Client> {
     CLIENTS.iter().find(|client| client.label == label)
 }
 
-const fn of(program: Program, container: &'static str) -> Client {
+const fn row(program: Program, container: &'static str) -> Client {
     Client {
         label: program.label,
         title: program.title,
@@ -223,7 +223,7 @@ const CLIENTS: &[Client] = &[
             ("url", Part::Url),
             ("headers", Part::Bearer("${", "}")),
         ]),
-        ..of(Program::CLAUDE, "mcpServers")
+        ..row(Program::CLAUDE, "mcpServers")
     },
     // codex-rs/config/src/mcp_types.rs: a literal token is refused there, and `headers` is ignored. The project file is
     // read in trusted projects only.
@@ -236,14 +236,14 @@ const CLIENTS: &[Client] = &[
             (Transport::Stdio, &["env", "env_vars", "cwd"]),
             (Transport::Http, &["http_headers", "env_http_headers", "oauth_resource"]),
         ],
-        ..of(Program::CODEX, "mcp_servers")
+        ..row(Program::CODEX, "mcp_servers")
     },
     // cursor.com/docs/context/mcp.
     Client {
         user: Some(Files::same(&["~/.cursor/mcp.json"], Grade::Vendor)),
         project: Some(Files::same(&[".cursor/mcp.json"], Grade::Vendor)),
         http: HttpForm::Keys(&[("url", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
-        ..of(Program::CURSOR, "mcpServers")
+        ..row(Program::CURSOR, "mcpServers")
     },
     // opencode.ai/docs/mcp-servers: the command is a list of words. Version 2 has the servers below `mcp.servers`.
     Client {
@@ -266,7 +266,7 @@ const CLIENTS: &[Client] = &[
             ("url", Part::Url),
             ("headers", Part::Bearer("{env:", "}")),
         ]),
-        ..of(Program::OPENCODE, "mcp")
+        ..row(Program::OPENCODE, "mcp")
     },
     // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP.
     // Version 0.61.0 reads comments and refuses trailing commas.
@@ -275,7 +275,7 @@ const CLIENTS: &[Client] = &[
         project: Some(Files::same(&[".gemini/settings.json"], Grade::Vendor)),
         format: Format::JsonWithComments,
         http: HttpForm::Keys(&[("httpUrl", Part::Url), ("headers", Part::Bearer("${", "}"))]),
-        ..of(Program::GEMINI, "mcpServers")
+        ..row(Program::GEMINI, "mcpServers")
     },
     // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
     Client {
@@ -288,14 +288,14 @@ const CLIENTS: &[Client] = &[
             ("url", Part::Url),
             ("headers", Part::Bearer("${env:", "}")),
         ]),
-        ..of(Program::VSCODE, "servers")
+        ..row(Program::VSCODE, "servers")
     },
     // docs.windsurf.com: `serverUrl`, not `url`.
     Client {
         user: Some(Files::same(&["~/.codeium/windsurf/mcp_config.json"], Grade::Vendor)),
         project: Some(Files::same(&[".windsurf/mcp_config.json"], Grade::Observed)),
         http: HttpForm::Keys(&[("serverUrl", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
-        ..of(Program::WINDSURF, "mcpServers")
+        ..row(Program::WINDSURF, "mcpServers")
     },
     // zed.dev/docs/ai/mcp. Its settings have no variables, so a token could only stand there itself.
     Client {
@@ -308,7 +308,7 @@ const CLIENTS: &[Client] = &[
         ),
         project: Some(Files::same(&[".zed/settings.json"], Grade::Unconfirmed)),
         format: Format::JsonWithCommas,
-        ..of(Program::ZED, "context_servers")
+        ..row(Program::ZED, "context_servers")
     },
     // The common form, for programs that are not in this table.
     Client {
@@ -319,7 +319,7 @@ const CLIENTS: &[Client] = &[
             ("url", Part::Url),
             ("headers", Part::Bearer("${", "}")),
         ]),
-        ..of(Program::CLAUDE, "mcpServers")
+        ..row(Program::CLAUDE, "mcpServers")
     },
 ];
 

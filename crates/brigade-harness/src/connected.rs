@@ -15,7 +15,7 @@ const SCHEMA_OF_ANY_VERSION: &str = "brigade.connected.v";
 
 /// The entries that were written, in the order of their files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Connected {
+pub struct ConnectedEntries {
     schema: String,
     /// The entries.
     pub entries: Vec<ConnectedEntry>,
@@ -45,7 +45,7 @@ pub struct ConnectedEntry {
 
 /// Why the file is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NotRead {
+pub enum ConnectedFileError {
     /// A newer version wrote it.
     #[error("a newer version of Brigade wrote it")]
     Newer,
@@ -54,23 +54,23 @@ pub enum NotRead {
     Broken,
 }
 
-impl Default for Connected {
-    fn default() -> Connected {
-        Connected { schema: SCHEMA.to_owned(), entries: Vec::new() }
+impl Default for ConnectedEntries {
+    fn default() -> ConnectedEntries {
+        ConnectedEntries { schema: SCHEMA.to_owned(), entries: Vec::new() }
     }
 }
 
-impl Connected {
+impl ConnectedEntries {
     /// Reads the file.
     ///
     /// # Errors
     /// Fails if it is of a newer version, or damaged.
-    pub fn parse(bytes: &[u8]) -> Result<Connected, NotRead> {
-        let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| NotRead::Broken)?;
-        let read = from_json::<Connected>(&json).ok().filter(|read| read.schema == SCHEMA);
+    pub fn parse(bytes: &[u8]) -> Result<ConnectedEntries, ConnectedFileError> {
+        let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| ConnectedFileError::Broken)?;
+        let read = from_json::<ConnectedEntries>(&json).ok().filter(|read| read.schema == SCHEMA);
         let id = json.get("schema").and_then(Json::as_str).unwrap_or_default();
         let is_newer = id != SCHEMA && id.starts_with(SCHEMA_OF_ANY_VERSION);
-        read.ok_or(if is_newer { NotRead::Newer } else { NotRead::Broken })
+        read.ok_or(if is_newer { ConnectedFileError::Newer } else { ConnectedFileError::Broken })
     }
 
     /// Writes the file.
@@ -81,7 +81,7 @@ impl Connected {
     }
 
     /// Returns the entry of a file.
-    pub fn of(&self, client: &str, path: &str) -> Option<&ConnectedEntry> {
+    pub fn entry(&self, client: &str, path: &str) -> Option<&ConnectedEntry> {
         self.entries.iter().find(|entry| entry.client == client && entry.path == path)
     }
 
@@ -116,19 +116,23 @@ mod tests {
             traces: Traces { container: true, ..Traces::default() },
             written_at: Timestamp::from_unix_micros(0),
         };
-        let mut connected = Connected::default();
+        let mut connected = ConnectedEntries::default();
         connected.note(entry("b"));
         connected.note(entry("a"));
         connected.note(entry("b"));
         let text = connected.to_text();
-        assert_eq!(Connected::parse(&text), Ok(connected.clone()));
+        assert_eq!(ConnectedEntries::parse(&text), Ok(connected.clone()));
         assert_eq!(connected.entries.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert!(connected.forget("cursor", "a") && !connected.forget("cursor", "a"));
         let text = String::from_utf8(text).unwrap();
         let newer = text.replace(".v1", ".v2").replace("entries", "rows");
-        assert_eq!(Connected::parse(newer.as_bytes()), Err(NotRead::Newer));
+        assert_eq!(ConnectedEntries::parse(newer.as_bytes()), Err(ConnectedFileError::Newer));
         for broken in ["", "[]", "{}", &text.replace("\"path\"", "\"paths\"")] {
-            assert_eq!(Connected::parse(broken.as_bytes()), Err(NotRead::Broken), "{broken}");
+            assert_eq!(
+                ConnectedEntries::parse(broken.as_bytes()),
+                Err(ConnectedFileError::Broken),
+                "{broken}"
+            );
         }
     }
 }

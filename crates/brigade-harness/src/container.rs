@@ -59,9 +59,9 @@ impl Container {
                 return Container::Options(Skips::Nothing);
             }
             Container::Options(_) => match taken_by(&ContainerOptions::DOCKER, word) {
-                Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
-                Some(Taken::Next) => return Container::Options(Skips::Next),
-                Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
+                Some(EntryRemoval::Nothing) => return Container::Options(Skips::Nothing),
+                Some(EntryRemoval::Next) => return Container::Options(Skips::Next),
+                Some(EntryRemoval::Unknown) => return Container::Options(Skips::NextUnlessOption),
                 None => {}
             },
             Container::Program if ["run", "create", "exec"].contains(&word) => {
@@ -91,9 +91,9 @@ pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let mut at = start;
     while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
         let taken = match taken_by(&options, option) {
-            Some(Taken::Nothing) => 0,
-            Some(Taken::Next) => 1,
-            Some(Taken::Unknown) | None => break,
+            Some(EntryRemoval::Nothing) => 0,
+            Some(EntryRemoval::Next) => 1,
+            Some(EntryRemoval::Unknown) | None => break,
         };
         at += 1 + taken;
     }
@@ -102,7 +102,7 @@ pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
 
 /// What an option of `docker run`, `create` or `exec` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+enum EntryRemoval {
     Nothing,
     /// The next word.
     Next,
@@ -111,7 +111,7 @@ enum Taken {
 }
 
 /// Returns what a word takes of those behind it; `None` if it is no option.
-fn taken_by(options: &ContainerOptions, option: &str) -> Option<Taken> {
+fn taken_by(options: &ContainerOptions, option: &str) -> Option<EntryRemoval> {
     if option.len() < 2 || !option.starts_with('-') {
         return None;
     }
@@ -119,17 +119,17 @@ fn taken_by(options: &ContainerOptions, option: &str) -> Option<Taken> {
         let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
         let is_valued = options.long_valued.contains(&name);
         return Some(match (is_valued || options.long_flags.contains(&name), is_valued && !has_value) {
-            (false, _) => Taken::Unknown,
-            (true, true) => Taken::Next,
-            (true, false) => Taken::Nothing,
+            (false, _) => EntryRemoval::Unknown,
+            (true, true) => EntryRemoval::Next,
+            (true, false) => EntryRemoval::Nothing,
         });
     }
     let rest = option[1..].trim_start_matches(|c: char| options.flags.contains(c));
     Some(match rest.chars().next() {
-        None => Taken::Nothing,
-        Some(letter) if options.valued.contains(letter) && rest.len() == 1 => Taken::Next,
-        Some(letter) if options.valued.contains(letter) => Taken::Nothing,
-        Some(_) => Taken::Unknown,
+        None => EntryRemoval::Nothing,
+        Some(letter) if options.valued.contains(letter) && rest.len() == 1 => EntryRemoval::Next,
+        Some(letter) if options.valued.contains(letter) => EntryRemoval::Nothing,
+        Some(_) => EntryRemoval::Unknown,
     })
 }
 

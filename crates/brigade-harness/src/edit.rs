@@ -1,8 +1,8 @@
 //! Adding, changing and removing the entry in the bytes of a file.
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::yaml::At;
-use brigade_core::{ErrorKind, Explained, Json, JsonErrorKind};
+use brigade_core::yaml::Position;
+use brigade_core::{ErrorKind, Json, JsonErrorKind, OperationError};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use thiserror::Error;
@@ -31,7 +31,7 @@ pub struct Traces {
 
 /// A file with the entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Put {
+pub struct EntryInsertion {
     /// The new text.
     pub text: String,
     /// The bytes of the entry in the new text.
@@ -50,7 +50,7 @@ pub struct Put {
 
 /// A file without the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct EntryRemoval {
     /// The new text; `None` if nothing is left of a file that we made.
     pub text: Option<String>,
     /// The bytes of the entry in the old text.
@@ -60,7 +60,7 @@ pub struct Taken {
 /// Why a file is not edited. The text of the file is never quoted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum EditRefusal {
     /// The file is UTF-16.
     #[error("the file is UTF-16; save it as UTF-8")]
     Utf16,
@@ -68,7 +68,7 @@ pub enum Refused {
     #[error("{kind}")]
     NotJson {
         /// Where.
-        at: At,
+        at: Position,
         /// What is wrong.
         kind: JsonErrorKind,
     },
@@ -76,13 +76,13 @@ pub enum Refused {
     #[error("not valid TOML")]
     NotToml {
         /// Where.
-        at: At,
+        at: Position,
     },
     /// The servers are not in an object or table.
     #[error("`{key}` is not {expected}")]
     WrongContainer {
         /// Where.
-        at: At,
+        at: Position,
         /// The key.
         key: &'static str,
         /// What it should be.
@@ -92,19 +92,19 @@ pub enum Refused {
     #[error("the key appears twice in its object")]
     Duplicate {
         /// Where it stands again.
-        at: At,
+        at: Position,
     },
     /// The entry is not one of ours.
     #[error("an entry `{NAME}` is there that Brigade did not write")]
     Foreign {
         /// Where.
-        at: At,
+        at: Position,
     },
     /// The entry is written in a form that cannot be edited in place.
     #[error("the entry `{NAME}` is written with dotted keys, which are not edited")]
     Form {
         /// Where.
-        at: At,
+        at: Position,
     },
     /// The entry has an addition that the client refuses with the new transport.
     #[error(
@@ -121,35 +121,35 @@ pub enum Refused {
     Unfit,
 }
 
-impl Refused {
+impl EditRefusal {
     /// Returns the place in the file.
-    pub fn at(&self) -> Option<At> {
+    pub fn at(&self) -> Option<Position> {
         match self {
-            Refused::Utf16 | Refused::Unfit | Refused::OtherTransport { .. } => None,
-            Refused::NotJson { at, .. }
-            | Refused::NotToml { at }
-            | Refused::WrongContainer { at, .. }
-            | Refused::Duplicate { at }
-            | Refused::Foreign { at }
-            | Refused::Form { at } => Some(*at),
+            EditRefusal::Utf16 | EditRefusal::Unfit | EditRefusal::OtherTransport { .. } => None,
+            EditRefusal::NotJson { at, .. }
+            | EditRefusal::NotToml { at }
+            | EditRefusal::WrongContainer { at, .. }
+            | EditRefusal::Duplicate { at }
+            | EditRefusal::Foreign { at }
+            | EditRefusal::Form { at } => Some(*at),
         }
     }
 }
 
-impl Explained for Refused {
+impl OperationError for EditRefusal {
     fn kind(&self) -> ErrorKind {
         match self {
-            Refused::Foreign { .. }
-            | Refused::Form { .. }
-            | Refused::OtherTransport { .. }
-            | Refused::Unfit => ErrorKind::Refused,
+            EditRefusal::Foreign { .. }
+            | EditRefusal::Form { .. }
+            | EditRefusal::OtherTransport { .. }
+            | EditRefusal::Unfit => ErrorKind::Refused,
             _ => ErrorKind::InvalidConfig,
         }
     }
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match self {
-            Refused::Foreign { .. } => codes::CLIENT_ENTRY_FOREIGN,
+            EditRefusal::Foreign { .. } => codes::CLIENT_ENTRY_FOREIGN,
             _ => codes::CLIENT_FILE_INVALID,
         })
     }
@@ -160,11 +160,11 @@ impl Explained for Refused {
 }
 
 /// Returns the place of a byte.
-pub(crate) fn at(text: &str, byte: usize) -> At {
+pub(crate) fn at(text: &str, byte: usize) -> Position {
     let before = &text[..text.floor_char_boundary(byte)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
-    At { line: before.matches('\n').count() + 1, column }
+    Position { line: before.matches('\n').count() + 1, column }
 }
 
 /// Returns the line end of a text: that of its first line.
@@ -176,13 +176,13 @@ pub(crate) fn line_end(text: &str) -> &'static str {
 }
 
 /// Checks that bytes are text that programs read as UTF-8.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refused> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, EditRefusal> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(Refused::Utf16);
+        return Err(EditRefusal::Utf16);
     }
     std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        Refused::NotJson { at: at(&before, before.len()), kind: JsonErrorKind::NotUtf8 }
+        EditRefusal::NotJson { at: at(&before, before.len()), kind: JsonErrorKind::NotUtf8 }
     })
 }
 
@@ -203,7 +203,7 @@ pub fn put(
     file: Option<&[u8]>,
     entry: &Entry,
     noted: Option<&Json>,
-) -> Result<Put, Refused> {
+) -> Result<EntryInsertion, EditRefusal> {
     let text = decode(file.unwrap_or_default())?;
     let mut put = match client.format {
         Format::Json | Format::JsonWithComments | Format::JsonWithCommas => {
@@ -217,12 +217,12 @@ pub fn put(
     match stored {
         Some(stored) if entry.is_in(&stored.value) => {
             if let Some(key) = entry.misplaced(client, &stored.value).filter(|_| !put.is_unchanged) {
-                return Err(Refused::OtherTransport { key, client: client.title });
+                return Err(EditRefusal::OtherTransport { key, client: client.title });
             }
             put.has_additions = has_additions(&stored.value);
             Ok(put)
         }
-        _ => Err(Refused::Unfit),
+        _ => Err(EditRefusal::Unfit),
     }
 }
 
@@ -236,7 +236,7 @@ pub fn take(
     file: &[u8],
     traces: &Traces,
     noted: Option<&Json>,
-) -> Result<Option<Taken>, Refused> {
+) -> Result<Option<EntryRemoval>, EditRefusal> {
     let text = decode(file)?;
     let taken = match client.format {
         Format::Json | Format::JsonWithComments | Format::JsonWithCommas => {
@@ -247,9 +247,9 @@ pub fn take(
     let Some((text, entry_at)) = taken else { return Ok(None) };
     let is_gone = traces.file && is_blank(&text);
     if !is_gone && crate::servers(client, text.as_bytes())?.iter().any(|server| server.name == NAME) {
-        return Err(Refused::Unfit);
+        return Err(EditRefusal::Unfit);
     }
-    Ok(Some(Taken { text: (!is_gone).then_some(text), entry_at }))
+    Ok(Some(EntryRemoval { text: (!is_gone).then_some(text), entry_at }))
 }
 
 /// Returns whether an entry is ours: by its shape, or because we noted it.

@@ -3,7 +3,7 @@
 use brigade_core::{Json, Object};
 
 use crate::client::{Client, Transport};
-use crate::spelling::LONGEST_TEXT;
+use crate::spelling::MAX_TEXT_BYTES;
 
 /// The name of our server in every file.
 pub const NAME: &str = "brigade";
@@ -231,7 +231,7 @@ pub(crate) fn words(entry: &Json) -> Vec<String> {
     let inner = command.and_then(|command| command.get("args"));
     words.extend(entry.get("args").or(inner).map(texts).unwrap_or_default());
     match words.as_slice() {
-        [line] if line.len() <= LONGEST_TEXT && line.contains(' ') => {
+        [line] if line.len() <= MAX_TEXT_BYTES && line.contains(' ') => {
             line.split_whitespace().map(str::to_owned).collect()
         }
         _ => words,

@@ -200,7 +200,7 @@ fn is_placed(name: &str) -> bool {
         Some((scope, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => scope,
         _ => scope,
     };
-    harness(label).is_some() && Extent::of(scope).is_some()
+    harness(label).is_some() && Extent::from_word(scope).is_some()
 }
 
 /// A harness, and what was looked at.

@@ -51,7 +51,7 @@ pub enum Syntax {
 
 /// What stands at a path of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PathContent {
     /// A file.
     File,
     /// A directory of files with these endings.
@@ -65,20 +65,22 @@ pub(crate) const WORKSPACE: &str = "<workspace>";
 
 /// The keys that lead to the servers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ways {
+pub(crate) enum KeyPaths {
     /// One key.
     Key(&'static str),
     /// One of these ways, each of several keys.
     Keys(&'static [&'static [&'static str]]),
 }
 
-impl Ways {
+impl KeyPaths {
     /// Returns the ways, with the path of a workspace in place of its mark.
     pub(crate) fn in_workspace(self, workspace: &str) -> Vec<Vec<&str>> {
         let key = |key: &'static str| if key == WORKSPACE { workspace } else { key };
         match self {
-            Ways::Key(only) => vec![vec![key(only)]],
-            Ways::Keys(ways) => ways.iter().map(|way| way.iter().map(|step| key(step)).collect()).collect(),
+            KeyPaths::Key(only) => vec![vec![key(only)]],
+            KeyPaths::Keys(ways) => {
+                ways.iter().map(|way| way.iter().map(|step| key(step)).collect()).collect()
+            }
         }
     }
 }
@@ -91,9 +93,9 @@ pub struct Config {
     /// Where it is.
     pub files: Files,
     /// What stands there.
-    pub place: Place,
+    pub place: PathContent,
     pub(crate) syntax: Syntax,
-    pub(crate) ways: Ways,
+    pub(crate) ways: KeyPaths,
     /// A key below the container that holds the servers in a later form of the file.
     pub(crate) nested: Option<&'static str>,
     pub(crate) spelling: &'static Spelling,
@@ -113,7 +115,7 @@ impl Config {
 
 /// A directory with skills or commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shelf {
+pub struct SkillDirectory {
     /// For whom it is.
     pub extent: Extent,
     /// Its path: in the workspace, or beginning with `~/`; empty if only a variable names it.
@@ -121,12 +123,12 @@ pub struct Shelf {
     /// A variable that names another directory, and the directory that it replaces.
     pub moved_by: Option<(&'static str, &'static str)>,
     /// What is in it.
-    pub holds: Holds,
+    pub holds: FolderContent,
 }
 
 /// What a directory of the table holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum FolderContent {
     /// Directories with a `SKILL.md`.
     Skills,
     /// Commands as Markdown, in directories of any depth.
@@ -143,7 +145,7 @@ pub struct Harness {
     /// Directories that show that the program is here, where no variable moves them.
     pub(crate) folders: &'static [&'static str],
     /// Directories with skills and commands.
-    pub shelves: &'static [Shelf],
+    pub shelves: &'static [SkillDirectory],
     /// The names of its own tools, as its documentation has them; empty if the list is not confirmed.
     pub natives: &'static [&'static str],
     /// Whether it is shown only where it is found: a home of skills, but no agent program of the table.
@@ -200,9 +202,9 @@ fn of_client(client: &'static Client, spelling: &'static Spelling) -> impl Itera
     files.map(move |(extent, files)| Config {
         extent,
         files,
-        place: Place::File,
+        place: PathContent::File,
         syntax,
-        ways: Ways::Key(client.container),
+        ways: KeyPaths::Key(client.container),
         nested: client.nested,
         spelling,
     })
@@ -218,15 +220,15 @@ pub fn harness(label: &str) -> Option<&'static Harness> {
     HARNESSES.iter().find(|harness| harness.label() == label)
 }
 
-impl Shelf {
+impl SkillDirectory {
     /// Returns the path: in the workspace, absolute, or beginning with `~/`. `None` if no variable names it.
     pub fn path(&self, variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let moved = moved(self.path, self.moved_by, variable);
         (!moved.as_os_str().is_empty()).then_some(moved)
     }
 
-    const fn moved_by(self, variable: &'static str, directory: &'static str) -> Shelf {
-        Shelf { moved_by: Some((variable, directory)), ..self }
+    const fn moved_by(self, variable: &'static str, directory: &'static str) -> SkillDirectory {
+        SkillDirectory { moved_by: Some((variable, directory)), ..self }
     }
 }
 

@@ -17,17 +17,17 @@ pub struct HookFile {
 
 /// The files that v0.30 wrote hooks into.
 pub const HOOK_FILES: &[HookFile] = &[
-    of("claude", Scope::Project, Files::same(&[".claude/settings.json"], Grade::Vendor)),
-    of("claude", Scope::Project, Files::same(&[".claude/settings.local.json"], Grade::Vendor)),
-    of(
+    row("claude", Scope::Project, Files::same(&[".claude/settings.json"], Grade::Vendor)),
+    row("claude", Scope::Project, Files::same(&[".claude/settings.local.json"], Grade::Vendor)),
+    row(
         "claude",
         Scope::User,
         Files::same(&["~/.claude/settings.json"], Grade::Vendor).moved_by("CLAUDE_CONFIG_DIR", "~/.claude"),
     ),
-    of("cursor", Scope::User, Files::same(&["~/.cursor/hooks.json"], Grade::Vendor)),
+    row("cursor", Scope::User, Files::same(&["~/.cursor/hooks.json"], Grade::Vendor)),
 ];
 
-const fn of(client: &'static str, scope: Scope, files: Files) -> HookFile {
+const fn row(client: &'static str, scope: Scope, files: Files) -> HookFile {
     HookFile { client, scope, files }
 }
 

@@ -154,7 +154,7 @@ pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) 
 
 /// Why a name does not mean one definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotOne {
+pub enum DefinitionLookupError {
     /// Nothing has this name.
     Unknown {
         /// A name that is nearly the same.
@@ -174,7 +174,7 @@ pub enum NotOne {
 pub fn named<'e>(
     entries: &'e [DiscoveredEntry],
     name: &str,
-) -> Result<(&'e DiscoveredEntry, &'e EntryOrigin), NotOne> {
+) -> Result<(&'e DiscoveredEntry, &'e EntryOrigin), DefinitionLookupError> {
     let origins = || entries.iter().flat_map(|entry| entry.origins.iter().map(move |origin| (entry, origin)));
     if let Some(exact) = origins().find(|(_, origin)| origin.reference == name) {
         return Ok(exact);
@@ -188,13 +188,13 @@ pub fn named<'e>(
     let found: Vec<_> = origins().filter(|(_, origin)| has_name(origin)).collect();
     match found.first() {
         Some(first) if found.iter().all(|(entry, _)| entry.fingerprint == first.0.fingerprint) => Ok(*first),
-        Some(_) => {
-            Err(NotOne::Several { refs: found.iter().map(|(_, origin)| origin.reference.clone()).collect() })
-        }
+        Some(_) => Err(DefinitionLookupError::Several {
+            refs: found.iter().map(|(_, origin)| origin.reference.clone()).collect(),
+        }),
         None => {
             let ids = entries.iter().map(|entry| entry.id.as_str());
             let refs = origins().map(|(_, origin)| origin.reference.as_str());
-            Err(NotOne::Unknown { near: closest(name, ids.chain(refs)).map(str::to_owned) })
+            Err(DefinitionLookupError::Unknown { near: closest(name, ids.chain(refs)).map(str::to_owned) })
         }
     }
 }
@@ -380,10 +380,10 @@ mod tests {
         assert_eq!(of("mcp:x@windsurf/user"), Ok("mcp:x@windsurf/user"));
         assert_eq!(of("mcp:a@b"), Ok("mcp:a@b@cursor/user"));
         let refs = ["mcp:x@cursor/user", "mcp:x@windsurf/user"].map(str::to_owned).into();
-        assert_eq!(of("mcp:x"), Err(NotOne::Several { refs }));
+        assert_eq!(of("mcp:x"), Err(DefinitionLookupError::Several { refs }));
         let near = Some("mcp:b@cursor/user".to_owned());
-        assert_eq!(of("mcp:b@cursor/uset"), Err(NotOne::Unknown { near }));
-        assert_eq!(of("mcp:a"), Err(NotOne::Unknown { near: Some("mcp:b".to_owned()) }));
+        assert_eq!(of("mcp:b@cursor/uset"), Err(DefinitionLookupError::Unknown { near }));
+        assert_eq!(of("mcp:a"), Err(DefinitionLookupError::Unknown { near: Some("mcp:b".to_owned()) }));
     }
 
     #[test]

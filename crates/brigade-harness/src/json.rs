@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use brigade_core::json::{PlacedMember, PlacedObject};
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 use brigade_core::{Dialect, Json, JsonError};
 
 use crate::client::{Client, Format};
-use crate::edit::{Put, Refused, Traces, at, is_blank, is_own, line_end};
+use crate::edit::{EditRefusal, EntryInsertion, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
 
 const DIALECT: Dialect = Dialect::WithComments;
@@ -26,9 +26,9 @@ enum Layout {
     Opened(String),
 }
 
-impl From<JsonError> for Refused {
-    fn from(error: JsonError) -> Refused {
-        Refused::NotJson { at: At { line: error.line, column: error.column }, kind: error.kind }
+impl From<JsonError> for EditRefusal {
+    fn from(error: JsonError) -> EditRefusal {
+        EditRefusal::NotJson { at: Position { line: error.line, column: error.column }, kind: error.kind }
     }
 }
 
@@ -41,7 +41,7 @@ struct Document<'a> {
 }
 
 /// Where the servers are.
-enum Shelf<'a> {
+enum ServerContainer<'a> {
     /// In this object.
     There(PlacedObject<'a>),
     /// Nowhere: the outermost object has no such key.
@@ -49,7 +49,7 @@ enum Shelf<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn parse(text: &'a str) -> Result<Document<'a>, Refused> {
+    fn parse(text: &'a str) -> Result<Document<'a>, EditRefusal> {
         let root = PlacedObject::parse(text.as_bytes(), DIALECT)?;
         let unit = root.members.first().and_then(|member| own_line(text, member.key_at.start));
         let unit = unit.filter(|unit| !unit.is_empty()).unwrap_or(UNIT).to_owned();
@@ -57,9 +57,11 @@ impl<'a> Document<'a> {
     }
 
     /// Finds the object of the servers.
-    fn shelf(&self, client: &Client) -> Result<Shelf<'a>, Refused> {
-        let Some(member) = self.only(&self.root, client.container)? else { return Ok(Shelf::Missing) };
-        let wrong = |key, member: &PlacedMember<'_>| Refused::WrongContainer {
+    fn shelf(&self, client: &Client) -> Result<ServerContainer<'a>, EditRefusal> {
+        let Some(member) = self.only(&self.root, client.container)? else {
+            return Ok(ServerContainer::Missing);
+        };
+        let wrong = |key, member: &PlacedMember<'_>| EditRefusal::WrongContainer {
             at: at(self.text, member.value_at.start),
             key,
             expected: "an object",
@@ -70,9 +72,9 @@ impl<'a> Document<'a> {
             && let Some(inner) = self.root.inner(member)
             && holds_servers(&self.root, &inner)
         {
-            return Ok(Shelf::There(inner));
+            return Ok(ServerContainer::There(inner));
         }
-        Ok(Shelf::There(shelf))
+        Ok(ServerContainer::There(shelf))
     }
 
     /// Returns the member with a key, which must not stand twice.
@@ -80,17 +82,17 @@ impl<'a> Document<'a> {
         &self,
         object: &'s PlacedObject<'a>,
         key: &'s str,
-    ) -> Result<Option<&'s PlacedMember<'a>>, Refused> {
+    ) -> Result<Option<&'s PlacedMember<'a>>, EditRefusal> {
         let mut members = object.all(key);
         let first = members.next();
         match members.next() {
-            Some(again) => Err(Refused::Duplicate { at: at(self.text, again.key_at.start) }),
+            Some(again) => Err(EditRefusal::Duplicate { at: at(self.text, again.key_at.start) }),
             None => Ok(first),
         }
     }
 
     /// Refuses an object with a key that appears twice.
-    fn check_keys(&self, object: &PlacedObject<'a>) -> Result<(), Refused> {
+    fn check_keys(&self, object: &PlacedObject<'a>) -> Result<(), EditRefusal> {
         object.members.iter().try_for_each(|member| self.only(object, &member.key).map(|_| ()))
     }
 
@@ -324,7 +326,12 @@ fn write_object<'m>(
     out.push('}');
 }
 
-pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Json>) -> Result<Put, Refused> {
+pub(crate) fn put(
+    client: &Client,
+    text: &str,
+    entry: &Entry,
+    noted: Option<&Json>,
+) -> Result<EntryInsertion, EditRefusal> {
     let node = Node::Entry(entry);
     let in_container = Node::Object(NAME, &node);
     if is_blank(text) {
@@ -333,7 +340,7 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
         root.write(&Layout::Lines(String::new()), UNIT, line_end(text), &mut object);
         let final_end = if text.is_empty() { "\n" } else { "" };
         let start = text.len();
-        return Ok(Put {
+        return Ok(EntryInsertion {
             entry_at: start..start + object.len(),
             text: format!("{text}{object}{final_end}"),
             is_new: true,
@@ -343,25 +350,37 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
     }
     let document = Document::parse(text)?;
     let shelf = match document.shelf(client)? {
-        Shelf::There(shelf) => shelf,
-        Shelf::Missing => {
+        ServerContainer::There(shelf) => shelf,
+        ServerContainer::Missing => {
             let (text, entry_at, opened) = document.insert(&document.root, client.container, &in_container);
             let traces = Traces { container: true, opened, ..Traces::default() };
-            return Ok(Put { text, entry_at, is_new: true, traces, ..unchanged(client, document.text) });
+            return Ok(EntryInsertion {
+                text,
+                entry_at,
+                is_new: true,
+                traces,
+                ..unchanged(client, document.text)
+            });
         }
     };
     document.check_keys(&shelf)?;
     let Some(member) = document.only(&shelf, NAME)? else {
         let (text, entry_at, opened) = document.insert(&shelf, NAME, &node);
         let traces = Traces { opened, ..Traces::default() };
-        return Ok(Put { text, entry_at, is_new: true, traces, ..unchanged(client, document.text) });
+        return Ok(EntryInsertion {
+            text,
+            entry_at,
+            is_new: true,
+            traces,
+            ..unchanged(client, document.text)
+        });
     };
     let value = document.value(member);
     if !is_own(&value, noted) {
-        return Err(Refused::Foreign { at: at(text, member.key_at.start) });
+        return Err(EditRefusal::Foreign { at: at(text, member.key_at.start) });
     }
     if entry.is_in(&value) {
-        return Ok(Put {
+        return Ok(EntryInsertion {
             entry_at: member.key_at.start..member.value_at.end,
             is_unchanged: true,
             ..unchanged(client, text)
@@ -375,7 +394,7 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
     let mut written = String::new();
     Node::Entry(&both).write(&layout, &document.unit, document.end, &mut written);
     let (before, behind) = (&text[..member.value_at.start], &text[member.value_at.end..]);
-    Ok(Put {
+    Ok(EntryInsertion {
         entry_at: member.key_at.start..before.len() + written.len(),
         text: format!("{before}{written}{behind}"),
         ..unchanged(client, text)
@@ -383,8 +402,8 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
 }
 
 /// A file as it is, without an entry.
-fn unchanged(client: &Client, text: &str) -> Put {
-    Put {
+fn unchanged(client: &Client, text: &str) -> EntryInsertion {
+    EntryInsertion {
         text: text.to_owned(),
         entry_at: 0..0,
         is_unchanged: false,
@@ -415,16 +434,16 @@ pub(crate) fn take(
     text: &str,
     traces: &Traces,
     noted: Option<&Json>,
-) -> Result<Option<(String, Range<usize>)>, Refused> {
+) -> Result<Option<(String, Range<usize>)>, EditRefusal> {
     if is_blank(text) {
         return Ok(None);
     }
     let document = Document::parse(text)?;
-    let Shelf::There(shelf) = document.shelf(client)? else { return Ok(None) };
+    let ServerContainer::There(shelf) = document.shelf(client)? else { return Ok(None) };
     document.check_keys(&shelf)?;
     let Some(member) = document.only(&shelf, NAME)? else { return Ok(None) };
     if !is_own(&document.value(member), noted) {
-        return Err(Refused::Foreign { at: at(text, member.key_at.start) });
+        return Err(EditRefusal::Foreign { at: at(text, member.key_at.start) });
     }
     let entry_at = member.key_at.start..member.value_at.end;
     let container = document.only(&document.root, client.container)?;
@@ -452,12 +471,12 @@ fn has_comments(text: &str, object: &PlacedObject<'_>, member: &PlacedMember<'_>
 }
 
 /// Lists the members of the container: names, values, and where their keys are.
-pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, At)>, Refused> {
+pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, Position)>, EditRefusal> {
     if is_blank(text) {
         return Ok(Vec::new());
     }
     let document = Document::parse(text)?;
-    let Shelf::There(shelf) = document.shelf(client)? else { return Ok(Vec::new()) };
+    let ServerContainer::There(shelf) = document.shelf(client)? else { return Ok(Vec::new()) };
     let entry = |member: &PlacedMember<'_>| {
         (member.key.clone().into_owned(), document.value(member), at(text, member.key_at.start))
     };

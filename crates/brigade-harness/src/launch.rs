@@ -9,7 +9,7 @@ use crate::beside::is_variable;
 use crate::container::options_of_container;
 
 use crate::urls::may_hold_secret;
-use crate::values::{Held, ValueKind};
+use crate::values::{HeldValue, ValueKind};
 use crate::variables::references;
 
 /// What starts a server, without any value of its file.
@@ -22,38 +22,38 @@ pub struct Launch {
     cwd: Option<String>,
     references: Vec<String>,
     variables: Vec<String>,
-    not_kept: Vec<(usize, NotKept)>,
+    not_kept: Vec<(usize, OmittedValue)>,
     left_out: Vec<String>,
 }
 
 /// What a word of a command holds that is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotKept {
+pub enum OmittedValue {
     /// A secret.
     Secret,
     /// A value of something.
     Value(ValueKind),
 }
 
-impl NotKept {
+impl OmittedValue {
     /// Says what it is and what to do, as a sentence without a final period.
     pub fn message(self) -> &'static str {
         match self {
-            NotKept::Secret => {
+            OmittedValue::Secret => {
                 "it holds what looks like a secret; take it out of the file, and bind it in the policy"
             }
-            NotKept::Value(ValueKind::Variable) => {
+            OmittedValue::Value(ValueKind::Variable) => {
                 "it holds the value of a variable, which is never copied; move it to `env` of the server in that file, \
                  or write the runtime by hand"
             }
-            NotKept::Value(ValueKind::Header) => {
+            OmittedValue::Value(ValueKind::Header) => {
                 "it holds the value of a header, which is never copied; write a reference such as `${NAME}` there, or \
                  write the runtime by hand"
             }
-            NotKept::Value(ValueKind::Key) => {
+            OmittedValue::Value(ValueKind::Key) => {
                 "it holds a key, which is never copied; write the runtime by hand"
             }
-            NotKept::Value(ValueKind::Url) => {
+            OmittedValue::Value(ValueKind::Url) => {
                 "it holds the user, path or query of a URL, which are never copied; write the runtime by hand"
             }
         }
@@ -65,7 +65,7 @@ impl Launch {
     /// is given by value is given by name.
     pub(crate) fn new(
         words: Vec<String>,
-        held: Vec<Option<Held>>,
+        held: Vec<Option<HeldValue>>,
         cwd: Option<String>,
         is_secret: &[bool],
     ) -> Launch {
@@ -89,8 +89,8 @@ impl Launch {
             }
             let is_secret = is_secret[at] || may_hold_secret(&word);
             let why = match &held {
-                _ if is_secret => Some(NotKept::Secret),
-                Some(held) => Some(NotKept::Value(held.kind)),
+                _ if is_secret => Some(OmittedValue::Secret),
+                Some(held) => Some(OmittedValue::Value(held.kind)),
                 None => None,
             };
             launch.not_kept.extend(why.map(|why| (at, why)));
@@ -124,7 +124,7 @@ impl Launch {
     }
 
     /// Returns the positions of words that are not taken over, from 0.
-    pub fn not_kept(&self) -> &[(usize, NotKept)] {
+    pub fn not_kept(&self) -> &[(usize, OmittedValue)] {
         &self.not_kept
     }
 
@@ -161,7 +161,7 @@ impl Launches {
     }
 
     /// Returns what starts the server of a `ref`.
-    pub fn of(&self, reference: &str) -> Option<&Launch> {
+    pub fn launch(&self, reference: &str) -> Option<&Launch> {
         self.0.get(reference)
     }
 }

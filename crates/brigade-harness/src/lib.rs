@@ -35,7 +35,7 @@
 //!
 //! let taken = take(cursor, put.text.as_bytes(), &put.traces, None)?.expect("the entry is there");
 //! assert_eq!(taken.text.as_deref(), Some("{\n  // mine\n  \"mcpServers\": {}\n}\n"));
-//! # Ok::<(), brigade_harness::Refused>(())
+//! # Ok::<(), brigade_harness::EditRefusal>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -67,26 +67,28 @@ mod urls;
 mod values;
 mod variables;
 
-pub use brigade_core::yaml::At;
+pub use brigade_core::yaml::Position;
 pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
-pub use connected::{Connected, ConnectedEntry, NotRead};
-pub use edit::{Put, Refused, Taken, Traces, put, take};
+pub use connected::{ConnectedEntries, ConnectedEntry, ConnectedFileError};
+pub use edit::{EditRefusal, EntryInsertion, EntryRemoval, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use found::{
     DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState, FileStatus,
     HarnessFiles, ServerTransport,
 };
-pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
+pub use harness::{
+    Config, Extent, FolderContent, Harness, PathContent, SkillDirectory, Syntax, harness, harnesses,
+};
 pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};
-pub use inventory::{Inventory, NotOne, name_entries, named, natives};
-pub use launch::{Launch, Launches, NotKept, shows_words};
+pub use inventory::{DefinitionLookupError, Inventory, name_entries, named, natives};
+pub use launch::{Launch, Launches, OmittedValue, shows_words};
 pub use program::{Program, program, programs};
-pub use read::{MOST_ENTRIES, Reading, Source, read_config};
-pub use registered::Registered;
-pub use remembered::{ChangedEntry, Difference, NotRemembered, Remembered};
+pub use read::{MAX_ENTRIES, Reading, Source, read_config};
+pub use registered::RegistrationCache;
+pub use remembered::{ChangedEntry, Difference, RememberedEntries, RememberedFileError};
 pub use servers::{Server, servers};
 pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
-pub use switches::{SwitchFile, SwitchedOff, read_switches};
+pub use switches::{DisabledServers, SwitchFile, read_switches};
 pub use toml::{json_of, to_toml};
 pub use urls::is_address;
 pub use values::ValueKind;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use brigade_core::json::{PlacedMember, PlacedObject};
 use brigade_core::text::escape_terminal;
-use brigade_core::yaml::{self, At, Node, Value, YamlError};
+use brigade_core::yaml::{self, Node, Position, Value, YamlError};
 use brigade_core::{Dialect, IssueType, Json, JsonErrorKind, Object};
 use brigade_redact::{MARK, Redactor, looks_secret_value};
 
 use crate::client::Format;
-use crate::edit::{Refused, decode, is_blank};
+use crate::edit::{EditRefusal, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
@@ -18,17 +18,17 @@ use crate::spelling::read_server;
 use crate::toml::json_of;
 
 /// The most entries of a file.
-pub const MOST_ENTRIES: usize = 2_000;
+pub const MAX_ENTRIES: usize = 2_000;
 
 /// The most texts that the entries of a file hold together, and the most bytes.
-const MOST_TEXTS: usize = 50_000;
-const MOST_BYTES: usize = 4 << 20;
+const MAX_TEXTS: usize = 50_000;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The most issues of a file.
-const MOST_ISSUES: usize = 1_000;
+const MAX_ISSUES: usize = 1_000;
 
 /// The longest name of an entry.
-pub(crate) const LONGEST_NAME: usize = 256;
+pub(crate) const MAX_NAME_LEN: usize = 256;
 
 /// A file, and who reads it.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct Source<'s> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Where the file is not what it should be; `None` if it could be read.
-    pub broken: Option<At>,
+    pub broken: Option<Position>,
     /// The entries, each with its origin.
     pub entries: Vec<DiscoveredEntry>,
     /// What starts them, in the same order, if they are servers.
@@ -58,7 +58,7 @@ pub struct Reading {
 
 impl Source<'_> {
     /// Creates an issue of this file.
-    pub fn issue(&self, code: IssueType, message: impl Into<String>, at: Option<At>) -> DiscoveryIssue {
+    pub fn issue(&self, code: IssueType, message: impl Into<String>, at: Option<Position>) -> DiscoveryIssue {
         DiscoveryIssue {
             harness: Some(self.harness.label().to_owned()),
             path: Some(self.path.to_owned()),
@@ -88,22 +88,22 @@ impl Source<'_> {
     }
 
     /// Creates a reading of a file that is not what it should be.
-    pub(crate) fn broken(&self, at: At, message: &str) -> Reading {
+    pub(crate) fn broken(&self, at: Position, message: &str) -> Reading {
         let issue = self.issue(IssueType::ClientFileInvalid, message, Some(at));
         Reading { broken: Some(at), issues: vec![issue], ..Reading::default() }
     }
 }
 
 /// A server as it stands in a file.
-struct Placed {
+struct PlacedServer {
     name: String,
     value: Json,
-    at: At,
+    at: Position,
     has_twice: bool,
     key_path: String,
 }
 
-impl Placed {
+impl PlacedServer {
     /// Returns the name and the path of a server whose name is a secret, with its number among those of the file.
     fn without_name(&self, number: usize) -> (String, String) {
         let name = if number == 1 { MARK.to_owned() } else { format!("{MARK}-{number}") };
@@ -120,19 +120,19 @@ impl Placed {
 /// What was found in a file before it is spelt out.
 #[derive(Default)]
 struct Servers {
-    servers: Vec<Placed>,
+    servers: Vec<PlacedServer>,
     left_out: usize,
     allowed: Option<Vec<String>>,
     excluded: Vec<String>,
-    issues: Vec<(IssueType, String, At)>,
+    issues: Vec<(IssueType, String, Position)>,
 }
 
 /// Why a file is not read.
-struct Broken(At, String);
+struct ReadFault(Position, String);
 
-impl From<Refused> for Broken {
-    fn from(refused: Refused) -> Broken {
-        Broken(refused.at().unwrap_or(At { line: 1, column: 1 }), refused.to_string())
+impl From<EditRefusal> for ReadFault {
+    fn from(refused: EditRefusal) -> ReadFault {
+        ReadFault(refused.at().unwrap_or(Position { line: 1, column: 1 }), refused.to_string())
     }
 }
 
@@ -140,11 +140,11 @@ impl From<Refused> for Broken {
 pub fn read_config(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Reading {
     match servers(source, config, bytes) {
         Ok(servers) => spell(source, config, servers),
-        Err(Broken(at, message)) => source.broken(at, &message),
+        Err(ReadFault(at, message)) => source.broken(at, &message),
     }
 }
 
-fn servers(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Result<Servers, Broken> {
+fn servers(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Result<Servers, ReadFault> {
     let text = decode(bytes)?;
     if is_blank(text) {
         return Ok(Servers::default());
@@ -163,10 +163,10 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         .issues
         .extend(found.issues.into_iter().map(|(code, message, at)| source.issue(code, message, Some(at))));
     if 0 < found.left_out {
-        let message = format!("{} entries are not read; {MOST_ENTRIES} are", found.left_out);
+        let message = format!("{} entries are not read; {MAX_ENTRIES} are", found.left_out);
         reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
-    let mut room = Room { texts: MOST_TEXTS, bytes: MOST_BYTES };
+    let mut room = ReadBudget { texts: MAX_TEXTS, bytes: MAX_BYTES };
     let mut too_much = 0;
     let mut masked = 0;
     // Of a name that appears twice, programs read the last.
@@ -184,7 +184,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             entry_id: Some(id.clone()),
             ..source.issue(code, message, Some(placed.at))
         };
-        if placed.name.is_empty() || LONGEST_NAME < placed.name.len() {
+        if placed.name.is_empty() || MAX_NAME_LEN < placed.name.len() {
             let message = "the name of the server is empty or too long".to_owned();
             let issue = source.issue(IssueType::ServerInvalid, message, Some(placed.at));
             reading.issues.push(issue);
@@ -219,9 +219,9 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         reading.entries.push(entry);
         reading.launches.push(read.launch);
     }
-    if MOST_ISSUES < reading.issues.len() {
-        let message = format!("{} more issues of the file are not shown", reading.issues.len() - MOST_ISSUES);
-        reading.issues.truncate(MOST_ISSUES);
+    if MAX_ISSUES < reading.issues.len() {
+        let message = format!("{} more issues of the file are not shown", reading.issues.len() - MAX_ISSUES);
+        reading.issues.truncate(MAX_ISSUES);
         reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     if 0 < too_much {
@@ -232,12 +232,12 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
 }
 
 /// What the entries of a file may still hold.
-struct Room {
+struct ReadBudget {
     texts: usize,
     bytes: usize,
 }
 
-impl Room {
+impl ReadBudget {
     fn take(&mut self, entry: &DiscoveredEntry) {
         let lists = [
             &entry.command,
@@ -282,12 +282,12 @@ struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Lines<'t> {
+    fn new(text: &'t str) -> Lines<'t> {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         Lines { text, starts: std::iter::once(0).chain(ends.map(|at| at + 1)).collect() }
     }
 
-    fn at(&self, byte: usize) -> At {
+    fn at(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= byte);
         let before = &self.text[self.starts[line - 1]..byte];
         // Characters are not counted in lines that no person reads.
@@ -296,13 +296,13 @@ impl<'t> Lines<'t> {
         } else {
             before.len()
         };
-        At { line, column: column + 1 }
+        Position { line, column: column + 1 }
     }
 }
 
-fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, Broken> {
+fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, ReadFault> {
     let broken = |error: brigade_core::JsonError| {
-        Broken(At { line: error.line, column: error.column }, error.kind.to_string())
+        ReadFault(Position { line: error.line, column: error.column }, error.kind.to_string())
     };
     let mut found = Servers::default();
     let plain = text.trim_start_matches('\u{feff}');
@@ -316,26 +316,26 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
             let root = PlacedObject::parse(plain.as_bytes(), Dialect::WithComments).map_err(broken)?;
             if let Some(Err(error)) = strict {
                 let message = "the file has comments or trailing commas, which its program may not read";
-                let at = At { line: error.line, column: error.column };
+                let at = Position { line: error.line, column: error.column };
                 found.issues.push((IssueType::ClientFileLoose, message.to_owned(), at));
             } else if format == Format::JsonWithComments && root.has_trailing_comma {
                 let message = "the file has trailing commas, which its program may not read";
                 found.issues.push((
                     IssueType::ClientFileLoose,
                     message.to_owned(),
-                    At { line: 1, column: 1 },
+                    Position { line: 1, column: 1 },
                 ));
             }
             root
         }
     };
-    let lines = Lines::of(plain);
+    let lines = Lines::new(plain);
     for way in config.ways.in_workspace(source.workspace) {
         let Some((shelf, way)) = shelf(&root, &way, config.nested, &lines, &mut found)? else { continue };
-        found.left_out += shelf.members.len().saturating_sub(MOST_ENTRIES);
-        for member in shelf.members.iter().take(MOST_ENTRIES) {
+        found.left_out += shelf.members.len().saturating_sub(MAX_ENTRIES);
+        for member in shelf.members.iter().take(MAX_ENTRIES) {
             let (value, has_twice) = value(&shelf, plain, member);
-            found.servers.push(Placed {
+            found.servers.push(PlacedServer {
                 name: member.key.clone().into_owned(),
                 value,
                 at: lines.at(member.key_at.start),
@@ -360,13 +360,13 @@ fn shelf<'a, 'w>(
     nested: Option<&'static str>,
     lines: &Lines<'_>,
     found: &mut Servers,
-) -> Result<Option<(PlacedObject<'a>, Vec<&'w str>)>, Broken> {
+) -> Result<Option<(PlacedObject<'a>, Vec<&'w str>)>, ReadFault> {
     let mut object = root.clone();
     let mut way = way.to_vec();
     for key in &way {
         let mut members: Vec<&PlacedMember<'a>> = object.all(key).collect();
         let Some(member) = members.pop() else { return Ok(None) };
-        for earlier in members.into_iter().take(MOST_ISSUES) {
+        for earlier in members.into_iter().take(MAX_ISSUES) {
             let message = "the key stands again below, and only the last one counts".to_owned();
             found.issues.push((IssueType::DuplicateKey, message, lines.at(earlier.key_at.start)));
         }
@@ -376,7 +376,10 @@ fn shelf<'a, 'w>(
             None if text == "null" => return Ok(None),
             None => {
                 let shown = escape_terminal(key);
-                return Err(Broken(lines.at(member.value_at.start), format!("`{shown}` is not an object")));
+                return Err(ReadFault(
+                    lines.at(member.value_at.start),
+                    format!("`{shown}` is not an object"),
+                ));
             }
         }
     }
@@ -419,8 +422,8 @@ fn read_lists(value: &Json, found: &mut Servers) {
     found.excluded = names("excluded").unwrap_or_default();
 }
 
-fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, Broken> {
-    let document = crate::toml::read(text).map_err(|at| Broken(at, "not valid TOML".to_owned()))?;
+fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, ReadFault> {
+    let document = crate::toml::read(text).map_err(|at| ReadFault(at, "not valid TOML".to_owned()))?;
     let mut found = Servers::default();
     for way in config.ways.in_workspace(source.workspace) {
         let mut item = document.as_item();
@@ -430,15 +433,15 @@ fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
                 None => return Ok(found),
             }
         }
-        let lines = Lines::of(text);
+        let lines = Lines::new(text);
         let Some(table) = item.as_table_like() else {
             let at = lines.at(item.span().map_or(0, |span| span.start));
-            return Err(Broken(at, format!("`{}` is not a table", way.join("."))));
+            return Err(ReadFault(at, format!("`{}` is not a table", way.join("."))));
         };
-        found.left_out += table.len().saturating_sub(MOST_ENTRIES);
-        for (name, item) in table.iter().take(MOST_ENTRIES) {
+        found.left_out += table.len().saturating_sub(MAX_ENTRIES);
+        for (name, item) in table.iter().take(MAX_ENTRIES) {
             let key = table.key(name).and_then(toml_edit::Key::span);
-            found.servers.push(Placed {
+            found.servers.push(PlacedServer {
                 name: name.to_owned(),
                 value: json_of(item),
                 at: lines.at(key.or_else(|| item.span()).map_or(0, |span| span.start)),
@@ -450,25 +453,25 @@ fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
     Ok(found)
 }
 
-impl From<YamlError> for Broken {
-    fn from(error: YamlError) -> Broken {
-        Broken(error.at(), error.to_string())
+impl From<YamlError> for ReadFault {
+    fn from(error: YamlError) -> ReadFault {
+        ReadFault(error.at(), error.to_string())
     }
 }
 
-fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, Broken> {
+fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, ReadFault> {
     let mut found = Servers::default();
     let Some(root) = yaml::parse(text)? else { return Ok(found) };
     if !matches!(root.value, Value::Map(_)) {
-        return Err(Broken(root.at, "the file is not a map".to_owned()));
+        return Err(ReadFault(root.at, "the file is not a map".to_owned()));
     }
     for way in config.ways.in_workspace(source.workspace) {
         let Some(node) = way.iter().try_fold(&root, |node, key| node.get(key)) else { continue };
         match &node.value {
             Value::Map(members) => {
-                found.left_out += members.len().saturating_sub(MOST_ENTRIES);
-                for (key, value) in members.iter().take(MOST_ENTRIES) {
-                    found.servers.push(Placed {
+                found.left_out += members.len().saturating_sub(MAX_ENTRIES);
+                for (key, value) in members.iter().take(MAX_ENTRIES) {
+                    found.servers.push(PlacedServer {
                         name: key.text.clone(),
                         value: value.to_json(),
                         at: key.at,
@@ -478,14 +481,14 @@ fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
                 }
             }
             Value::List(items) => {
-                found.left_out += items.len().saturating_sub(MOST_ENTRIES);
-                for (index, item) in items.iter().take(MOST_ENTRIES).enumerate() {
+                found.left_out += items.len().saturating_sub(MAX_ENTRIES);
+                for (index, item) in items.iter().take(MAX_ENTRIES).enumerate() {
                     of_item(&way, index, item, &mut found);
                 }
             }
             Value::Scalar(Json::Null) => {}
             Value::Scalar(_) => {
-                return Err(Broken(node.at, format!("`{}` is neither a map nor a list", way.join("."))));
+                return Err(ReadFault(node.at, format!("`{}` is neither a map nor a list", way.join("."))));
             }
         }
     }
@@ -503,7 +506,7 @@ fn of_item(way: &[&str], index: usize, item: &Node, found: &mut Servers) {
         found.issues.push((IssueType::ServerWithoutCommand, message.to_owned(), item.at));
         return;
     };
-    found.servers.push(Placed {
+    found.servers.push(PlacedServer {
         name: name.to_owned(),
         value: item.to_json(),
         at: item.at,

@@ -12,7 +12,7 @@ const SCHEMA: &str = "brigade.registered.v1";
 /// Definitions as they were when tools were registered from them. A cache: without it, what a tool says stands for its
 /// definition.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Registered {
+pub struct RegistrationCache {
     definitions: Vec<DiscoveredEntry>,
 }
 
@@ -22,14 +22,16 @@ struct Document {
     definitions: Vec<DiscoveredEntry>,
 }
 
-impl Registered {
+impl RegistrationCache {
     /// Reads the file. One that cannot be read, or is of another version, holds nothing; a definition that cannot be
     /// read is left out.
-    pub fn parse(bytes: &[u8]) -> Registered {
-        let Ok(document) = Json::parse_bytes(bytes, Dialect::Lenient) else { return Registered::default() };
+    pub fn parse(bytes: &[u8]) -> RegistrationCache {
+        let Ok(document) = Json::parse_bytes(bytes, Dialect::Lenient) else {
+            return RegistrationCache::default();
+        };
         let is_of_version = document.get("schema").and_then(Json::as_str) == Some(SCHEMA);
         let definitions = document.get("definitions").and_then(Json::as_array).filter(|_| is_of_version);
-        Registered { definitions: definitions.map(|list| known(list).0).unwrap_or_default() }
+        RegistrationCache { definitions: definitions.map(|list| known(list).0).unwrap_or_default() }
     }
 
     /// Writes the file.
@@ -55,7 +57,7 @@ impl Registered {
     }
 
     /// Adds all definitions of another file.
-    pub fn add_all(&mut self, other: &Registered) {
+    pub fn add_all(&mut self, other: &RegistrationCache) {
         other.definitions.iter().for_each(|definition| self.add(definition));
     }
 
@@ -65,7 +67,7 @@ impl Registered {
     }
 
     /// Returns the definition with a fingerprint.
-    pub fn of(&self, fingerprint: &str) -> Option<&DiscoveredEntry> {
+    pub fn definition(&self, fingerprint: &str) -> Option<&DiscoveredEntry> {
         self.definitions.iter().find(|known| known.fingerprint.to_hex() == fingerprint)
     }
 }
@@ -78,25 +80,28 @@ mod tests {
     #[test]
     fn a_definition_is_kept_by_its_fingerprint_with_its_places() {
         let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
-        let mut registered = Registered::default();
+        let mut registered = RegistrationCache::default();
         entries[..3].iter().chain(&entries[..2]).for_each(|entry| registered.add(entry));
-        let read = Registered::parse(&registered.to_text());
+        let read = RegistrationCache::parse(&registered.to_text());
         assert_eq!(read, registered);
         let marks: Vec<String> = entries.iter().map(|entry| entry.fingerprint.to_hex()).collect();
-        let found = read.of(&marks[1]).unwrap();
+        let found = read.definition(&marks[1]).unwrap();
         assert_eq!((&found.name, &found.origins), (&entries[1].name, &entries[1].origins));
-        assert_eq!(read.of(&marks[3]), None);
+        assert_eq!(read.definition(&marks[3]), None);
         registered.keep(&[&marks[1]]);
-        assert_eq!((registered.of(&marks[0]), registered.of(&marks[1]).is_some()), (None, true));
+        assert_eq!(
+            (registered.definition(&marks[0]), registered.definition(&marks[1]).is_some()),
+            (None, true)
+        );
         registered.add_all(&read);
-        assert!(marks[..3].iter().all(|mark| registered.of(mark).is_some()));
+        assert!(marks[..3].iter().all(|mark| registered.definition(mark).is_some()));
     }
 
     #[test]
     fn what_cannot_be_read_holds_nothing() {
-        let text = String::from_utf8(Registered::default().to_text()).unwrap();
+        let text = String::from_utf8(RegistrationCache::default().to_text()).unwrap();
         for broken in ["", "{", "[]", &text.replace(".v1", ".v2"), &text[..text.len() / 2]] {
-            assert_eq!(Registered::parse(broken.as_bytes()), Registered::default());
+            assert_eq!(RegistrationCache::parse(broken.as_bytes()), RegistrationCache::default());
         }
     }
 }

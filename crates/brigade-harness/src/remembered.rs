@@ -18,7 +18,7 @@ const SCHEMA_OF_ANY_VERSION: &str = "brigade.discovered.v";
 
 /// What was found, and when.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Remembered {
+pub struct RememberedEntries {
     schema: String,
     /// When it was written.
     pub made_at: Timestamp,
@@ -33,7 +33,7 @@ pub struct Remembered {
 
 /// Why the file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NotRemembered {
+pub enum RememberedFileError {
     /// A newer version wrote it.
     #[error("a newer version of Brigade wrote it")]
     Newer,
@@ -66,30 +66,35 @@ pub struct Difference {
     pub unchanged: usize,
 }
 
-impl Remembered {
+impl RememberedEntries {
     /// Remembers what was found.
-    pub fn new(made_at: Timestamp, entries: Vec<DiscoveredEntry>, issues: Vec<DiscoveryIssue>) -> Remembered {
-        Remembered { schema: SCHEMA.to_owned(), made_at, entries, issues, left_out: 0 }
+    pub fn new(
+        made_at: Timestamp,
+        entries: Vec<DiscoveredEntry>,
+        issues: Vec<DiscoveryIssue>,
+    ) -> RememberedEntries {
+        RememberedEntries { schema: SCHEMA.to_owned(), made_at, entries, issues, left_out: 0 }
     }
 
     /// Reads the file. An entry or issue that cannot be read is left out.
     ///
     /// # Errors
     /// Fails if it is of a newer version, or damaged.
-    pub fn parse(bytes: &[u8]) -> Result<Remembered, NotRemembered> {
-        let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| NotRemembered::Damaged)?;
+    pub fn parse(bytes: &[u8]) -> Result<RememberedEntries, RememberedFileError> {
+        let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| RememberedFileError::Damaged)?;
         let id = json.get("schema").and_then(Json::as_str).unwrap_or_default();
         if id != SCHEMA {
             let is_newer = id.starts_with(SCHEMA_OF_ANY_VERSION);
-            return Err(if is_newer { NotRemembered::Newer } else { NotRemembered::Damaged });
+            return Err(if is_newer { RememberedFileError::Newer } else { RememberedFileError::Damaged });
         }
-        let list = |key| json.get(key).and_then(Json::as_array).ok_or(NotRemembered::Damaged);
-        let made_at = json.get("made_at").and_then(|at| from_json(at).ok()).ok_or(NotRemembered::Damaged)?;
+        let list = |key| json.get(key).and_then(Json::as_array).ok_or(RememberedFileError::Damaged);
+        let made_at =
+            json.get("made_at").and_then(|at| from_json(at).ok()).ok_or(RememberedFileError::Damaged)?;
         let (entries, unread_entries) = known(list("entries")?);
         let (issues, unread_issues) = known(list("issues")?);
-        Ok(Remembered {
+        Ok(RememberedEntries {
             left_out: unread_entries + unread_issues,
-            ..Remembered::new(made_at, entries, issues)
+            ..RememberedEntries::new(made_at, entries, issues)
         })
     }
 
@@ -254,19 +259,22 @@ mod tests {
     use super::*;
     use crate::{Extent, Inventory, Source, harness, natives, read_config};
 
-    fn remembered() -> Remembered {
+    fn remembered() -> RememberedEntries {
         let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
-        Remembered::new(Timestamp::from_unix_micros(0), entries, Vec::new())
+        RememberedEntries::new(Timestamp::from_unix_micros(0), entries, Vec::new())
     }
 
     #[test]
     fn what_is_written_reads_back() {
         let text = remembered().to_text();
-        assert_eq!(Remembered::parse(&text), Ok(remembered()));
+        assert_eq!(RememberedEntries::parse(&text), Ok(remembered()));
         let text = String::from_utf8(text).unwrap();
-        assert_eq!(Remembered::parse(text.replace(".v1", ".v2").as_bytes()), Err(NotRemembered::Newer));
+        assert_eq!(
+            RememberedEntries::parse(text.replace(".v1", ".v2").as_bytes()),
+            Err(RememberedFileError::Newer)
+        );
         for broken in ["", "{", "[]", &text.replace("\"entries\"", "\"rows\""), &text[..text.len() / 2]] {
-            assert_eq!(Remembered::parse(broken.as_bytes()), Err(NotRemembered::Damaged));
+            assert_eq!(RememberedEntries::parse(broken.as_bytes()), Err(RememberedFileError::Damaged));
         }
     }
 
@@ -277,7 +285,7 @@ mod tests {
             let at = text.find(&format!("\"{word}\": \"")).unwrap();
             let (before, after) = text.split_at(at + word.len() + 5);
             let changed = format!("{before}{other}{}", &after[after.find('"').unwrap()..]);
-            let read = Remembered::parse(changed.as_bytes()).unwrap();
+            let read = RememberedEntries::parse(changed.as_bytes()).unwrap();
             assert_eq!((&*read.entries, read.left_out), (&remembered().entries[1..], 1), "{word}");
         }
     }
@@ -323,7 +331,7 @@ mod tests {
         };
         let (one, other) = (("cursor", "/c.json", "x"), ("gemini", "/g.json", "y"));
         let (entries, issues) = found(&[one, other]);
-        let before = Remembered::new(Timestamp::from_unix_micros(0), entries.clone(), issues.clone());
+        let before = RememberedEntries::new(Timestamp::from_unix_micros(0), entries.clone(), issues.clone());
         let (mut now, mut told) = found(&[other]);
         assert_eq!(now[0].id, "mcp:a");
         assert_eq!(before.keep(|path| path == "/c.json", &mut now, &mut told), ["/c.json"]);

@@ -1,10 +1,10 @@
 //! Reading the servers of a client's file.
 
 use brigade_core::Json;
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 
 use crate::client::{Client, Format};
-use crate::edit::{Refused, decode};
+use crate::edit::{EditRefusal, decode};
 use crate::{entry, json, toml};
 
 /// A server in a client's file.
@@ -15,7 +15,7 @@ pub struct Server {
     /// Its entry. What a file has there may be anything.
     pub value: Json,
     /// Where it stands.
-    pub at: At,
+    pub at: Position,
 }
 
 impl Server {
@@ -34,7 +34,7 @@ impl Server {
 ///
 /// # Errors
 /// Fails if the file cannot be read, or its servers are not in an object or table.
-pub fn servers(client: &Client, file: &[u8]) -> Result<Vec<Server>, Refused> {
+pub fn servers(client: &Client, file: &[u8]) -> Result<Vec<Server>, EditRefusal> {
     let text = decode(file)?;
     let entries = match client.format {
         Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::entries(client, text),

@@ -2,26 +2,26 @@
 
 use brigade_core::front_matter;
 use brigade_core::text::escape_terminal;
-use brigade_core::yaml::{self, At};
+use brigade_core::yaml::{self, Position};
 use brigade_core::{Fingerprint, IssueType, Json};
 use brigade_redact::{Redactor, looks_secret_value};
 
 use crate::edit::decode;
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryFamily, EntrySource, plain_id};
-use crate::read::{LONGEST_NAME, Reading, Source};
+use crate::read::{MAX_NAME_LEN, Reading, Source};
 use crate::toml::json_of;
 
 /// How many bytes of a skill or command are read at most.
 pub const COMMAND_LIMIT: u64 = 1 << 20;
 
 /// The longest description that is taken.
-const LONGEST: usize = 2_000;
+const MAX_DESCRIPTION_LEN: usize = 2_000;
 
 /// The most elements of a list of an entry.
-const MOST: usize = 1_000;
+const MAX_LIST_ELEMENTS: usize = 1_000;
 
 /// Keys of the front matter that are known, besides those with a place in an entry.
-const KNOWN: &[&str] = &[
+const KNOWN_KEYS: &[&str] = &[
     "name",
     "description",
     "allowed-tools",
@@ -68,7 +68,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
         reading.issues.push(file.source.issue(
             IssueType::FrontMatterInvalid,
             message,
-            Some(At { line: 1, column: 1 }),
+            Some(Position { line: 1, column: 1 }),
         ));
     }
     let name = front.get("name").and_then(Json::as_str).map(str::trim).filter(|name| !name.is_empty());
@@ -82,7 +82,8 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
                 "the name is not 1 to 64 of a-z, 0-9 and `-`"
             };
             let id = plain_id(EntrySource::Skill, name);
-            let issue = file.source.issue(IssueType::NameUnusual, message, Some(At { line: 1, column: 1 }));
+            let issue =
+                file.source.issue(IssueType::NameUnusual, message, Some(Position { line: 1, column: 1 }));
             reading.issues.push(DiscoveryIssue { entry_id: Some(id), ..issue });
         }
     }
@@ -114,8 +115,8 @@ pub fn read_command(file: &SkillFile<'_>, is_toml: bool, bytes: &[u8]) -> Readin
     reading
 }
 
-fn undecoded(file: &SkillFile<'_>, refused: &crate::Refused) -> Reading {
-    file.source.broken(refused.at().unwrap_or(At { line: 1, column: 1 }), &refused.to_string())
+fn undecoded(file: &SkillFile<'_>, refused: &crate::EditRefusal) -> Reading {
+    file.source.broken(refused.at().unwrap_or(Position { line: 1, column: 1 }), &refused.to_string())
 }
 
 /// Reads front matter; what is no map is an issue.
@@ -130,7 +131,7 @@ fn read_block(file: &SkillFile<'_>, block: Option<&str>, reading: &mut Reading) 
         Err(error) => (error.at(), error.to_string()),
     };
     // The first line of the front matter is the second one of the file.
-    let at = At { line: at.line + 1, ..at };
+    let at = Position { line: at.line + 1, ..at };
     reading.broken = Some(at);
     reading.issues.push(file.source.issue(
         IssueType::ClientFileInvalid,
@@ -149,7 +150,7 @@ fn push(
     bytes: &[u8],
     reading: &mut Reading,
 ) {
-    if name.is_empty() || LONGEST_NAME < name.len() {
+    if name.is_empty() || MAX_NAME_LEN < name.len() {
         let message = "the name is empty or too long";
         reading.issues.push(file.source.issue(IssueType::NameUnusual, message, None));
         return;
@@ -161,14 +162,15 @@ fn push(
         reading.issues.push(DiscoveryIssue { entry_id: Some(id.clone()), ..issue });
     }
     let redactor = Redactor::new(&[]).for_settings();
-    let shown = |text: &str| redactor.redact_str(&text.chars().take(LONGEST).collect::<String>());
+    let shown = |text: &str| redactor.redact_str(&text.chars().take(MAX_DESCRIPTION_LEN).collect::<String>());
     let description = front.get("description").and_then(Json::as_str).map(|text| shown(text.trim()));
     let tools_allowed = front.get("allowed-tools").map(tool_names).unwrap_or_default();
-    let unknown = front.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    let unknown =
+        front.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN_KEYS.contains(&key.as_str()));
     let unknown_keys: Vec<String> = unknown
         .map(|(key, _)| key.clone())
-        .filter(|key| key.len() <= LONGEST && looks_secret_value(key).is_none())
-        .take(MOST)
+        .filter(|key| key.len() <= MAX_DESCRIPTION_LEN && looks_secret_value(key).is_none())
+        .take(MAX_LIST_ELEMENTS)
         .collect();
     let mut unresolved = Vec::new();
     if body.contains("!`") {
@@ -192,7 +194,7 @@ fn push(
         url_host: None,
         enabled: true,
         timeout: None,
-        tools_allowed: tools_allowed.iter().take(MOST).map(|name| shown(name)).collect(),
+        tools_allowed: tools_allowed.iter().take(MAX_LIST_ELEMENTS).map(|name| shown(name)).collect(),
         tools_denied: Vec::new(),
         unresolved,
         unknown_keys,

@@ -14,9 +14,9 @@ use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, EntryFamily, EntrySource, ServerTransport, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
-use crate::values::{Held, values};
+use crate::values::{HeldValue, values};
 use crate::variables::{References, references};
-use table::{Remote, Typed, Unit};
+use table::{Remote, TypeRequirement, Unit};
 use text::{common_form, cut, cut_own, dedup, sorted};
 
 pub(crate) use table::{
@@ -25,19 +25,19 @@ pub(crate) use table::{
 };
 
 /// What else a server has that its harness reads.
-const EVERYWHERE: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
+const COMMON_KEYS: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
 
 /// The longest text, in bytes, that is looked into, and the longest command. Nobody writes a longer one by hand.
-pub(crate) const LONGEST_TEXT: usize = 64 << 10;
+pub(crate) const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// The most elements of a list of an entry.
-const MOST: usize = 1_000;
+const MAX_LIST_ELEMENTS: usize = 1_000;
 
 /// The most problems of an entry.
-const MOST_TROUBLES: usize = 50;
+const MAX_TROUBLES: usize = 50;
 
 /// The entry of a server, without id and origins, and its problems.
-pub(crate) struct Read {
+pub(crate) struct SpelledEntry {
     pub(crate) entry: Option<DiscoveredEntry>,
     pub(crate) launch: Launch,
     pub(crate) troubles: Vec<(IssueType, String)>,
@@ -63,14 +63,14 @@ pub(crate) fn read_server(
     (name, is_secret): (&str, bool),
     value: &Json,
     redactor: &Redactor,
-) -> Read {
+) -> SpelledEntry {
     let Json::Object(members) = value else {
         let trouble = (IssueType::ServerInvalid, "the server is not an object".to_owned());
-        return Read { entry: None, launch: Launch::default(), troubles: vec![trouble] };
+        return SpelledEntry { entry: None, launch: Launch::default(), troubles: vec![trouble] };
     };
     let kind = members.get("type").and_then(Json::as_str);
     if kind.is_some_and(|kind| spelling.skipped.contains(&kind)) {
-        return Read { entry: None, launch: Launch::default(), troubles: Vec::new() };
+        return SpelledEntry { entry: None, launch: Launch::default(), troubles: Vec::new() };
     }
     let mut reader = Reader {
         spelling,
@@ -89,13 +89,13 @@ pub(crate) fn read_server(
     }
     let entry = reader.entry(name, kind, name == NAME && is_ours(value));
     let launch = reader.launch.without(reader.left_out);
-    Read { entry, launch, troubles: reader.troubles }
+    SpelledEntry { entry, launch, troubles: reader.troubles }
 }
 
 impl Reader<'_> {
     fn trouble(&mut self, code: IssueType, message: impl Into<String>) {
         let trouble = (code, message.into());
-        if self.troubles.len() < MOST_TROUBLES && !self.troubles.contains(&trouble) {
+        if self.troubles.len() < MAX_TROUBLES && !self.troubles.contains(&trouble) {
             self.troubles.push(trouble);
         }
     }
@@ -108,7 +108,7 @@ impl Reader<'_> {
         });
         let transport = self.transport(kind, !words.is_empty(), url.map(|(.., remote)| remote))?;
         let url = match url {
-            Some((key, url, _)) if LONGEST_TEXT < url.len() => {
+            Some((key, url, _)) if MAX_TEXT_BYTES < url.len() => {
                 self.partial(format!("`{key}` is too long"));
                 None
             }
@@ -248,9 +248,9 @@ impl Reader<'_> {
             return None;
         };
         let is_needed = match self.spelling.typed {
-            Typed::Never => false,
-            Typed::Remote => transport != ServerTransport::Stdio,
-            Typed::Always => true,
+            TypeRequirement::Never => false,
+            TypeRequirement::Remote => transport != ServerTransport::Stdio,
+            TypeRequirement::Always => true,
         };
         if kind.is_some() && of_kind.is_none() {
             self.trouble(IssueType::ServerTypeUnclear, "unknown server `type`");
@@ -270,13 +270,13 @@ impl Reader<'_> {
         Some(transport)
     }
 
-    /// Returns the command line as it stands there. Words behind [`LONGEST_TEXT`] are left out.
+    /// Returns the command line as it stands there. Words behind [`MAX_TEXT_BYTES`] are left out.
     fn words(&mut self) -> Vec<String> {
         let mut words = self.all_words();
         let mut length = 0;
         let fits = words.iter().take_while(|word| {
             length += word.len();
-            length <= LONGEST_TEXT
+            length <= MAX_TEXT_BYTES
         });
         let fits = fits.count();
         if fits < words.len() {
@@ -291,7 +291,7 @@ impl Reader<'_> {
         let mut words = Vec::new();
         let mut arguments = self.members.get("args");
         match self.members.get(self.spelling.command) {
-            Some(Json::String(text)) if text.len() <= LONGEST_TEXT && is_line(text) => {
+            Some(Json::String(text)) if text.len() <= MAX_TEXT_BYTES && is_line(text) => {
                 self.trouble(IssueType::CommandInOneText, "the command has its words in one text");
                 self.split(text, &mut words);
             }
@@ -321,15 +321,15 @@ impl Reader<'_> {
 
     /// Takes the elements of a list that can be words.
     fn take(&mut self, items: &[Json], what: &str, words: &mut Vec<String>) {
-        for item in items.iter().take(MOST) {
+        for item in items.iter().take(MAX_LIST_ELEMENTS) {
             // A number is shown, though nobody knows whether its program takes it for a word.
             words.extend(word(item));
             if item.as_str().is_none() {
                 self.partial(format!("{what} is not a text"));
             }
         }
-        if MOST < items.len() {
-            self.partial(format!("the command has more than {MOST} words"));
+        if MAX_LIST_ELEMENTS < items.len() {
+            self.partial(format!("the command has more than {MAX_LIST_ELEMENTS} words"));
         }
     }
 
@@ -338,7 +338,7 @@ impl Reader<'_> {
         if text.trim().is_empty() {
             return;
         }
-        if LONGEST_TEXT < text.len() {
+        if MAX_TEXT_BYTES < text.len() {
             self.partial("a text of the command is too long");
             return words.push(MARK.to_owned());
         }
@@ -362,7 +362,7 @@ impl Reader<'_> {
 
     /// Masks values and what is secret in a command line, and notes the references in it. Returns beside the words
     /// which have a secret.
-    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> (Vec<String>, Vec<bool>) {
+    fn shown_words(&mut self, words: &[String], held: &[Option<HeldValue>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
         let is_as_written = found.iter().all(|found| matches!(found.shown, Cow::Borrowed(_)));
         let written: Cow<'_, [String]> = match is_as_written {
@@ -392,7 +392,7 @@ impl Reader<'_> {
         let shown = if held.iter().all(Option::is_none) {
             masked
         } else {
-            let without_value = |(held, word): (&Option<Held>, &String)| match held {
+            let without_value = |(held, word): (&Option<HeldValue>, &String)| match held {
                 Some(held) => references(&held.shown).shown.into_owned(),
                 None => word.clone(),
             };
@@ -411,7 +411,9 @@ impl Reader<'_> {
             self.value_names(command.get("env"), "env", &mut labels);
         }
         for key in self.spelling.env_names {
-            for item in self.members.get(*key).and_then(Json::as_array).into_iter().flatten().take(MOST) {
+            for item in
+                self.members.get(*key).and_then(Json::as_array).into_iter().flatten().take(MAX_LIST_ELEMENTS)
+            {
                 let name = item.as_str().or_else(|| item.get("name").and_then(Json::as_str));
                 self.variable_name(name, key, &mut labels);
             }
@@ -424,7 +426,7 @@ impl Reader<'_> {
         }
         if let Some(key) = self.spelling.header_variables {
             let variables = self.members.get(key).and_then(Json::as_object).into_iter().flatten();
-            for (name, value) in variables.take(MOST) {
+            for (name, value) in variables.take(MAX_LIST_ELEMENTS) {
                 self.variable_name(value.as_str(), &format!("{key}.{}", shown_key(name)), &mut labels);
             }
         }
@@ -434,7 +436,7 @@ impl Reader<'_> {
 
     /// Takes the name of a variable that stands in a value. What is no name is not shown.
     fn variable_name(&mut self, name: Option<&str>, key: &str, labels: &mut Vec<String>) {
-        let name = name.filter(|name| name.len() <= LONGEST_TEXT);
+        let name = name.filter(|name| name.len() <= MAX_TEXT_BYTES);
         let is_secret = name.is_some_and(|name| looks_secret_value(name).is_some());
         match name {
             Some(name) if is_variable(name) && !is_secret => return labels.push(name.to_owned()),
@@ -457,7 +459,13 @@ impl Reader<'_> {
         }
         if let Some(key) = self.spelling.header_variables {
             let variables = self.members.get(key).and_then(Json::as_object);
-            names.extend(variables.into_iter().flat_map(Object::keys).take(MOST).map(|name| shown_key(name)));
+            names.extend(
+                variables
+                    .into_iter()
+                    .flat_map(Object::keys)
+                    .take(MAX_LIST_ELEMENTS)
+                    .map(|name| shown_key(name)),
+            );
         }
         let has_bearer = self.spelling.bearer_variable.is_some_and(|key| self.members.contains_key(key));
         if has_bearer && !names.iter().any(|name| name.eq_ignore_ascii_case("authorization")) {
@@ -477,13 +485,13 @@ impl Reader<'_> {
                 return self.partial(format!("`{key}` is not an object"));
             }
         };
-        if MOST < members.len() {
-            self.partial(format!("`{key}` has more than {MOST} names"));
+        if MAX_LIST_ELEMENTS < members.len() {
+            self.partial(format!("`{key}` has more than {MAX_LIST_ELEMENTS} names"));
         }
-        for (name, value) in members.iter().take(MOST) {
+        for (name, value) in members.iter().take(MAX_LIST_ELEMENTS) {
             let shown = shown_key(name);
             let text = value.as_str();
-            if text.is_some_and(|text| LONGEST_TEXT < text.len()) {
+            if text.is_some_and(|text| MAX_TEXT_BYTES < text.len()) {
                 if is_secret_name(name) {
                     self.literal_secrets.push(format!("{key}.{shown}"));
                 }
@@ -501,12 +509,12 @@ impl Reader<'_> {
 
     /// Names the secrets of a list where a map should stand: `[{"name": "X", "value": "V"}]`, `["X=V"]`.
     fn secrets_of_list(&mut self, value: &Json, key: &str) {
-        for (index, item) in value.as_array().into_iter().flatten().take(MOST).enumerate() {
+        for (index, item) in value.as_array().into_iter().flatten().take(MAX_LIST_ELEMENTS).enumerate() {
             let pair = match named_value(item) {
                 Some((name, value)) => value.as_str().map(|value| (name, value)),
                 None => item.as_str().and_then(|item| item.split_once(['=', ':'])),
             };
-            let is_short = |text: &str| text.len() <= LONGEST_TEXT;
+            let is_short = |text: &str| text.len() <= MAX_TEXT_BYTES;
             let Some((name, value)) = pair.filter(|(name, value)| is_short(name) && is_short(value)) else {
                 continue;
             };
@@ -561,9 +569,9 @@ impl Reader<'_> {
         let Some(key) = key else { return Vec::new() };
         match self.members.get(key) {
             Some(Json::Array(items)) => {
-                let names = items.iter().take(MOST).filter_map(Json::as_str);
+                let names = items.iter().take(MAX_LIST_ELEMENTS).filter_map(Json::as_str);
                 let (names, long): (Vec<&str>, Vec<&str>) =
-                    names.partition(|name| name.len() <= LONGEST_TEXT);
+                    names.partition(|name| name.len() <= MAX_TEXT_BYTES);
                 if !long.is_empty() {
                     self.trouble(IssueType::FieldInvalid, format!("a name of `{key}` is too long"));
                 }
@@ -584,7 +592,7 @@ impl Reader<'_> {
     fn unknown_keys(&mut self) -> Vec<String> {
         let spelling = self.spelling;
         let is_known = |key: &str| {
-            EVERYWHERE.contains(&key)
+            COMMON_KEYS.contains(&key)
                 || [spelling.command, spelling.env].contains(&key)
                 || spelling.env_names.contains(&key)
                 || spelling.urls.iter().any(|(url, _)| *url == key)
@@ -605,7 +613,7 @@ impl Reader<'_> {
         });
         let members: Vec<_> = own.chain(below).collect();
         let mut unknown = Vec::new();
-        let mut left = LONGEST_TEXT;
+        let mut left = MAX_TEXT_BYTES;
         for (above, (key, value)) in members {
             let shown = above.map_or_else(|| shown_key(key), |above| format!("{above}.{}", shown_key(key)));
             match left.checked_sub(key.len() + length(value)) {
@@ -624,7 +632,7 @@ impl Reader<'_> {
                     left = 0;
                 }
             }
-            if !spelling.beside.contains(&key.as_str()) && unknown.len() < MOST {
+            if !spelling.beside.contains(&key.as_str()) && unknown.len() < MAX_LIST_ELEMENTS {
                 unknown.push(shown);
             }
         }
@@ -671,7 +679,7 @@ fn length(value: &Json) -> usize {
 
 /// Returns a key for people; one that looks like a secret itself is masked.
 fn shown_key(key: &str) -> String {
-    if LONGEST_TEXT < key.len() || looks_secret_value(key).is_some() {
+    if MAX_TEXT_BYTES < key.len() || looks_secret_value(key).is_some() {
         return MARK.to_owned();
     }
     // A value may stand where a name should.

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use brigade_core::json::PlacedObject;
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 use brigade_core::{Dialect, IssueType, Json};
 
 use crate::client::Files;
 use crate::edit::{decode, is_blank};
 use crate::found::DiscoveryIssue;
 use crate::harness::Extent;
-use crate::read::{MOST_ENTRIES, Reading, Source};
+use crate::read::{MAX_ENTRIES, Reading, Source};
 
 /// A file with the names of servers that its program does not start, wherever they are defined.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,9 @@ impl SwitchFile {
 
 /// What such a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SwitchedOff {
+pub struct DisabledServers {
     /// Where the file is not what it should be; `None` if it could be read.
-    pub broken: Option<At>,
+    pub broken: Option<Position>,
     /// The names of the servers.
     pub names: HashSet<String>,
     /// What people should know.
@@ -40,38 +40,40 @@ pub struct SwitchedOff {
 }
 
 /// Reads which servers a file switches off. Nothing else of the file is kept.
-pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> SwitchedOff {
-    let broken = |at: At, message: String| {
+pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> DisabledServers {
+    let broken = |at: Position, message: String| {
         let Reading { broken, issues, .. } = source.broken(at, &message);
-        SwitchedOff { broken, issues, ..SwitchedOff::default() }
+        DisabledServers { broken, issues, ..DisabledServers::default() }
     };
     let text = match decode(bytes) {
         Ok(text) => text.trim_start_matches('\u{feff}'),
         Err(refused) => {
-            return broken(refused.at().unwrap_or(At { line: 1, column: 1 }), refused.to_string());
+            return broken(refused.at().unwrap_or(Position { line: 1, column: 1 }), refused.to_string());
         }
     };
     if is_blank(text) {
-        return SwitchedOff::default();
+        return DisabledServers::default();
     }
     let root = match PlacedObject::parse(text.as_bytes(), Dialect::WithComments) {
         Ok(root) => root,
-        Err(error) => return broken(At { line: error.line, column: error.column }, error.kind.to_string()),
+        Err(error) => {
+            return broken(Position { line: error.line, column: error.column }, error.kind.to_string());
+        }
     };
-    let Some(list) = root.all(file.key).last() else { return SwitchedOff::default() };
+    let Some(list) = root.all(file.key).last() else { return DisabledServers::default() };
     let value = Json::parse_bytes(&text.as_bytes()[list.value_at.clone()], Dialect::WithComments);
     let listed = value.ok().and_then(|value| names(&value));
     let Some(names) = listed else {
         let message = format!("`{}` is not a list of names", file.key);
         let at = crate::edit::at(text, list.value_at.start);
         let issues = vec![source.issue(IssueType::FieldInvalid, message, Some(at))];
-        return SwitchedOff { issues, ..SwitchedOff::default() };
+        return DisabledServers { issues, ..DisabledServers::default() };
     };
-    SwitchedOff { names, ..SwitchedOff::default() }
+    DisabledServers { names, ..DisabledServers::default() }
 }
 
 fn names(value: &Json) -> Option<HashSet<String>> {
-    let listed = value.as_array()?.iter().take(MOST_ENTRIES);
+    let listed = value.as_array()?.iter().take(MAX_ENTRIES);
     listed.map(|name| name.as_str().map(str::to_owned)).collect()
 }
 

@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 use brigade_core::{Json, Object};
 use toml_edit::{Array, Document, InlineTable, Item, Key, Table, TableLike, Value};
 
 use crate::client::Client;
-use crate::edit::{Put, Refused, Traces, at, is_blank, is_own, line_end};
+use crate::edit::{EditRefusal, EntryInsertion, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
 
-pub(crate) type Parsed<'a> = Document<&'a str>;
+pub(crate) type TomlDocument<'a> = Document<&'a str>;
 
 /// Reads TOML. An error is the place where it is not.
-pub(crate) fn read(text: &str) -> Result<Parsed<'_>, At> {
+pub(crate) fn read(text: &str) -> Result<TomlDocument<'_>, Position> {
     Document::parse(text).map_err(|error| at(text, start_of(error.span())))
 }
 
-fn parse(text: &str) -> Result<Parsed<'_>, Refused> {
-    read(text).map_err(|at| Refused::NotToml { at })
+fn parse(text: &str) -> Result<TomlDocument<'_>, EditRefusal> {
+    read(text).map_err(|at| EditRefusal::NotToml { at })
 }
 
 fn start_of(span: Option<Range<usize>>) -> usize {
@@ -29,10 +29,10 @@ fn start_of(span: Option<Range<usize>>) -> usize {
 fn shelf<'d>(
     client: &Client,
     text: &str,
-    document: &'d Parsed<'_>,
-) -> Result<Option<(&'d Item, &'d dyn TableLike)>, Refused> {
+    document: &'d TomlDocument<'_>,
+) -> Result<Option<(&'d Item, &'d dyn TableLike)>, EditRefusal> {
     let Some(item) = document.as_table().get(client.container) else { return Ok(None) };
-    let wrong = || Refused::WrongContainer {
+    let wrong = || EditRefusal::WrongContainer {
         at: at(text, start_of(item.span())),
         key: client.container,
         expected: "a table",
@@ -40,7 +40,12 @@ fn shelf<'d>(
     item.as_table_like().map(|table| Some((item, table))).ok_or_else(wrong)
 }
 
-pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Json>) -> Result<Put, Refused> {
+pub(crate) fn put(
+    client: &Client,
+    text: &str,
+    entry: &Entry,
+    noted: Option<&Json>,
+) -> Result<EntryInsertion, EditRefusal> {
     let document = parse(text)?;
     let shelf = shelf(client, text, &document)?;
     let Some((key, item)) = shelf.and_then(|(_, table)| table.get_key_value(NAME)) else {
@@ -49,17 +54,17 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
             _ => append(client, text, entry),
         };
         let traces = Traces { document: is_blank(document.raw()), ..Traces::default() };
-        return Ok(Put { traces, is_new: true, ..of(text, entry_at, false) });
+        return Ok(EntryInsertion { traces, is_new: true, ..insertion(text, entry_at, false) });
     };
     let value = json_of(item);
     let key_at = key.span().unwrap_or_default();
     let place = at(text, key_at.start);
     if !is_own(&value, noted) {
-        return Err(Refused::Foreign { at: place });
+        return Err(EditRefusal::Foreign { at: place });
     }
-    let form = form(text, item).ok_or(Refused::Form { at: place })?;
+    let form = form(text, item).ok_or(EditRefusal::Form { at: place })?;
     if entry.is_in(&value) {
-        return Ok(of(text.to_owned(), form, true));
+        return Ok(insertion(text.to_owned(), form, true));
     }
     let both = entry.over(&value);
     let written = match item {
@@ -79,11 +84,11 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
     };
     let (before, behind) = (&text[..form.start], &text[form.end..]);
     let entry_at = form.start..form.start + written.len();
-    Ok(of(format!("{before}{written}{behind}"), entry_at, false))
+    Ok(insertion(format!("{before}{written}{behind}"), entry_at, false))
 }
 
-fn of(text: String, entry_at: Range<usize>, is_unchanged: bool) -> Put {
-    Put {
+fn insertion(text: String, entry_at: Range<usize>, is_unchanged: bool) -> EntryInsertion {
+    EntryInsertion {
         text,
         entry_at,
         is_unchanged,
@@ -213,7 +218,7 @@ pub(crate) fn take(
     client: &Client,
     text: &str,
     noted: Option<&Json>,
-) -> Result<Option<(String, Range<usize>)>, Refused> {
+) -> Result<Option<(String, Range<usize>)>, EditRefusal> {
     let document = parse(text)?;
     let shelf = shelf(client, text, &document)?;
     let Some((key, item)) = shelf.and_then(|(_, table)| table.get_key_value(NAME)) else {
@@ -221,9 +226,9 @@ pub(crate) fn take(
     };
     let place = at(text, start_of(key.span()));
     if !is_own(&json_of(item), noted) {
-        return Err(Refused::Foreign { at: place });
+        return Err(EditRefusal::Foreign { at: place });
     }
-    let entry_at = form(text, item).ok_or(Refused::Form { at: place })?;
+    let entry_at = form(text, item).ok_or(EditRefusal::Form { at: place })?;
     let mut cuts = Vec::new();
     match (item, shelf) {
         (Item::Table(table), _) => {
@@ -278,7 +283,7 @@ fn member_cut(text: &str, table: &InlineTable, start: usize, end: usize) -> Rang
 }
 
 /// Lists the servers: names, values, and where their keys are.
-pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, At)>, Refused> {
+pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, Position)>, EditRefusal> {
     let document = parse(text)?;
     let Some((_, table)) = shelf(client, text, &document)? else { return Ok(Vec::new()) };
     let entry = |(name, item): (&str, &Item)| {

@@ -53,7 +53,7 @@ pub(crate) fn is_unclear(url: &str) -> bool {
 pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
     let last = word.rfind('@').filter(|_| word.contains("//"))?;
     // The next `@` and `:` are looked for once, not for each `//`.
-    let (mut next_at, mut next_colon) = (Next::of('@'), Next::of(':'));
+    let (mut next_at, mut next_colon) = (CharSearch::new('@'), CharSearch::new(':'));
     let without_scheme = word.match_indices("//").find(|(at, _)| {
         let before = word[..*at].chars().next_back();
         let start = at + 2;
@@ -76,14 +76,14 @@ pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
 }
 
 /// The next place of a character in a text that is walked through.
-struct Next {
+struct CharSearch {
     wanted: char,
     found: Option<usize>,
 }
 
-impl Next {
-    fn of(wanted: char) -> Next {
-        Next { wanted, found: None }
+impl CharSearch {
+    fn new(wanted: char) -> CharSearch {
+        CharSearch { wanted, found: None }
     }
 
     /// Returns the first place at or behind `start`, which never goes back; the length of the text if there is none.

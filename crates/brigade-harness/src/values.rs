@@ -29,7 +29,7 @@ fn sets_variables(word: &str) -> bool {
 }
 
 /// How deep texts for shells are read in each other.
-const DEEPEST: usize = 8;
+const MAX_SHELL_DEPTH: usize = 8;
 
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum ValueKind {
 
 /// A word with a value.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldValue {
     pub(crate) kind: ValueKind,
     /// Whether the word says something itself, and does not only refer to a variable of the harness.
     pub(crate) is_literal: bool,
@@ -59,14 +59,14 @@ pub(crate) struct Held {
 }
 
 /// Returns for each word of a command whether it holds a value, and the word without it.
-pub(crate) fn values(words: &[String]) -> Vec<Option<Held>> {
+pub(crate) fn values(words: &[String]) -> Vec<Option<HeldValue>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let starts: Vec<bool> = words.iter().map(|_| false).collect();
     read(&words, &starts, 0)
 }
 
 /// Reads words, of which some are at the start of a command in a text for a shell.
-fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
+fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<HeldValue>> {
     let in_container = container_options(words);
     let mut assigns = false;
     let mut is_operand = false;
@@ -83,7 +83,13 @@ fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
     found
 }
 
-fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], depth: usize) -> Option<Held> {
+fn value_of(
+    words: &[&str],
+    at: usize,
+    assigns: bool,
+    in_container: &[bool],
+    depth: usize,
+) -> Option<HeldValue> {
     let word = words[at];
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     if is_header_option(before)
@@ -107,11 +113,11 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
             Pair::Header => ValueKind::Header,
         };
         let is_secret = is_secret(name_of_pair(words, at), word, &references(word));
-        return Some(Held { is_secret, ..held(kind, word, 0) });
+        return Some(HeldValue { is_secret, ..held(kind, word, 0) });
     }
     let key_at = |from: usize| {
         let held = held(ValueKind::Key, word, from);
-        Some(Held { is_secret: held.is_literal, ..held })
+        Some(HeldValue { is_secret: held.is_literal, ..held })
     };
     if let Some(held) = attached_variable(word) {
         return Some(held);
@@ -142,7 +148,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     }
     if let Some(from) = hidden_credentials(word) {
         let held = held(ValueKind::Url, word, from);
-        return Some(Held { is_secret: held.is_literal, ..held });
+        return Some(HeldValue { is_secret: held.is_literal, ..held });
     }
     if let Some(from) = secret_at(words, at) {
         return key_at(from);
@@ -152,7 +158,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     }
     let base = references(word).shown;
     let shown = without_path(&base);
-    (shown != base).then(|| Held {
+    (shown != base).then(|| HeldValue {
         kind: ValueKind::Url,
         is_literal: references(&rest_of_url(word)).is_literal(),
         is_secret: is_unclear(word) || has_literal_user(word),
@@ -162,23 +168,23 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
 }
 
 /// Returns a word whose value begins at a byte.
-fn held(kind: ValueKind, word: &str, from: usize) -> Held {
+fn held(kind: ValueKind, word: &str, from: usize) -> HeldValue {
     let found = references(&word[from..]);
     let is_literal = found.is_literal() || found.has_default;
     let shown = if is_literal { MARK.to_owned() } else { found.shown.into_owned() };
     let shown = format!("{}{shown}", &word[..from]);
-    Held { kind, is_literal, is_secret: false, shown, variable: None }
+    HeldValue { kind, is_literal, is_secret: false, shown, variable: None }
 }
 
 /// Reads a word that is JSON with the headers or variables of something.
-fn object(word: &str, is_below: bool) -> Option<Held> {
+fn object(word: &str, is_below: bool) -> Option<HeldValue> {
     let from = object_with_values(word, is_below, |text| references(text).is_literal())?;
     let held = held(ValueKind::Header, word, from);
-    Some(Held { is_secret: held.is_literal, ..held })
+    Some(HeldValue { is_secret: held.is_literal, ..held })
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
-fn variable(word: &str, from: usize, is_loud: bool) -> Option<Held> {
+fn variable(word: &str, from: usize, is_loud: bool) -> Option<HeldValue> {
     let rest = &word[from..];
     // PowerShell: `$env:NAME='value'`.
     let (from, is_loud) = match rest.strip_prefix("$env:").or_else(|| rest.strip_prefix("$Env:")) {
@@ -194,14 +200,14 @@ fn variable(word: &str, from: usize, is_loud: bool) -> Option<Held> {
         return None;
     }
     let end = from + name.len();
-    Some(Held {
+    Some(HeldValue {
         variable: Some((from..end, end + 1..word.len())),
         ..held(ValueKind::Variable, word, end + 1)
     })
 }
 
 /// Reads an option with `NAME=VALUE` in its own word: `--env=NAME=VALUE`, `-eNAME=VALUE`, `-ie=NAME=VALUE`.
-fn attached_variable(word: &str) -> Option<Held> {
+fn attached_variable(word: &str) -> Option<HeldValue> {
     let long = VARIABLE_OPTIONS
         .iter()
         .find(|option| word.strip_prefix(**option).is_some_and(|rest| rest.starts_with('=')));
@@ -225,7 +231,7 @@ fn attached_header(word: &str) -> Option<usize> {
 }
 
 /// Reads `Name: value` from a byte on; what is no header in another form is a value as a whole.
-fn header(word: &str, from: usize) -> Option<Held> {
+fn header(word: &str, from: usize) -> Option<HeldValue> {
     let rest = &word[from..];
     let at = rest.find([':', '=']).filter(|_| !rest.starts_with('@'))?;
     let is_name =
@@ -247,9 +253,9 @@ fn split_string(word: &str) -> Option<usize> {
 }
 
 /// Reads a text that may be commands for a shell. Of one with open quotes, all from its first value on is a value.
-fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
+fn text(word: &str, from: usize, depth: usize) -> Option<HeldValue> {
     let whole = || Some(held(ValueKind::Variable, word, from));
-    if depth == DEEPEST {
+    if depth == MAX_SHELL_DEPTH {
         return whole();
     }
     let quoted = shell_tokens(&word[from..]);
@@ -276,7 +282,7 @@ fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
         }
     }
     shown.push_str(&word[at..]);
-    Some(Held { kind: kind?, is_literal, is_secret, shown, variable: None })
+    Some(HeldValue { kind: kind?, is_literal, is_secret, shown, variable: None })
 }
 
 fn plain_tokens(text: &str) -> Vec<ShellToken> {

@@ -53,8 +53,8 @@ pub(crate) fn references(text: &str) -> References<'_> {
             ..References::default()
         };
     }
-    let mut result = Written::default();
-    let ends = Ends { brace: text.rfind('}'), braces: text.rfind("}}") };
+    let mut result = ReferenceScan::default();
+    let ends = LastEnds { brace: text.rfind('}'), braces: text.rfind("}}") };
     let mut at = 0;
     while let Some(next) = text[at..].find(['$', '{']).map(|found| at + found) {
         let before = &text[at..next];
@@ -108,14 +108,14 @@ pub(crate) fn references(text: &str) -> References<'_> {
     result.rest.push_str(&text[at..]);
     result.shown.push_str(&text[at..]);
     result.bare.push_str(&text[at..]);
-    let Written { found, rest, shown, bare, has_default, has_secret_default, mentioned } = result;
+    let ReferenceScan { found, rest, shown, bare, has_default, has_secret_default, mentioned } = result;
     let (rest, shown, bare) = (Cow::Owned(rest), Cow::Owned(shown), Cow::Owned(bare));
     References { found, rest, shown, bare, has_default, has_secret_default, mentioned }
 }
 
 /// [`References`] that are being found.
 #[derive(Default)]
-struct Written {
+struct ReferenceScan {
     found: Vec<String>,
     rest: String,
     shown: String,
@@ -127,14 +127,14 @@ struct Written {
 
 /// Where the last ends of references stand. What no end follows is not looked through for one each time.
 #[derive(Clone, Copy)]
-struct Ends {
+struct LastEnds {
     brace: Option<usize>,
     braces: Option<usize>,
 }
 
-impl Ends {
-    fn behind(self, at: usize) -> Ends {
-        Ends { brace: self.brace.filter(|end| at < *end), braces: self.braces.filter(|end| at < *end) }
+impl LastEnds {
+    fn behind(self, at: usize) -> LastEnds {
+        LastEnds { brace: self.brace.filter(|end| at < *end), braces: self.braces.filter(|end| at < *end) }
     }
 }
 
@@ -144,7 +144,7 @@ struct Reference<'t> {
 }
 
 /// Reads the reference that a text begins with, and its length.
-fn reference(text: &str, before: Option<char>, ends: Ends) -> Option<(Reference<'_>, usize)> {
+fn reference(text: &str, before: Option<char>, ends: LastEnds) -> Option<(Reference<'_>, usize)> {
     let plain = |shown: String| Reference { shown, default: None };
     if let Some(inner) = text.strip_prefix("${{") {
         ends.braces?;
@@ -163,7 +163,7 @@ fn reference(text: &str, before: Option<char>, ends: Ends) -> Option<(Reference<
     }
     if let Some(inner) = text.strip_prefix('{') {
         // A kind, a colon and a path are short.
-        let end = inner.bytes().take(2 * LONGEST).position(|byte| byte == b'}')?;
+        let end = inner.bytes().take(2 * MAX_NAME_BYTES).position(|byte| byte == b'}')?;
         let (kind, name) = inner[..end].split_once(':')?;
         let is_known = ["env", "file"].contains(&kind) && is_path_like(name);
         return is_known.then(|| (plain(format!("{{{kind}:{name}}}")), end + 2));
@@ -208,11 +208,11 @@ fn braced(inner: &str) -> Reference<'_> {
 }
 
 /// The longest name or path, in bytes.
-const LONGEST: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// Returns whether a text can be a name or a path, and not a sentence or a value with other characters.
 fn is_path_like(text: &str) -> bool {
-    (1..=LONGEST).contains(&text.len())
+    (1..=MAX_NAME_BYTES).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-/~ ".contains(&byte))
 }
 

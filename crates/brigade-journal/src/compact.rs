@@ -13,9 +13,9 @@ use brigade_fs::{FileMode, Fs, FsError, ReadFile, Replacement, is_temporary};
 
 use crate::entry::{Adoption, Content, Entry, Kind, Span, look_at};
 use crate::error::JournalError;
-use crate::index::{About, IndexData};
+use crate::index::{FileSummary, IndexData};
 use crate::layout::segment_number;
-use crate::log::{Listed, Log};
+use crate::log::{ListedLine, Log};
 use crate::quarantine;
 use crate::state::{JOURNAL_VERSION, Journal, State, millis, segments_on_disk};
 
@@ -146,7 +146,7 @@ fn write_files(
         None => Vec::new(),
     };
     listed.sort_unstable_by_key(|listed| (listed.sequence, listed.span.offset));
-    let (living, finished): (Vec<Listed>, Vec<Listed>) =
+    let (living, finished): (Vec<ListedLine>, Vec<ListedLine>) =
         listed.into_iter().partition(|listed| !kind.is_finished(listed.status));
 
     let mut header = state.header.clone().unwrap_or_default();
@@ -168,7 +168,7 @@ fn write_files(
             let mut output = Output::begin(place, &path)?;
             write_segment(state, &finished, merged, adoption, &mut output)?;
             let (entries, max_ledger) = output.commit()?;
-            let about = About { generation: number, lines: entries.len() as u64, max_ledger };
+            let about = FileSummary { generation: number, lines: entries.len() as u64, max_ledger };
             save_index(place, &path, &layout.segment_index(number), &entries, about)?;
             header.segments.truncate(kept);
             header.segments.push(number);
@@ -184,7 +184,7 @@ fn write_files(
     let length = output.offset;
     let (entries, max_ledger) = output.commit()?;
     if 64 * 1024 <= length {
-        let about = About { generation: header.generation, lines: entries.len() as u64, max_ledger };
+        let about = FileSummary { generation: header.generation, lines: entries.len() as u64, max_ledger };
         save_index(place, &layout.journal(), &layout.journal_index(), &entries, about)?;
     }
     Ok(())
@@ -214,13 +214,13 @@ fn segments_to_keep(state: &State, new_lines: u64) -> Result<usize, JournalError
 /// Merges segments and finished lines of the journal in order of sequence.
 fn write_segment(
     state: &State,
-    finished: &[Listed],
+    finished: &[ListedLine],
     merged: &[Log],
     adoption: &Adoption<'_>,
     output: &mut Output<'_>,
 ) -> Result<(), JournalError> {
     // After a crash, two files may contain lines of the same record. The journal's line is newer and comes first.
-    let mut order: Vec<(usize, Listed)> = Vec::new();
+    let mut order: Vec<(usize, ListedLine)> = Vec::new();
     for (number, segment) in merged.iter().enumerate() {
         order.extend(segment.list(None)?.into_iter().map(|listed| (number, listed)));
     }
@@ -246,7 +246,7 @@ fn write_segment(
     while start < order.len() {
         let source = order[start].0;
         let run = order[start..].iter().take(BATCH).take_while(|(other, _)| *other == source).count();
-        let part: Vec<Listed> = order[start..start + run].iter().map(|(_, listed)| *listed).collect();
+        let part: Vec<ListedLine> = order[start..start + run].iter().map(|(_, listed)| *listed).collect();
         match (merged.get(source), &state.journal) {
             (Some(segment), _) => {
                 for listed in part {
@@ -264,13 +264,13 @@ fn write_segment(
 /// Reads lines, converts those of an earlier program, and passes them on in order.
 fn convert(
     log: &Log,
-    listed: &[Listed],
+    listed: &[ListedLine],
     adoption: &Adoption<'_>,
     mut write: impl FnMut(&[u8], u64) -> Result<(), FsError>,
 ) -> Result<(), JournalError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     for batch in listed.chunks(BATCH) {
-        let one = |listed: &Listed| -> Result<Vec<u8>, FsError> {
+        let one = |listed: &ListedLine| -> Result<Vec<u8>, FsError> {
             Ok((adoption.convert)(log.line(listed.span)?, listed.sequence))
         };
         if threads == 1 || batch.len() < 256 || log.scanned()?.foreign == 0 {
@@ -301,10 +301,10 @@ fn save_index(
     data: &brigade_fs::RelPath,
     index: &brigade_fs::RelPath,
     entries: &[Entry],
-    about: About,
+    about: FileSummary,
 ) -> Result<(), FsError> {
     let data: Box<dyn ReadFile> = place.fs.open(data)?;
-    let bytes = IndexData::of(&*place.kind, entries).encode(&*data, data.len()?, about)?;
+    let bytes = IndexData::build(&*place.kind, entries).encode(&*data, data.len()?, about)?;
     // The index is only a cache: readers scan the file without it.
     let _ = place.fs.write_cache(index, &bytes);
     Ok(())

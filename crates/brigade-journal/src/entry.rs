@@ -1,6 +1,6 @@
 //! The parts of a line that the journal itself reads.
 
-use brigade_core::json::{Raw, RecordLine, members, to_json};
+use brigade_core::json::{RawJson, RecordLine, members, to_json};
 use brigade_core::{Json, Timestamp};
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ pub struct Adoption<'a> {
 pub const MEMBERS: usize = 8;
 
 /// The members that a [`Kind`] requested, by index.
-pub type Members<'a> = [Option<Raw<'a>>; MEMBERS];
+pub type Members<'a> = [Option<RawJson<'a>>; MEMBERS];
 
 /// The kind of records in a journal: how to read what the journal needs.
 pub trait Kind: Send + Sync {
@@ -159,7 +159,7 @@ pub struct Entry {
 
 /// A record that was read without parsing it completely.
 #[derive(Clone, Debug)]
-pub struct Peeked {
+pub struct PeekedRecord {
     /// The facts read by its kind.
     pub facts: Facts,
     /// The position in the order of records. Absent in records of another program.
@@ -170,7 +170,7 @@ pub struct Peeked {
     pub batch: Option<BatchMark>,
 }
 
-impl Peeked {
+impl PeekedRecord {
     pub(crate) fn at(self, span: Span, sequence: u64) -> Entry {
         let Facts { id, status, created, key, .. } = self.facts;
         Entry { id, span, status, created, sequence, key }
@@ -198,7 +198,7 @@ impl BatchMark {
         to_json(&self).expect("two numbers are JSON")
     }
 
-    fn of(raw: Raw<'_>) -> Option<BatchMark> {
+    fn parse(raw: RawJson<'_>) -> Option<BatchMark> {
         let (mut generation, mut rest) = (None, None);
         members(raw.as_str().as_bytes(), |key, value| match key.raw() {
             "generation" => generation = value.natural(),
@@ -213,7 +213,7 @@ impl BatchMark {
 /// The content of a line in a journal.
 pub enum Content {
     /// A revision of a record.
-    Record(Peeked),
+    Record(PeekedRecord),
     /// The first line of a journal.
     Header,
     /// Only whitespace.
@@ -230,7 +230,7 @@ pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Content::Blank;
     }
-    let mut seen = Seen::default();
+    let mut seen = LineMembers::default();
     match members(line, |key, value| seen.take(kind, key.raw(), value)) {
         Ok(()) => seen.judge(kind),
         Err(_) => Content::Broken,
@@ -239,23 +239,23 @@ pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {
 
 /// Classifies a line whose members are known.
 pub(crate) fn look_at_written(kind: &dyn Kind, line: &RecordLine) -> Content {
-    let mut seen = Seen::default();
+    let mut seen = LineMembers::default();
     line.members().for_each(|(key, value)| seen.take(kind, key, value));
     seen.judge(kind)
 }
 
 /// The members of a line that say what it is.
 #[derive(Default)]
-struct Seen<'a> {
+struct LineMembers<'a> {
     wanted: Members<'a>,
-    sequence: Option<Raw<'a>>,
-    ledger: Option<Raw<'a>>,
-    batch: Option<Raw<'a>>,
+    sequence: Option<RawJson<'a>>,
+    ledger: Option<RawJson<'a>>,
+    batch: Option<RawJson<'a>>,
     is_header: bool,
 }
 
-impl<'a> Seen<'a> {
-    fn take(&mut self, kind: &dyn Kind, key: &str, value: Raw<'a>) {
+impl<'a> LineMembers<'a> {
+    fn take(&mut self, kind: &dyn Kind, key: &str, value: RawJson<'a>) {
         match key {
             "sequence" => self.sequence = Some(value),
             "receipt_sequence" => self.ledger = Some(value),
@@ -270,11 +270,11 @@ impl<'a> Seen<'a> {
     fn judge(self, kind: &dyn Kind) -> Content {
         match kind.facts(&self.wanted) {
             Some(facts) => {
-                let own = |raw: Option<Raw<'_>>| raw.filter(|_| facts.is_ours).and_then(Raw::natural);
-                Content::Record(Peeked {
+                let own = |raw: Option<RawJson<'_>>| raw.filter(|_| facts.is_ours).and_then(RawJson::natural);
+                Content::Record(PeekedRecord {
                     sequence: own(self.sequence),
                     ledger: own(self.ledger),
-                    batch: self.batch.filter(|_| facts.is_ours).and_then(BatchMark::of),
+                    batch: self.batch.filter(|_| facts.is_ours).and_then(BatchMark::parse),
                     facts,
                 })
             }

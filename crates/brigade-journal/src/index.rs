@@ -128,7 +128,7 @@ fn from_ordered(bytes: &[u8]) -> i64 {
 
 /// What an index stores about its file as a whole.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct FileSummary {
     /// The journal generation, or the segment number.
     pub(crate) generation: u64,
     /// The number of lines in the covered part, including replaced ones.
@@ -146,7 +146,7 @@ pub(crate) struct IndexData {
 }
 
 impl IndexData {
-    pub(crate) fn of<'a>(kind: &dyn Kind, entries: impl IntoIterator<Item = &'a Entry>) -> IndexData {
+    pub(crate) fn build<'a>(kind: &dyn Kind, entries: impl IntoIterator<Item = &'a Entry>) -> IndexData {
         let mut data = IndexData { counts: vec![0; codes(kind)], ..IndexData::default() };
         data.add(kind, entries);
         data.sort();
@@ -200,7 +200,12 @@ impl IndexData {
     }
 
     /// Encodes the index file for a data file.
-    pub(crate) fn encode(&self, data: &dyn ReadFile, covered: u64, about: About) -> Result<Vec<u8>, FsError> {
+    pub(crate) fn encode(
+        &self,
+        data: &dyn ReadFile,
+        covered: u64,
+        about: FileSummary,
+    ) -> Result<Vec<u8>, FsError> {
         let mut bytes =
             Vec::with_capacity(self.sections.iter().map(Vec::len).sum::<usize>() * 33 / 32 + 4096);
         let count = |section: usize| (self.sections[section].len() / SHAPES[section].record) as u64;
@@ -470,7 +475,7 @@ mod tests {
         }
     }
 
-    const ABOUT: About = About { generation: 7, lines: 5, max_ledger: 3 };
+    const SUMMARY: FileSummary = FileSummary { generation: 7, lines: 5, max_ledger: 3 };
 
     fn entries(count: u64) -> Vec<Entry> {
         (0..count)
@@ -494,7 +499,7 @@ mod tests {
     fn index(entries: &[Entry]) -> (MemoryFs, Index) {
         let fs = MemoryFs::new();
         let data = file(&fs, "data", &vec![b'x'; 10_000]);
-        let bytes = IndexData::of(&Numbers, entries).encode(&*data, 10_000, ABOUT).unwrap();
+        let bytes = IndexData::build(&Numbers, entries).encode(&*data, 10_000, SUMMARY).unwrap();
         let index =
             Index::open(file(&fs, "index", &bytes), &*data, 7, CODES).unwrap_or_else(|_| panic!("usable"));
         (fs, index)
@@ -540,7 +545,7 @@ mod tests {
         let extended = index.extended(&Numbers, |hash| hash == replaced, [&revised]).unwrap();
         let mut all = old;
         all[100] = revised;
-        let expect = IndexData::of(&Numbers, &all);
+        let expect = IndexData::build(&Numbers, &all);
         assert_eq!(extended.sections, expect.sections);
         assert_eq!(extended.counts, expect.counts);
     }
@@ -567,7 +572,7 @@ mod tests {
             let entries = entries(300);
             let fs = MemoryFs::new();
             let data = file(&fs, "data", &vec![b'x'; 10_000]);
-            let mut bytes = IndexData::of(&Numbers, &entries).encode(&*data, 10_000, ABOUT).unwrap();
+            let mut bytes = IndexData::build(&Numbers, &entries).encode(&*data, 10_000, SUMMARY).unwrap();
             let at = at % bytes.len();
             bytes[at] ^= 1 << bit;
             if let Ok(index) = Index::open(file(&fs, "index", &bytes), &*data, 7, CODES) {

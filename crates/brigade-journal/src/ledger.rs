@@ -122,7 +122,7 @@ impl LedgerEntry {
 
 /// An entry of any version, as far as its hash covers it.
 #[derive(Deserialize)]
-struct Hashed {
+struct HashedEntry {
     hash: Fingerprint,
     #[serde(flatten)]
     members: Object,
@@ -144,11 +144,11 @@ fn hash_of(mut members: Object) -> Fingerprint {
 /// Returns whether a line's `hash` matches its other members, including those of newer versions.
 fn has_right_hash(line: &[u8]) -> bool {
     let Some(members) = members(line) else { return false };
-    from_json(&Json::Object(members)).is_ok_and(|Hashed { hash, members }| hash_of(members) == hash)
+    from_json(&Json::Object(members)).is_ok_and(|HashedEntry { hash, members }| hash_of(members) == hash)
 }
 
 /// Reads lines from the end of a file to the start.
-struct Backwards<'a> {
+struct ReverseLines<'a> {
     file: &'a dyn ReadFile,
     /// Everything from this offset on was read.
     position: u64,
@@ -159,9 +159,9 @@ struct Backwards<'a> {
 
 const CHUNK: u64 = 64 * 1024;
 
-impl<'a> Backwards<'a> {
-    fn new(file: &'a dyn ReadFile) -> Result<Backwards<'a>, FsError> {
-        Ok(Backwards { file, position: file.len()?, buffer: Vec::new(), is_first: true })
+impl<'a> ReverseLines<'a> {
+    fn new(file: &'a dyn ReadFile) -> Result<ReverseLines<'a>, FsError> {
+        Ok(ReverseLines { file, position: file.len()?, buffer: Vec::new(), is_first: true })
     }
 
     /// Returns the previous line, and whether it ends in a line feed. Only the last line of the file may lack one.
@@ -194,7 +194,7 @@ impl<'a> Backwards<'a> {
 }
 
 /// The result of an append.
-pub struct Appended {
+pub struct AppendResult {
     /// The new entries.
     pub entries: Vec<LedgerEntry>,
     /// Whether the ledger ended with the expected entry. False if its end was lost, or other data followed.
@@ -262,7 +262,7 @@ impl<'f> Ledger<'f> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn append(&self, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
+    pub fn append(&self, new: &[NewEntry], known: u64, now: Timestamp) -> Result<AppendResult, FsError> {
         self.append_after(&mut None, new, known, now)
     }
 
@@ -276,11 +276,11 @@ impl<'f> Ledger<'f> {
         new: &[NewEntry],
         known: u64,
         now: Timestamp,
-    ) -> Result<Appended, FsError> {
+    ) -> Result<AppendResult, FsError> {
         let started = Instant::now();
         let fs = self.file.fs;
         if new.is_empty() {
-            return Ok(Appended { entries: Vec::new(), follows: true });
+            return Ok(AppendResult { entries: Vec::new(), follows: true });
         }
         let _span = tracing::debug_span!("append", file = %self.path(), entries = new.len()).entered();
         let mut last = None;
@@ -292,7 +292,7 @@ impl<'f> Ledger<'f> {
             None => match self.open()? {
                 None => fs.create_dir_all(self.file.folder)?,
                 Some(file) => {
-                    let mut lines = Backwards::new(&*file)?;
+                    let mut lines = ReverseLines::new(&*file)?;
                     let mut torn = 0;
                     while let Some((line, is_complete)) = lines.next_line()? {
                         last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
@@ -323,7 +323,7 @@ impl<'f> Ledger<'f> {
         tracing::debug!(entries = entries.len(), took_ms = millis(started), "appended to the ledger");
         let follows = !moved && known <= last.map_or(0, |last| last.sequence);
         *end = entries.last().and_then(|last| self.end_with(last.clone()));
-        Ok(Appended { entries, follows })
+        Ok(AppendResult { entries, follows })
     }
 
     /// Moves lines that are not entries to a quarantine, and anything else with the ledger's name. Returns the number
@@ -343,7 +343,7 @@ impl<'f> Ledger<'f> {
     pub fn after(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
         let Some(file) = self.file.open_if_file()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        let mut lines = Backwards::new(&*file)?;
+        let mut lines = ReverseLines::new(&*file)?;
         while let Some((line, _)) = lines.next_line()? {
             match LedgerEntry::from_line(&line) {
                 Some(entry) if entry.sequence <= known => break,
@@ -360,7 +360,7 @@ impl<'f> Ledger<'f> {
     /// Fails on a disk error.
     pub fn last_sequence(&self) -> Result<u64, FsError> {
         let Some(file) = self.file.open_if_file()? else { return Ok(0) };
-        let mut lines = Backwards::new(&*file)?;
+        let mut lines = ReverseLines::new(&*file)?;
         while let Some((line, _)) = lines.next_line()? {
             if let Some(entry) = LedgerEntry::from_line(&line) {
                 return Ok(entry.sequence);
@@ -429,7 +429,7 @@ pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
 /// # Errors
 /// Fails on a disk error.
 pub fn find_prefix_if_whole(file: &dyn ReadFile, prefix: &str) -> Result<Option<Vec<LedgerEntry>>, FsError> {
-    let mut backwards = Backwards::new(file)?;
+    let mut backwards = ReverseLines::new(file)?;
     let Some((last, true)) = backwards.next_line()? else { return Ok(None) };
     let Some(last) = LedgerEntry::from_line(&last) else { return Ok(None) };
     let (mut count, mut offset) = (0, 0);
@@ -452,7 +452,7 @@ pub fn find_prefix_if_whole(file: &dyn ReadFile, prefix: &str) -> Result<Option<
 pub fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     let mut best: Vec<LedgerEntry> = Vec::new();
     let mut next = None;
-    let mut lines = Backwards::new(file)?;
+    let mut lines = ReverseLines::new(file)?;
     let order = |left: &LedgerEntry, right: &LedgerEntry| {
         (&right.started_at, right.sequence).cmp(&(&left.started_at, left.sequence))
     };
@@ -504,7 +504,7 @@ mod tests {
         "runs".parse().unwrap()
     }
 
-    fn append(fs: &MemoryFs, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
+    fn append(fs: &MemoryFs, new: &[NewEntry], known: u64, now: Timestamp) -> Result<AppendResult, FsError> {
         Ledger::new(fs, &folder()).append(new, known, now)
     }
 
@@ -598,7 +598,7 @@ mod tests {
             let path = "f".parse().unwrap();
             fs.write_atomic(&path, &bytes, FileMode::Private).unwrap();
             let file = fs.open(&path).unwrap();
-            let mut backwards = Backwards::new(&*file).unwrap();
+            let mut backwards = ReverseLines::new(&*file).unwrap();
             let mut found = Vec::new();
             while let Some((line, is_complete)) = backwards.next_line().unwrap() {
                 found.push((line, is_complete));

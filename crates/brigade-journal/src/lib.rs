@@ -73,18 +73,18 @@ mod writer;
 pub use chain::{ChainFault, ChainFaultKind, check_chain};
 pub use compact::Rewrite;
 pub use entry::{
-    Adoption, BATCH_KEY, BatchMark, Content, Entry, Facts, Kind, MEMBERS, Members, Peeked, Span, StatusCode,
-    StatusRule, Words, hash, look_at,
+    Adoption, BATCH_KEY, BatchMark, Content, Entry, Facts, Kind, MEMBERS, Members, PeekedRecord, Span,
+    StatusCode, StatusRule, Words, hash, look_at,
 };
 pub use error::JournalError;
 pub use index::sample;
 pub use layout::Layout;
 pub use ledger::{
-    Appended, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,
+    AppendResult, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,
 };
 pub use line_file::LineFile;
-pub use log::{Found, Listed, Log};
+pub use log::{LatestLine, ListedLine, Log};
 pub use merge::Merge;
 pub use quarantine::set_file_aside;
-pub use state::{Damage, Header, Journal, Mending, State};
+pub use state::{Damage, DamageRepair, Header, Journal, State};
 pub use writer::Writer;

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brigade_fs::{FsError, Lines, ReadFile, RelPath};
 
-use crate::entry::{BatchMark, Content, Entry, Kind, Peeked, Span, StatusCode, codes, look_at};
+use crate::entry::{BatchMark, Content, Entry, Kind, PeekedRecord, Span, StatusCode, codes, look_at};
 use crate::error::JournalError;
-use crate::index::{About, Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
+use crate::index::{FileSummary, Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
 use crate::state::Journal;
 
 /// The latest line of a record, read from the file.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct LatestLine {
     /// The content of the line.
     pub line: Vec<u8>,
     /// The position in the order of records, also for records without a `sequence`.
@@ -23,7 +23,7 @@ pub struct Found {
 
 /// A line that is known but not read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedLine {
     /// Creation time in microseconds since 1970, or the maximum if the record has none.
     pub created: i64,
     /// The position in the order of records.
@@ -35,14 +35,14 @@ pub struct Listed {
 }
 
 impl Entry {
-    fn listed(&self) -> Listed {
-        Listed { created: self.created, sequence: self.sequence, span: self.span, status: self.status }
+    fn listed(&self) -> ListedLine {
+        ListedLine { created: self.created, sequence: self.sequence, span: self.span, status: self.status }
     }
 }
 
 /// The result of scanning a part of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Scanned {
+pub(crate) struct ScanResult {
     /// The latest line of each record.
     entries: BTreeMap<Box<str>, Entry>,
     /// How many of them have each status.
@@ -70,9 +70,9 @@ pub(crate) struct Scanned {
     pub(crate) is_unterminated: bool,
 }
 
-impl Scanned {
-    fn starting_at(offset: u64, max_sequence: u64) -> Scanned {
-        Scanned { end: offset, max_sequence, ..Scanned::default() }
+impl ScanResult {
+    fn starting_at(offset: u64, max_sequence: u64) -> ScanResult {
+        ScanResult { end: offset, max_sequence, ..ScanResult::default() }
     }
 
     /// Reads lines up to the end of a file of this generation.
@@ -83,7 +83,7 @@ impl Scanned {
             self.broken.retain(|span| span.offset < self.end);
             self.unfinished.clear();
         }
-        let mut held: Vec<(Peeked, Span)> = Vec::new();
+        let mut held: Vec<(PeekedRecord, Span)> = Vec::new();
         let mut lines = Lines::new(file, self.end, file.len()?);
         while let Some(line) = lines.next_line()? {
             let length = u32::try_from(line.bytes.len()).unwrap_or(u32::MAX);
@@ -128,7 +128,12 @@ impl Scanned {
     }
 
     /// Takes in complete lines at the end of what was read.
-    fn take_in_written(&mut self, kind: &dyn Kind, length: usize, written: Vec<(Peeked, Range<usize>)>) {
+    fn take_in_written(
+        &mut self,
+        kind: &dyn Kind,
+        length: usize,
+        written: Vec<(PeekedRecord, Range<usize>)>,
+    ) {
         for (peeked, at) in written {
             let offset = self.end + at.start as u64;
             let length = u32::try_from(at.len()).unwrap_or(u32::MAX);
@@ -137,7 +142,7 @@ impl Scanned {
         self.end += length as u64;
     }
 
-    fn take_in(&mut self, kind: &dyn Kind, peeked: Peeked, span: Span) {
+    fn take_in(&mut self, kind: &dyn Kind, peeked: PeekedRecord, span: Span) {
         let existing = self.entries.get(&peeked.facts.id).map(|entry| entry.sequence);
         self.foreign += u64::from(peeked.sequence.is_none());
         self.max_ledger = self.max_ledger.max(peeked.ledger.unwrap_or(0));
@@ -183,13 +188,13 @@ impl Scanned {
 #[derive(Default)]
 struct Parts {
     index: Option<Index>,
-    scanned: Scanned,
-    replaced: Mutex<Replaced>,
+    scanned: ScanResult,
+    replaced: Mutex<ReplacedRecords>,
 }
 
 /// The records of the index that scanned lines replace, as far as they were looked up.
 #[derive(Default)]
-struct Replaced {
+struct ReplacedRecords {
     /// How many of the scanned records were looked up.
     known: usize,
     /// How many of the index have each status.
@@ -197,7 +202,7 @@ struct Replaced {
 }
 
 impl Parts {
-    fn new(index: Option<Index>, scanned: Scanned) -> Parts {
+    fn new(index: Option<Index>, scanned: ScanResult) -> Parts {
         Parts { index, scanned, replaced: Mutex::default() }
     }
 }
@@ -215,18 +220,18 @@ pub struct Log {
     parts: OnceLock<Parts>,
     /// Replaces `parts` if the index turns out to be damaged.
     rebuilt: OnceLock<Parts>,
-    read: Mutex<ReadBefore>,
+    read: Mutex<ReadCache>,
 }
 
 /// What lines of the file were read as, by the offset of the line. What stands in a file of records is never written
 /// over, and another file is another [`Log`].
-type ReadBefore = HashMap<u64, (u32, Arc<dyn Any + Send + Sync>)>;
+type ReadCache = HashMap<u64, (u32, Arc<dyn Any + Send + Sync>)>;
 
 /// The most lines that are remembered as they were read.
-const READ_BEFORE: usize = 64;
+const MAX_CACHED_LINES: usize = 64;
 
 /// A journal of at least this length gets an index.
-pub(crate) const WORTH_INDEX: u64 = 64 * 1024;
+pub(crate) const MIN_INDEXED_BYTES: u64 = 64 * 1024;
 
 impl Log {
     pub(crate) fn new(
@@ -254,7 +259,7 @@ impl Log {
         let index = self.open_index()?;
         let (start, max_sequence) =
             index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
-        let mut scanned = Scanned::starting_at(start, max_sequence);
+        let mut scanned = ScanResult::starting_at(start, max_sequence);
         scanned.arrived = index.is_some().then(Vec::new);
         // The length is read after the index is opened, so it is not less than what the index covers.
         scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
@@ -262,7 +267,7 @@ impl Log {
     }
 
     fn open_index(&self) -> Result<Option<Index>, FsError> {
-        if self.file.len()? < WORTH_INDEX {
+        if self.file.len()? < MIN_INDEXED_BYTES {
             return Ok(None);
         }
         let Ok(file) = self.journal.fs.open(&self.index_path) else { return Ok(None) };
@@ -281,7 +286,7 @@ impl Log {
             Err(IndexError::Fs(error)) => return Err(error.into()),
             Err(IndexError::Unusable) => {}
         }
-        let mut scanned = Scanned::starting_at(self.start, 0);
+        let mut scanned = ScanResult::starting_at(self.start, 0);
         scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
         let parts = self.rebuilt.get_or_init(|| Parts::new(None, scanned));
         match question(parts) {
@@ -307,11 +312,11 @@ impl Log {
     }
 
     /// Reads the line that an index refers to, and verifies that it is a record with that id.
-    fn checked(&self, hit: &Hit) -> Result<(Box<str>, Found), IndexError> {
+    fn checked(&self, hit: &Hit) -> Result<(Box<str>, LatestLine), IndexError> {
         let line = self.line(hit.span)?;
         match look_at(&*self.journal.kind, &line) {
             Content::Record(peeked) if id_hash(&peeked.facts.id) == hit.id_hash => {
-                Ok((peeked.facts.id, Found { line, sequence: peeked.sequence.unwrap_or(hit.sequence) }))
+                Ok((peeked.facts.id, LatestLine { line, sequence: peeked.sequence.unwrap_or(hit.sequence) }))
             }
             Content::Record(_) | Content::Header | Content::Blank | Content::Broken => {
                 Err(IndexError::Unusable)
@@ -323,18 +328,18 @@ impl Log {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn known(&self, id: &str) -> Result<Option<Listed>, FsError> {
+    pub fn known(&self, id: &str) -> Result<Option<ListedLine>, FsError> {
         Ok(self.scanned()?.entries.get(id).map(Entry::listed))
     }
 
-    fn read_before(&self) -> MutexGuard<'_, ReadBefore> {
+    fn read_before(&self) -> MutexGuard<'_, ReadCache> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers what a line was read as, for [`Log::was_read_as`].
     pub fn remember(&self, span: Span, record: Arc<dyn Any + Send + Sync>) {
         let mut read = self.read_before();
-        if READ_BEFORE <= read.len() {
+        if MAX_CACHED_LINES <= read.len() {
             read.clear();
         }
         read.insert(span.offset, (span.length, record));
@@ -352,12 +357,12 @@ impl Log {
         record.clone().downcast().ok()
     }
 
-    fn scanned_line(&self, entry: &Entry) -> Result<Found, FsError> {
-        Ok(Found { line: self.line(entry.span)?, sequence: entry.sequence })
+    fn scanned_line(&self, entry: &Entry) -> Result<LatestLine, FsError> {
+        Ok(LatestLine { line: self.line(entry.span)?, sequence: entry.sequence })
     }
 
     /// Finds the latest line of a record.
-    pub(crate) fn find(&self, id: &str) -> Result<Option<Found>, JournalError> {
+    pub(crate) fn find(&self, id: &str) -> Result<Option<LatestLine>, JournalError> {
         self.ask(|Parts { index, scanned, .. }| {
             if let Some(entry) = scanned.entries.get(id) {
                 return Ok(Some(self.scanned_line(entry)?));
@@ -405,7 +410,7 @@ impl Log {
     }
 
     /// Finds the lines of unique records that may have this key.
-    pub(crate) fn find_key(&self, key: u64) -> Result<Vec<Found>, JournalError> {
+    pub(crate) fn find_key(&self, key: u64) -> Result<Vec<LatestLine>, JournalError> {
         self.ask(|Parts { index, scanned, .. }| {
             let mut found = Vec::new();
             for id in scanned.by_key.get(&key).into_iter().flatten() {
@@ -432,11 +437,11 @@ impl Log {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, JournalError> {
+    pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<ListedLine>, JournalError> {
         self.ask(|Parts { index, scanned, .. }| {
             let row = Entry::listed;
             let is_wanted = |entry: &&Entry| status.is_none_or(|status| status == entry.status);
-            let mut listed: Vec<Listed> = match status {
+            let mut listed: Vec<ListedLine> = match status {
                 Some(status) if !self.journal.kind.is_finished(status) => {
                     let living = scanned.living.iter().filter_map(|id| scanned.entries.get(id));
                     living.filter(is_wanted).map(row).collect()
@@ -446,7 +451,7 @@ impl Log {
             if let Some(index) = index {
                 let hits = index.by_status(status)?;
                 listed.extend(hits.iter().filter(|hit| !scanned.hashes.contains(&hit.id_hash)).map(|hit| {
-                    Listed {
+                    ListedLine {
                         created: hit.created,
                         sequence: hit.sequence,
                         span: hit.span,
@@ -503,7 +508,7 @@ impl Log {
     }
 
     /// Returns the scan of the lines after the index.
-    pub(crate) fn scanned(&self) -> Result<&Scanned, FsError> {
+    pub(crate) fn scanned(&self) -> Result<&ScanResult, FsError> {
         Ok(&self.parts()?.scanned)
     }
 
@@ -530,7 +535,7 @@ impl Log {
     pub(crate) fn extend(
         &mut self,
         length: usize,
-        written: Vec<(Peeked, Range<usize>)>,
+        written: Vec<(PeekedRecord, Range<usize>)>,
     ) -> Result<(), FsError> {
         if let Some(rebuilt) = self.rebuilt.take() {
             self.parts = OnceLock::from(rebuilt);
@@ -569,7 +574,7 @@ impl Log {
         let Parts { index, scanned, .. } = parts;
         let kind = &*self.journal.kind;
         let data = match index {
-            None => Ok(IndexData::of(kind, scanned.entries.values())),
+            None => Ok(IndexData::build(kind, scanned.entries.values())),
             Some(index) => {
                 index.extended(kind, |hash| scanned.hashes.contains(&hash), scanned.entries.values())
             }
@@ -577,7 +582,7 @@ impl Log {
         // A damaged index is not extended; the next reader notices and scans.
         let Ok(data) = data else { return Ok(()) };
         let lines = index.as_ref().map_or(0, |index| index.lines) + scanned.lines;
-        let about = About { generation: self.generation, lines, max_ledger: self.max_ledger()? };
+        let about = FileSummary { generation: self.generation, lines, max_ledger: self.max_ledger()? };
         let bytes = data.encode(&*self.file, scanned.end, about)?;
         self.journal.fs.write_cache(&self.index_path, &bytes)
     }

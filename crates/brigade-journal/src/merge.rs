@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use brigade_fs::Lines;
 
-use crate::entry::{Content, Peeked, look_at};
+use crate::entry::{Content, PeekedRecord, look_at};
 use crate::error::JournalError;
-use crate::log::{Listed, Log};
+use crate::log::{ListedLine, Log};
 use crate::state::State;
 
 /// Merges the records of the journal and its segments by sequence. Holds one line of each file in memory.
@@ -38,7 +38,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn next_record(&mut self, line: &mut Vec<u8>) -> Result<Option<(u64, Peeked)>, JournalError> {
+    pub fn next_record(&mut self, line: &mut Vec<u8>) -> Result<Option<(u64, PeekedRecord)>, JournalError> {
         while let Some(Reverse((sequence, number))) = self.heap.pop() {
             let source = &mut self.sources[number];
             std::mem::swap(&mut source.line, line);
@@ -64,12 +64,12 @@ struct Source<'a> {
     order: Order<'a>,
     /// The next line and its facts.
     line: Vec<u8>,
-    peeked: Option<Peeked>,
+    peeked: Option<PeekedRecord>,
 }
 
 enum Order<'a> {
     /// The journal is not sorted by sequence, so its positions are.
-    Listed(std::vec::IntoIter<Listed>),
+    Listed(std::vec::IntoIter<ListedLine>),
     /// A segment is stored in order.
     File(Lines<'a>),
 }

@@ -5,7 +5,7 @@
 //! These records are appended to the journal again before the segment is removed.
 
 use brigade_core::Timestamp;
-use brigade_core::json::{Raw, members};
+use brigade_core::json::{RawJson, members};
 use brigade_fs::{FileKind, FsErrorKind, Lines};
 
 use crate::entry::{Content, look_at};
@@ -68,7 +68,7 @@ fn revision(line: &[u8]) -> u64 {
     let mut revision = None;
     let _ = members(line, |key, value| {
         if key.raw() == "revision" {
-            revision = Raw::natural(value);
+            revision = RawJson::natural(value);
         }
     });
     revision.unwrap_or(0)

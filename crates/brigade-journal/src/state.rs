@@ -17,7 +17,7 @@ use crate::entry::{Content, Kind, codes, look_at};
 use crate::error::JournalError;
 use crate::layout::{Layout, segment_name, segment_number};
 use crate::ledger::Ledger;
-use crate::log::{Found, Listed, Log};
+use crate::log::{LatestLine, ListedLine, Log};
 use crate::quarantine;
 use crate::writer::Writer;
 
@@ -81,7 +81,7 @@ mod segment_names {
 
 /// How damage can be repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mending {
+pub enum DamageRepair {
     /// A compaction moves the unreadable data to a quarantine. Nothing is erased.
     SetAside,
     /// The missing data cannot be restored, and the damage stays visible.
@@ -98,7 +98,7 @@ pub struct Damage {
     /// The problem.
     pub problem: &'static str,
     /// How it can be repaired.
-    pub mending: Mending,
+    pub mending: DamageRepair,
 }
 
 /// A journal in its directory.
@@ -141,7 +141,7 @@ impl Journal {
     pub fn load(self: &Arc<Journal>) -> Result<State, FsError> {
         let mut attempt = 1;
         loop {
-            match State::try_load(self, attempt == ATTEMPTS)? {
+            match State::try_load(self, attempt == MAX_ATTEMPTS)? {
                 Some(state) => return Ok(state),
                 None => attempt += 1,
             }
@@ -200,7 +200,7 @@ pub struct State {
 }
 
 /// How often a reader starts again if segments vanish.
-const ATTEMPTS: usize = 32;
+const MAX_ATTEMPTS: usize = 32;
 
 impl State {
     /// Returns `None` if a compaction removed a segment in the meantime.
@@ -241,7 +241,7 @@ impl State {
                     path: layout.journal().to_string(),
                     line: None,
                     problem: "it is not a file",
-                    mending: Mending::SetAside,
+                    mending: DamageRepair::SetAside,
                 });
             }
             Err(error) => return Err(error),
@@ -270,7 +270,7 @@ impl State {
                         path: path.to_string(),
                         line: None,
                         problem,
-                        mending: Mending::SetAside,
+                        mending: DamageRepair::SetAside,
                     });
                     state.lost_segments.push(path);
                 }
@@ -369,7 +369,7 @@ impl State {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn list(&self) -> Result<Vec<(&Log, Listed)>, JournalError> {
+    pub fn list(&self) -> Result<Vec<(&Log, ListedLine)>, JournalError> {
         let mut all = Vec::new();
         for log in self.logs() {
             all.extend(log.list(None)?.into_iter().map(|listed| (log, listed)));
@@ -381,7 +381,7 @@ impl State {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn find_key(&self, key: u64) -> Result<Vec<Found>, JournalError> {
+    pub fn find_key(&self, key: u64) -> Result<Vec<LatestLine>, JournalError> {
         let mut found = Vec::new();
         for log in self.logs() {
             found.extend(log.find_key(key)?);
@@ -398,7 +398,7 @@ impl State {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn find(&self, id: &str) -> Result<Option<Found>, JournalError> {
+    pub fn find(&self, id: &str) -> Result<Option<LatestLine>, JournalError> {
         for log in self.logs() {
             if let Some(found) = log.find(id)? {
                 return Ok(Some(found));
@@ -482,7 +482,7 @@ impl State {
         let words = self.place.kind.words();
         for folder in quarantine::not_directories(&self.place) {
             let (path, problem) = (folder.to_string(), "it is not a directory");
-            damage.push(Damage { path, line: None, problem, mending: Mending::SetAside });
+            damage.push(Damage { path, line: None, problem, mending: DamageRepair::SetAside });
         }
         for log in self.logs() {
             let scanned = log.scanned()?;
@@ -497,7 +497,12 @@ impl State {
                     let path = log.path.to_string();
                     let is_unfinished = scanned.unfinished.iter().any(|span| span.offset == line.offset);
                     let problem = if is_unfinished { words.unfinished } else { words.not_a_record };
-                    damage.push(Damage { path, line: Some(number), problem, mending: Mending::SetAside });
+                    damage.push(Damage {
+                        path,
+                        line: Some(number),
+                        problem,
+                        mending: DamageRepair::SetAside,
+                    });
                 }
             }
         }

@@ -6,22 +6,22 @@ use std::time::Instant;
 
 use brigade_core::Timestamp;
 use brigade_core::json::RecordLine;
-use brigade_fs::{Fs as _, Late, Lock};
+use brigade_fs::{DeferredFs, Fs as _, Lock};
 
 use crate::compact::{self, Rewrite};
-use crate::entry::{BatchMark, Content, Peeked, look_at_written};
+use crate::entry::{BatchMark, Content, PeekedRecord, look_at_written};
 use crate::error::JournalError;
-use crate::log::WORTH_INDEX;
+use crate::log::MIN_INDEXED_BYTES;
 use crate::quarantine;
 use crate::recover;
 use crate::state::{State, millis};
 
 /// How many dead lines make the journal worth a rewrite, and for a process that writes again and again.
-const DEAD: u64 = 256;
-const KNOWN_DEAD: u64 = 4096;
+const REWRITE_THRESHOLD: u64 = 256;
+const LONG_LIVED_REWRITE_THRESHOLD: u64 = 4096;
 
 /// How many bytes behind its index make the journal worth a new one, for a process that writes again and again.
-const KNOWN_WORTH_INDEX: u64 = 1 << 20;
+const LONG_LIVED_INDEX_THRESHOLD: u64 = 1 << 20;
 
 /// A journal whose lock is held.
 pub struct Writer {
@@ -32,7 +32,7 @@ pub struct Writer {
     /// Whether only what was appended to a known state was read.
     is_known: bool,
     /// Appends what is synced later.
-    late: Option<Arc<Late>>,
+    late: Option<Arc<DeferredFs>>,
 }
 
 impl Writer {
@@ -46,7 +46,7 @@ impl Writer {
     }
 
     /// Appends from now on what is synced later. A rewrite of the journal syncs it first.
-    pub fn write_late(&mut self, late: Arc<Late>) {
+    pub fn write_late(&mut self, late: Arc<DeferredFs>) {
         self.late = Some(late);
     }
 
@@ -140,7 +140,7 @@ impl Writer {
     fn append_written(
         &mut self,
         lines: &[u8],
-        mut written: Vec<(Peeked, Range<usize>)>,
+        mut written: Vec<(PeekedRecord, Range<usize>)>,
         now: Timestamp,
     ) -> Result<(), JournalError> {
         self.prepare(now)?;
@@ -171,11 +171,15 @@ impl Writer {
     fn after_append(
         &mut self,
         length: usize,
-        written: Vec<(Peeked, Range<usize>)>,
+        written: Vec<(PeekedRecord, Range<usize>)>,
         now: Timestamp,
     ) -> Result<(), JournalError> {
         // A process that writes again and again has all lines in memory, and leaves the work to others for longer.
-        let (worth, dead) = if self.is_known { (KNOWN_WORTH_INDEX, KNOWN_DEAD) } else { (WORTH_INDEX, DEAD) };
+        let (worth, dead) = if self.is_known {
+            (LONG_LIVED_INDEX_THRESHOLD, LONG_LIVED_REWRITE_THRESHOLD)
+        } else {
+            (MIN_INDEXED_BYTES, REWRITE_THRESHOLD)
+        };
         if let Some(journal) = &mut self.state.journal {
             journal.extend(length, written)?;
             journal.refresh_index(worth)?;
@@ -183,7 +187,7 @@ impl Writer {
         self.state.appended()?;
         // Rebuild indexes that were missing or outdated when this process used them.
         for segment in self.state.segments.iter_mut().filter(|segment| segment.is_open()) {
-            segment.refresh_index(WORTH_INDEX)?;
+            segment.refresh_index(MIN_INDEXED_BYTES)?;
         }
         if compact::is_due(&self.state, dead)? {
             self.rewrite(0, now)?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use brigade_exec::HostEnvironment;
 use brigade_fs::DiskFs;
 use brigade_kitchen_run::git::{Commits, GitOptions, GitPlace};
-use brigade_kitchen_run::in_place::InPlace;
+use brigade_kitchen_run::in_place::InPlaceWorkplace;
 use brigade_kitchen_run::workplace::{Integration, TaskName, Workplace};
 
 const ROUNDS: usize = 20;
@@ -111,6 +111,6 @@ fn main() {
     let before = place.starts();
     show(&format!("with a worktree, {files} files"), &place);
     println!("  git was started {} times for each task", (place.starts() - before) as usize / ROUNDS);
-    let place = InPlace::new(Arc::new(DiskFs::open(root).unwrap()), Vec::new());
+    let place = InPlaceWorkplace::new(Arc::new(DiskFs::open(root).unwrap()), Vec::new());
     show(&format!("in place, {files} files"), &place);
 }

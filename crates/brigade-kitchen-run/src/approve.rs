@@ -9,9 +9,9 @@ use brigade_kitchen::life::{Approval, Life, Record};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_policy::Failure;
 
-use crate::gather::{Crew, PrdSearch, Standing};
+use crate::gather::{Crew, PrdSearch, PrdState};
 use crate::journal::{PrdJournal, set_aside_notes};
-use crate::kitchen::{Kitchen, masked};
+use crate::kitchen::{Kitchen, mask_words};
 use crate::paths::{KITCHEN, PrdFiles};
 
 /// The shortest start of a fingerprint that is accepted.
@@ -38,7 +38,7 @@ pub enum ApproveWhat {
 }
 
 /// Returns the tasks that the file says are done.
-fn passed(prd: &ValidPrd) -> Vec<brigade_kitchen::TaskId> {
+fn passed_tasks(prd: &ValidPrd) -> Vec<brigade_kitchen::TaskId> {
     prd.tasks.iter().filter(|task| task.passes).map(|task| task.id.clone()).collect()
 }
 
@@ -78,7 +78,7 @@ impl Kitchen<'_> {
         report.prd_path = Some(standing.path.to_string());
         report.taken = Some(standing.taken);
         report.config_issues = standing.configuration.issues();
-        let files = PrdFiles::of(&standing.name);
+        let files = PrdFiles::new(&standing.name);
         if *step == ApproveStep::Revoke {
             self.revoke(files, standing.life.approval.as_ref())?;
             report.revoked = true;
@@ -90,10 +90,10 @@ impl Kitchen<'_> {
             let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_NAME_TAKEN);
             return Err(failure.hint("give one of the files another name"));
         }
-        let ready = standing.crew.ready().ok_or_else(|| refused(&standing.crew))?;
+        let ready = standing.crew.ready().ok_or_else(|| crew_refusal(&standing.crew))?;
         let execution = ready.execution(&standing.prd);
         let redactor = self.redactor(&standing.configuration);
-        report.commands = commands(&execution, &|words| masked(&redactor, words));
+        report.commands = commands(&execution, &|words| mask_words(&redactor, words));
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         report.fingerprint = Some(fingerprint);
         report.notes = standing.crew.notes();
@@ -118,7 +118,7 @@ impl Kitchen<'_> {
                     report.notes.extend(problem.set_aside(&*self.fs)?);
                 }
                 let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
-                let passed = passed(&standing.prd);
+                let passed = passed_tasks(&standing.prd);
                 let path = Some(standing.path.to_string());
                 let mut journal = self.journal(files)?;
                 let settled = journal.life().settled(&passed);
@@ -126,7 +126,7 @@ impl Kitchen<'_> {
                 let records = adopted.into_iter().chain([approved]).chain(settled);
                 let lines = journal.append_all(records.collect())?;
                 self.tell(&standing.name, &journal, &lines);
-                report.notes.extend(set_aside_notes(&*self.fs, &PrdFiles::of(&standing.name)));
+                report.notes.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&standing.name)));
                 report.approved = true;
             }
         }
@@ -134,7 +134,7 @@ impl Kitchen<'_> {
     }
 
     /// Returns the other file that was approved under the name of a PRD, if it is still there.
-    pub(crate) fn namesake(&self, standing: &Standing) -> Option<String> {
+    pub(crate) fn namesake(&self, standing: &PrdState) -> Option<String> {
         let other = standing.life.prd_path.clone().filter(|path| path != standing.path.as_str())?;
         let is_there = other.parse().is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
         is_there.then_some(other)
@@ -147,14 +147,14 @@ impl Kitchen<'_> {
         report.config_issues = configuration.issues();
         let life = self.life_of_workers()?;
         if *step == ApproveStep::Revoke {
-            self.revoke(PrdFiles::of_workers(), life.approval.as_ref())?;
+            self.revoke(PrdFiles::for_workers(), life.approval.as_ref())?;
             report.revoked = true;
             return Ok(report);
         }
-        let ready = crew.ready().ok_or_else(|| refused(&crew))?;
+        let ready = crew.ready().ok_or_else(|| crew_refusal(&crew))?;
         let tiers = ready.tiers();
         let redactor = self.redactor(&configuration);
-        report.commands = worker_commands(&tiers, &|words| masked(&redactor, words));
+        report.commands = worker_commands(&tiers, &|words| mask_words(&redactor, words));
         let (fingerprint, items) = (tiers.fingerprint(), tiers.items());
         report.fingerprint = Some(fingerprint);
         report.notes = crew.notes();
@@ -167,7 +167,7 @@ impl Kitchen<'_> {
             compare(typed, fingerprint)?;
             if !report.approved {
                 let (passed, by) = (Vec::new(), self.person());
-                self.journal(PrdFiles::of_workers())?.append(Record::Approved {
+                self.journal(PrdFiles::for_workers())?.append(Record::Approved {
                     fingerprint,
                     items,
                     passed,
@@ -191,7 +191,8 @@ impl Kitchen<'_> {
 
     /// Opens a journal for writing, and keeps its directory out of the repository.
     pub(crate) fn journal(&self, files: PrdFiles) -> Result<PrdJournal, Failure> {
-        let ignore = RelPath::of(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
+        let ignore =
+            RelPath::from_static(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
         if !self.fs.exists(&ignore)? {
             self.fs.create_dir_all(&ignore.parent())?;
             self.fs.write_atomic(&ignore, b"*\n", FileMode::Private)?;
@@ -201,7 +202,7 @@ impl Kitchen<'_> {
 
     /// Returns what was approved of the tiers alone.
     pub(crate) fn life_of_workers(&self) -> Result<Life, Failure> {
-        Ok(PrdJournal::read_at(&*self.fs, &PrdFiles::of_workers())?.life)
+        Ok(PrdJournal::read_at(&*self.fs, &PrdFiles::for_workers())?.life)
     }
 
     fn person(&self) -> Option<String> {
@@ -210,15 +211,15 @@ impl Kitchen<'_> {
 }
 
 /// Lists the tasks that the file says are done, and the journal does not.
-fn ignored_passes(standing: &Standing) -> Vec<brigade_kitchen::TaskId> {
+fn ignored_passes(standing: &PrdState) -> Vec<brigade_kitchen::TaskId> {
     if standing.life.approval.is_none() {
         return Vec::new();
     }
-    passed(&standing.prd).into_iter().filter(|id| standing.life.can_be_passed(id)).collect()
+    passed_tasks(&standing.prd).into_iter().filter(|id| standing.life.can_be_passed(id)).collect()
 }
 
 /// Says why nothing of a crew may be started.
-pub(crate) fn refused(crew: &Crew) -> Failure {
+pub(crate) fn crew_refusal(crew: &Crew) -> Failure {
     let failure =
         Failure::new(ErrorKind::Refused, "the configuration or the policy refuses to start workers");
     failure.coded(codes::KITCHEN_REFUSED).because(crew.refusals.iter().cloned())

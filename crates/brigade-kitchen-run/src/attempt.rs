@@ -15,7 +15,7 @@ use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
 use brigade_kitchen::adapter::{
-    self, Adapter, Answer, Limit, Output, Permissions, PromptWay, Tokens, Wanted,
+    self, Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
 };
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
@@ -24,7 +24,7 @@ use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
 
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
+use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
 /// How much of each half of an output is searched for the answer. A log has no more than its cap.
 const ANSWER_HALF: u64 = 1 << 20;
@@ -45,7 +45,7 @@ static READING: Mutex<()> = Mutex::new(());
 
 /// The worker of a tier.
 #[derive(Clone, Debug)]
-pub struct Cook {
+pub struct TierWorker {
     /// The tier.
     pub tier: Tier,
     /// Its command, without what the adapter adds.
@@ -53,7 +53,7 @@ pub struct Cook {
     /// Its adapter.
     pub adapter: Adapter,
     /// Which permissions are asked for.
-    pub wanted: Wanted,
+    pub wanted: PermissionMode,
     /// Whether the policy lets workers skip their own.
     pub may_skip: bool,
     /// The server that it attaches to.
@@ -66,26 +66,26 @@ pub struct Cook {
     pub bytes: Option<Fingerprint>,
 }
 
-impl Cook {
+impl TierWorker {
     /// Returns the worker of a tier as the settings have it.
     ///
     /// # Errors
     /// Fails with the name of an adapter that is not there.
-    pub fn of(
+    pub fn for_tier(
         tier: Tier,
         settings: &Settings,
         adapters: &[Adapter],
         grants: Option<&KitchenGrants>,
-    ) -> Result<Cook, String> {
+    ) -> Result<TierWorker, String> {
         let command = settings.command(tier).argv().clone();
         let adapter = adapter::choose(adapters, settings.adapter_name(tier), &command)?.clone();
         let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
-        Ok(Cook {
+        Ok(TierWorker {
             tier,
             command,
             env_labels: labels,
             adapter,
-            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            wanted: if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow },
             may_skip: grants.is_some_and(|grants| grants.skip_permissions),
             server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
             program: None,
@@ -114,7 +114,7 @@ pub struct Attempt<'a> {
     /// The run.
     pub run: &'a RunId,
     /// Who.
-    pub cook: &'a Cook,
+    pub cook: &'a TierWorker,
     /// What for.
     pub role: Role,
     /// The PRD; `None` while there is none.
@@ -145,7 +145,7 @@ pub struct Attempt<'a> {
 
 /// What stood where the worker may write its result file.
 #[derive(Clone, Debug)]
-enum Left {
+enum ResultFileState {
     Absent,
     Bytes(Vec<u8>),
     NotRegular,
@@ -154,7 +154,7 @@ enum Left {
 
 /// What an attempt left behind.
 #[derive(Clone, Debug)]
-pub struct Attempted {
+pub struct AttemptOutcome {
     /// The run, which has its receipt.
     pub run: RunId,
     /// How its process ended.
@@ -171,17 +171,17 @@ pub struct Attempted {
     pub problem: Option<String>,
     limit: Option<Limit>,
     nonce: String,
-    result: Left,
+    result: ResultFileState,
 }
 
-impl Attempted {
+impl AttemptOutcome {
     /// Returns what decides how it ended.
     pub fn evidence(&self) -> Evidence<'_> {
         let result = match &self.result {
-            Left::Absent => ResultFile::Absent,
-            Left::Bytes(bytes) => ResultFile::Bytes(bytes),
-            Left::NotRegular => ResultFile::NotRegular,
-            Left::Unreadable => ResultFile::Unreadable,
+            ResultFileState::Absent => ResultFile::Absent,
+            ResultFileState::Bytes(bytes) => ResultFile::Bytes(bytes),
+            ResultFileState::NotRegular => ResultFile::NotRegular,
+            ResultFileState::Unreadable => ResultFile::Unreadable,
         };
         Evidence {
             exit: self.exit,
@@ -210,21 +210,21 @@ fn role_kind(role: Role) -> RunKind {
 ///
 /// # Errors
 /// Fails if nothing was started, or a log could not be written.
-pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<Attempted, NotStarted> {
+pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<AttemptOutcome, StartError> {
     let (host, cook) = (attempt.host, attempt.cook);
     let nonce: String = random_bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
     let temporary = PrivateFolder::create()?;
     let private = DiskFs::open(temporary.path())?;
     let inside = |name: &str| temporary.path().join(name);
     let text = host.redactor().redact_str(&prompt(&nonce));
-    private.write_atomic(&RelPath::of(PROMPT), text.as_bytes(), FileMode::Private)?;
+    private.write_atomic(&RelPath::from_static(PROMPT), text.as_bytes(), FileMode::Private)?;
     let (prompt_file, answer_file) = (inside(PROMPT), inside(ANSWER));
     let server = cook.server.as_deref();
     let (prompt_word, answer_word) = (prompt_file.to_string_lossy(), answer_file.to_string_lossy());
     let started = cook
         .adapter
         .start(&cook.command, cook.wanted, cook.may_skip, &prompt_word, &answer_word, server)
-        .map_err(|fault| NotStarted::Command(fault.to_string()))?;
+        .map_err(|fault| StartError::Command(fault.to_string()))?;
     let input = match started.prompt {
         PromptWay::Stdin => Input::Bytes(text.into_bytes()),
         PromptWay::File => Input::Null,
@@ -244,7 +244,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         may_change,
     });
     let objects = task_objects(host, attempt.prd, attempt.task);
-    let ran = run_order(Order {
+    let ran = run_order(StartOrder {
         host,
         policy: attempt.policy,
         approved: attempt.approved,
@@ -277,24 +277,24 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         named_log: attempt.named_log.clone(),
         watch: attempt.watch,
     })?;
-    let Ran { end, exit_code, seconds, problem, .. } = ran;
+    let RunOutcome { end, exit_code, seconds, problem, .. } = ran;
     let exit = match (end, exit_code) {
         (RunEnd::TimedOut, _) => Exit::TimeLimit,
         (RunEnd::Stalled, _) => Exit::Stalled,
         (RunEnd::Interrupted, _) => Exit::Interrupted,
-        (RunEnd::NotStarted, _) => return Err(NotStarted::Command(problem.unwrap_or_default())),
+        (RunEnd::NotStarted, _) => return Err(StartError::Command(problem.unwrap_or_default())),
         (_, Some(code)) if code < 0 => Exit::Signal(i32::try_from(-code).unwrap_or_default()),
         (_, Some(code)) => Exit::Code(i32::try_from(code).unwrap_or(i32::MAX)),
         (_, None) => Exit::Signal(9),
     };
     let answer = read_answer(attempt, &private, exit == Exit::Code(0));
-    let result = read_regular(&private, &RelPath::of(RESULT), RESULT_LIMIT);
-    if let (Some(flag), Left::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
+    let result = read_regular(&private, &RelPath::from_static(RESULT), RESULT_LIMIT);
+    if let (Some(flag), ResultFileState::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
         && seconds < AT_ONCE
     {
-        return Err(NotStarted::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
+        return Err(StartError::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
     }
-    Ok(Attempted {
+    Ok(AttemptOutcome {
         run: attempt.run.clone(),
         exit,
         seconds,
@@ -317,9 +317,10 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
         // What is cut is no document any more.
         let half = if adapter.is_document() { 4 * ANSWER_HALF } else { ANSWER_HALF };
         let (stdout, stderr) = (both_ends(&*host.fs, &stdout, half), both_ends(&*host.fs, &stderr, half));
-        let is_file =
-            private.link_metadata(&RelPath::of(ANSWER)).is_ok_and(|found| found.kind == FileKind::File);
-        let answer_file = is_file.then(|| both_ends(private, &RelPath::of(ANSWER), half));
+        let is_file = private
+            .link_metadata(&RelPath::from_static(ANSWER))
+            .is_ok_and(|found| found.kind == FileKind::File);
+        let answer_file = is_file.then(|| both_ends(private, &RelPath::from_static(ANSWER), half));
         let answer_file = answer_file
             .map(|bytes| host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes());
         let answer_file = answer_file.as_deref();
@@ -355,20 +356,20 @@ fn variables(
 }
 
 /// Reads a file that a worker may have written. A link or something else is no file.
-fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Left {
+fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState {
     match private.link_metadata(path) {
-        Err(error) if error.is_not_found() => return Left::Absent,
-        Err(_) => return Left::Unreadable,
-        Ok(found) if found.kind != FileKind::File => return Left::NotRegular,
+        Err(error) if error.is_not_found() => return ResultFileState::Absent,
+        Err(_) => return ResultFileState::Unreadable,
+        Ok(found) if found.kind != FileKind::File => return ResultFileState::NotRegular,
         Ok(_) => {}
     }
     match private.read(path, limit) {
-        Ok(bytes) => Left::Bytes(bytes),
+        Ok(bytes) => ResultFileState::Bytes(bytes),
         // Longer than any that counts, so its bytes do not matter.
         Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
-            Left::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
+            ResultFileState::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
         }
-        Err(_) => Left::Unreadable,
+        Err(_) => ResultFileState::Unreadable,
     }
 }
 
@@ -391,7 +392,7 @@ fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
         let before = lines.fences.line();
         let (mut at, end) = (bytes.len() as u64, length - half + skipped as u64);
         while at < end {
-            let part = file.read_range(at, usize::try_from((end - at).min(SLICE)).unwrap_or(1))?;
+            let part = file.read_range(at, usize::try_from((end - at).min(SLICE_BYTES)).unwrap_or(1))?;
             if part.is_empty() {
                 break;
             }
@@ -409,7 +410,7 @@ fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
 }
 
 /// How much of the part that is left out is read at once.
-const SLICE: u64 = 64 << 10;
+const SLICE_BYTES: u64 = 64 << 10;
 
 /// The part of a line that tells whether it opens or closes a fence.
 const LINE_START: usize = 4 << 10;
@@ -450,7 +451,7 @@ mod tests {
     fn check(text: &str, promises: &[Signal]) {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
-        let path = RelPath::of("log");
+        let path = RelPath::from_static("log");
         fs.write_cache(&path, text.as_bytes()).unwrap();
         let bytes = both_ends(&fs, &path, 1_000);
         assert!(bytes.len() <= 2_020 && bytes.len() <= text.len() + 20, "{}", bytes.len());

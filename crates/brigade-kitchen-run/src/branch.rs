@@ -5,7 +5,7 @@ use brigade_kitchen::PrdName;
 use brigade_kitchen::life::Life;
 use brigade_kitchen::prd::ValidPrd;
 
-use crate::gather::Standing;
+use crate::gather::PrdState;
 use crate::git::repository::Repository;
 use crate::kitchen::Kitchen;
 use crate::service::done_work;
@@ -14,7 +14,7 @@ use brigade_kitchen::is_branch_name;
 
 /// How thoroughly to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum SearchDepth {
     /// A branch that is where the last task left it needs no git.
     Short,
     /// Every commit counts.
@@ -23,7 +23,7 @@ pub(crate) enum Look {
 
 impl Kitchen<'_> {
     /// Says what is wrong with the branch of a PRD that is worked on in worktrees.
-    pub(crate) fn branch_problem(&self, standing: &Standing, look: Look) -> Option<String> {
+    pub(crate) fn branch_problem(&self, standing: &PrdState, look: SearchDepth) -> Option<String> {
         if standing.workplace != brigade_kitchen::life::Workplace::Worktrees {
             return None;
         }
@@ -36,12 +36,12 @@ impl Kitchen<'_> {
         name: &PrdName,
         prd: &ValidPrd,
         life: &Life,
-        look: Look,
+        look: SearchDepth,
     ) -> Option<String> {
         let branch = prd.branch_name.as_deref().filter(|branch| is_branch_name(branch))?;
         let works = done_work(life, name, prd);
         let last = works.last()?;
-        if look == Look::Short && self.tip_in_file(branch).as_ref() == Some(&last.commit) {
+        if look == SearchDepth::Short && self.tip_in_file(branch).as_ref() == Some(&last.commit) {
             return None;
         }
         let is_over = prd.tasks.iter().all(|task| life.is_done(&task.id));
@@ -56,9 +56,9 @@ impl Kitchen<'_> {
 
     /// Reads the tip of a branch from its file, as far as git keeps it there.
     pub(crate) fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
-        const LONGEST: u64 = 4_096;
-        let path: RelPath = RelPath::of(".git").join(&format!("refs/heads/{branch}")).ok()?;
-        let bytes = self.fs.read(&path, LONGEST).ok()?;
+        const MAX_REF_BYTES: u64 = 4_096;
+        let path: RelPath = RelPath::from_static(".git").join(&format!("refs/heads/{branch}")).ok()?;
+        let bytes = self.fs.read(&path, MAX_REF_BYTES).ok()?;
         CommitId::new(std::str::from_utf8(&bytes).ok()?.trim())
     }
 

@@ -13,10 +13,10 @@ use brigade_policy::{CrewWork, PolicyState};
 use brigade_process::{Input, PrivateFolder};
 
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
+use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
 /// How many lines of an output the next attempt is told.
-const LAST_LINES: usize = 40;
+const MAX_TAIL_LINES: usize = 40;
 
 /// A command to run.
 pub struct Check<'a> {
@@ -54,7 +54,7 @@ pub struct Check<'a> {
 
 /// How a command ended.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckOutcome {
     /// The run.
     pub run: RunId,
     /// How, in a word.
@@ -74,10 +74,10 @@ pub struct Checked {
 ///
 /// # Errors
 /// Fails if the gate refuses it for another reason, or on a disk error.
-pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
+pub fn check(check: &Check<'_>) -> Result<CheckOutcome, StartError> {
     let run = check.host.new_run()?;
     let argv =
-        Argv::new(check.command.argv().to_vec()).map_err(|error| NotStarted::Command(error.to_string()))?;
+        Argv::new(check.command.argv().to_vec()).map_err(|error| StartError::Command(error.to_string()))?;
     let temporary = PrivateFolder::create()?;
     let purpose = match check.kind {
         RunKind::Test => StartPurpose::Test,
@@ -92,7 +92,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
     variables.extend(check.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
     let input = if check.input.is_empty() { Input::Null } else { Input::Bytes(check.input.clone()) };
     let objects = task_objects(check.host, Some(check.prd), check.task);
-    let ran = match run_order(Order {
+    let ran = match run_order(StartOrder {
         host: check.host,
         policy: check.policy,
         approved: check.approved,
@@ -124,16 +124,16 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         named_log: None,
         watch: check.watch,
     }) {
-        Err(NotStarted::Refused(objections))
+        Err(StartError::Refused(objections))
             if !objections.is_empty() && objections.iter().all(Objection::is_missing_program) =>
         {
             let problem = objections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             let end = RunEnd::NotStarted;
-            Ran { end, exit_code: None, seconds: 0.0, last: String::new(), problem: Some(problem) }
+            RunOutcome { end, exit_code: None, seconds: 0.0, last: String::new(), problem: Some(problem) }
         }
         ran => ran?,
     };
-    let Ran { end, exit_code, last, seconds, problem } = ran;
+    let RunOutcome { end, exit_code, last, seconds, problem } = ran;
     let result = match end {
         RunEnd::Completed => CommandResult::Passed,
         RunEnd::TimedOut => CommandResult::TimedOut,
@@ -145,13 +145,13 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         output.push_str(&problem);
     }
     let exit_code = exit_code.and_then(|code| i32::try_from(code).ok()).filter(|code| 0 <= *code);
-    Ok(Checked { run, result, exit_code, output, interrupted: end == RunEnd::Interrupted, seconds })
+    Ok(CheckOutcome { run, result, exit_code, output, interrupted: end == RunEnd::Interrupted, seconds })
 }
 
 /// Returns the last lines of a text.
 pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let mut shown = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    let mut shown = lines[lines.len().saturating_sub(MAX_TAIL_LINES)..].join("\n");
     if !shown.is_empty() {
         shown.push('\n');
     }

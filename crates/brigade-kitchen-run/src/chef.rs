@@ -6,34 +6,34 @@ use std::time::Duration;
 use brigade_core::{ErrorKind, Fingerprint, NextStep, RunId, codes};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
-use brigade_kitchen::approval::{WhyMissing, changes};
+use brigade_kitchen::approval::{MissingProgramReason, changes};
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::prompt::{Desk, role_file};
+use brigade_kitchen::prompt::{PlanningPromptInput, role_file};
 use brigade_kitchen::signal::Role;
 use brigade_policy::{Failure, KitchenGrants, PolicyState};
 use brigade_process::CancelToken;
 
-use crate::approve::refused;
-use crate::attempt::{Attempt, Attempted, Cook, attempt, within};
+use crate::approve::crew_refusal;
+use crate::attempt::{Attempt, AttemptOutcome, TierWorker, attempt, within};
 use crate::kitchen::Kitchen;
 use crate::paths::RUNS;
 use crate::receipts::Receipts;
-use crate::run::{Host, NotStarted, Watch};
+use crate::run::{Host, StartError, Watch};
 use crate::service::{MissingProgram, ServeError};
 
 /// The executive, as a person approved it with the tiers.
-pub(crate) struct Chef {
+pub(crate) struct Executive {
     pub(crate) host: Host,
     pub(crate) settings: Settings,
     policy: PolicyState,
     grants: KitchenGrants,
     fingerprint: Fingerprint,
-    cook: Cook,
+    cook: TierWorker,
     role_text: Option<String>,
 }
 
 /// What the executive is asked.
-pub(crate) struct Ask<'a> {
+pub(crate) struct ExecutiveRequest<'a> {
     pub(crate) role: Role,
     /// How often it is asked for the same, with this time.
     pub(crate) number: u64,
@@ -45,12 +45,12 @@ pub(crate) struct Ask<'a> {
 }
 
 /// What it answered.
-pub(crate) struct Asked {
+pub(crate) struct ExecutiveReply {
     pub(crate) run: RunId,
-    pub(crate) attempted: Attempted,
+    pub(crate) attempted: AttemptOutcome,
 }
 
-impl Asked {
+impl ExecutiveReply {
     /// Returns where a PRD with errors is kept, beside the logs.
     pub(crate) fn draft_file(&self) -> RelPath {
         RelPath::composed(&format!("{RUNS}/{}.draft.txt", self.run))
@@ -65,11 +65,11 @@ impl Asked {
 
 impl Kitchen<'_> {
     /// Returns the executive, if a person approved the tiers as they are.
-    pub(crate) fn chef(&self) -> Result<Chef, Failure> {
+    pub(crate) fn chef(&self) -> Result<Executive, Failure> {
         let configuration = self.configuration()?;
         let crew = self.crew(&configuration, None);
         let (fingerprint, items) = {
-            let ready = crew.ready().ok_or_else(|| refused(&crew))?;
+            let ready = crew.ready().ok_or_else(|| crew_refusal(&crew))?;
             let tiers = ready.tiers();
             (tiers.fingerprint(), tiers.items())
         };
@@ -84,18 +84,18 @@ impl Kitchen<'_> {
             return Err(failure.hint(NextStep::ApproveWorkersAs(fingerprint.to_string())));
         }
         let workspace = self.fs.root();
-        let grants = crew.grants.clone().ok_or_else(|| refused(&crew))?;
+        let grants = crew.grants.clone().ok_or_else(|| crew_refusal(&crew))?;
         let cook = crew.cook(Tier::Executive, workspace).ok_or_else(|| {
             let program = crew.settings.command(Tier::Executive).argv().program().to_owned();
             let tier = Tier::Executive;
             let worker = crew.workers.iter().find(|worker| worker.tier == tier);
-            let why = worker.and_then(|worker| worker.missing).unwrap_or(WhyMissing::NotFound);
+            let why = worker.and_then(|worker| worker.missing).unwrap_or(MissingProgramReason::NotFound);
             ServeError::Missing(vec![MissingProgram { tier, program, why }])
         })?;
         let secrets = self.secrets(&configuration);
         let file = role_file(Tier::Executive);
         let role_text = crew.role_texts.iter().find(|(name, _)| *name == file).map(|(_, text)| text.clone());
-        Ok(Chef {
+        Ok(Executive {
             host: Host::new(self.fs.clone(), self.clock.clone(), self.environment.clone(), secrets),
             settings: crew.settings,
             policy: configuration.policy,
@@ -107,13 +107,17 @@ impl Kitchen<'_> {
     }
 }
 
-impl Chef {
+impl Executive {
     /// Asks the executive, in the workspace, and waits for its answer. It leaves a receipt.
-    pub(crate) fn ask(&self, ask: &Ask<'_>, prompt: &dyn Fn(&Desk<'_>) -> String) -> Result<Asked, Failure> {
-        let unable = |error: NotStarted| match error {
-            NotStarted::Fs(error) => error.into(),
-            NotStarted::Io(_) | NotStarted::Log(_) => Failure::new(ErrorKind::Environment, error.to_string()),
-            NotStarted::Refused(_) | NotStarted::Command(_) | NotStarted::UnknownFlag { .. } => {
+    pub(crate) fn ask(
+        &self,
+        ask: &ExecutiveRequest<'_>,
+        prompt: &dyn Fn(&PlanningPromptInput<'_>) -> String,
+    ) -> Result<ExecutiveReply, Failure> {
+        let unable = |error: StartError| match error {
+            StartError::Fs(error) => error.into(),
+            StartError::Io(_) | StartError::Log(_) => Failure::new(ErrorKind::Environment, error.to_string()),
+            StartError::Refused(_) | StartError::Command(_) | StartError::UnknownFlag { .. } => {
                 Failure::new(ErrorKind::Refused, error.to_string()).coded(codes::KITCHEN_REFUSED)
             }
         };
@@ -141,10 +145,10 @@ impl Chef {
         };
         let desk = |nonce: &str| {
             let role_text = self.role_text.as_deref();
-            prompt(&Desk { role_text, nonce, map: ask.map, related: ask.related })
+            prompt(&PlanningPromptInput { role_text, nonce, map: ask.map, related: ask.related })
         };
         let attempted = attempt(&order, &desk).map_err(unable)?;
-        Ok(Asked { run, attempted })
+        Ok(ExecutiveReply { run, attempted })
     }
 
     /// Says that a run gave nothing that can be used, and where its output is.

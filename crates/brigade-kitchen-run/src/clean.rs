@@ -1,14 +1,16 @@
 //! `clean`: removes worktrees whose work is in the branch, and gives up the work of others.
 
-use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes, text::escape_terminal};
+use brigade_core::{
+    ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes, text::escape_terminal,
+};
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
-use brigade_kitchen::approval::Taken;
+use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::config::Switch;
 use brigade_kitchen::{PrdName, TaskId};
 use brigade_policy::Failure;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{PrdSearch, Standing};
+use crate::gather::{PrdSearch, PrdState};
 use crate::git::spare::SPARE;
 use crate::git::{GitPlace, worktrees_path};
 use crate::kitchen::Kitchen;
@@ -30,7 +32,7 @@ pub struct KitchenCleanReport {
     /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The tasks whose worktrees were removed.
     pub removed: Vec<TaskId>,
     /// The tasks whose worktrees were kept.
@@ -49,7 +51,7 @@ impl Report for KitchenCleanReport {
 impl KitchenCleanReport {
     /// Spells the next command in the words of a face.
     #[must_use]
-    pub fn spelled(self, speller: &dyn Spell) -> KitchenCleanReport {
+    pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenCleanReport {
         KitchenCleanReport { next_command: self.next_command.map(|next| next.spelled(speller, None)), ..self }
     }
 }
@@ -134,7 +136,7 @@ impl Kitchen<'_> {
     }
 
     /// Opens the repository for removing worktrees. Makes no branch.
-    fn place_to_clean(&self, standing: &Standing) -> Result<GitPlace, PlaceError> {
+    fn place_to_clean(&self, standing: &PrdState) -> Result<GitPlace, PlaceError> {
         let settings = &standing.crew.settings;
         let Some(branch) = standing.prd.branch_name.as_deref().filter(|_| settings.worktrees == Switch::On)
         else {

@@ -1,9 +1,9 @@
 //! `decisions` and `answer`: what waits for somebody.
 
-use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes};
 use brigade_fs::{FileKind, FsError, FsErrorKind, RelPath};
 use brigade_kitchen::life::{
-    Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Life, Record, TaskOutcome,
+    Answer, AnsweredBy, Decision, DecisionId, DecisionKind, DecisionState, Life, Record, TaskOutcome,
 };
 use brigade_kitchen::show::{DecisionRow, decision_row};
 use brigade_kitchen::{PrdName, TaskId};
@@ -65,14 +65,14 @@ impl Report for AnswerReport {
 impl AnswerReport {
     /// Spells the next command in the words of a face.
     #[must_use]
-    pub fn spelled(self, speller: &dyn Spell) -> AnswerReport {
+    pub fn spelled(self, speller: &dyn StepFormatter) -> AnswerReport {
         AnswerReport { next_command: self.next_command.spelled(speller, None), ..self }
     }
 }
 
 /// Which decisions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhichDecisions {
+pub enum DecisionFilter {
     /// Those that wait.
     Waiting,
     /// Answered ones, too.
@@ -119,7 +119,7 @@ impl Kitchen<'_> {
     pub fn decisions(
         &self,
         prd: Option<&PrdSearch>,
-        which: WhichDecisions,
+        which: DecisionFilter,
     ) -> Result<DecisionsReport, Failure> {
         let names = match prd {
             None => self.served()?,
@@ -138,7 +138,7 @@ impl Kitchen<'_> {
         }
         waiting.sort_by_key(|row| row.created_at);
         let count = waiting.len();
-        if which == WhichDecisions::All {
+        if which == DecisionFilter::All {
             answered.sort_by_key(|row| std::cmp::Reverse(row.created_at));
             answered.truncate(MAX_ANSWERED);
             waiting.extend(answered);
@@ -166,7 +166,7 @@ impl Kitchen<'_> {
             guidance: masked(&request.guidance),
             is_clear: true,
         };
-        let mut journal = self.journal(PrdFiles::of(&name))?;
+        let mut journal = self.journal(PrdFiles::new(&name))?;
         let mut fault = None;
         let recorded = journal.append_with(|life, _| {
             let waiting = life.waiting().find(|decision| decision.id == id);
@@ -210,7 +210,7 @@ impl Kitchen<'_> {
         choice: FailureChoice,
         all: bool,
     ) -> Result<usize, Failure> {
-        let waiting = self.decisions(Some(search), WhichDecisions::Waiting)?.decisions;
+        let waiting = self.decisions(Some(search), DecisionFilter::Waiting)?.decisions;
         let failures = waiting.iter().filter(|row| row.kind == DecisionKind::Failure);
         let most = if all { usize::MAX } else { 1 };
         let mut answered = 0;
@@ -268,7 +268,7 @@ impl Kitchen<'_> {
         if most == 0 || !ids.iter().any(|task| ended_so(&recorded, task)) {
             return Ok(0);
         }
-        let mut journal = self.journal(PrdFiles::of(name))?;
+        let mut journal = self.journal(PrdFiles::new(name))?;
         let fresh = ids.iter().map(|_| random_bytes::<8>()).collect::<Result<Vec<_>, _>>();
         let fresh = fresh.map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         let recorded = journal.append_with(|life, now| {
@@ -315,7 +315,7 @@ impl Kitchen<'_> {
 
     /// Lists the PRDs that have a journal, by name.
     pub(crate) fn served(&self) -> Result<Vec<PrdName>, FsError> {
-        let entries = match self.fs.list_dir(&RelPath::of(KITCHEN)) {
+        let entries = match self.fs.list_dir(&RelPath::from_static(KITCHEN)) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -324,7 +324,7 @@ impl Kitchen<'_> {
         let mut names = Vec::new();
         for entry in folders {
             let Ok(name) = entry.name.parse::<PrdName>() else { continue };
-            if self.fs.exists(&PrdFiles::of(&name).journal())? {
+            if self.fs.exists(&PrdFiles::new(&name).journal())? {
                 names.push(name);
             }
         }
@@ -338,7 +338,7 @@ impl Kitchen<'_> {
         let mut answered = None;
         for name in self.served()? {
             let life = PrdJournal::read(&*self.fs, &name)?.life;
-            for Decided { decision, answer, .. } in life.decisions {
+            for DecisionState { decision, answer, .. } in life.decisions {
                 let is_meant = !typed.is_empty() && decision.id.as_str().starts_with(typed);
                 match (is_meant, answer) {
                     (true, None) => found.push((name.clone(), decision.id)),

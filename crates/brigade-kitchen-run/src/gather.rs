@@ -16,11 +16,11 @@ use brigade_workspace::read_policy;
 pub use crew::{Crew, Worker};
 pub(crate) use find::{LATEST, PRD_LIMIT, taken_alone};
 pub use find::{PrdFile, PrdSearch};
-pub use standing::Standing;
+pub use standing::PrdState;
 
 use crate::kitchen::Kitchen;
 use crate::paths::KITCHEN;
-use crate::projections::outside;
+use crate::projections::outside_paths;
 
 /// The configuration in TOML.
 pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
@@ -98,7 +98,7 @@ impl Kitchen<'_> {
             }
         }
         config.issues.splice(0..0, unreadable);
-        for (key, message) in outside(&*self.fs, &config.settings) {
+        for (key, message) in outside_paths(&*self.fs, &config.settings) {
             let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
             let message = message.to_owned();
             let (field, severity) = (Some(key.to_owned()), Severity::Warning);
@@ -165,7 +165,7 @@ impl Kitchen<'_> {
         let Ok(inside) = path.strip_prefix(".brigade") else { return false };
         let mut names = inside.iter().map(|name| name.to_string_lossy());
         let (Some("kitchen"), Some(name)) = (names.next().as_deref(), names.next()) else { return true };
-        let journal = RelPath::of(KITCHEN).join(&format!("{name}/journal.jsonl"));
+        let journal = RelPath::from_static(KITCHEN).join(&format!("{name}/journal.jsonl"));
         let is_of_prd = journal.is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
         name == "runs" || name.starts_with('+') || name.starts_with("prd-") || is_of_prd
     }

@@ -31,11 +31,11 @@ use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_kitchen::{PrdName, TaskId};
 
-pub use repository::WithoutGit;
+pub use repository::InPlaceReason;
 
 use crate::workplace::{
-    Abandoned, Begun, Changes, Cleaned, CommitId, DoneWork, Guard, Integration, Made, Place, PlaceError,
-    PutBack, Room, TaskName, Workplace,
+    AbandonedRef, Changes, CleanedFolder, CommitId, DoneWork, FolderOrigin, Guard, Integration, Isolation,
+    Place, PlaceError, RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 use brigade_kitchen::is_branch_name;
 use repository::{Repository, unsafe_name};
@@ -97,7 +97,7 @@ pub struct GitPlace {
     /// The commits that this process made and that wait for the branch, with the one that each stands on.
     made: Mutex<HashMap<CommitId, CommitId>>,
     /// What the branch has to hold.
-    done: Mutex<done::Done>,
+    done: Mutex<done::ExpectedWork>,
     /// What a person should know of how the branch was made.
     notes: Vec<String>,
 }
@@ -152,7 +152,7 @@ impl GitPlace {
             folders,
             workspace,
             host: host.clone(),
-            done: Mutex::new(done::Done { works: options.done.clone(), sound: None }),
+            done: Mutex::new(done::ExpectedWork { works: options.done.clone(), sound: None }),
             notes: Vec::new(),
             options,
             moving: Mutex::new(()),
@@ -170,7 +170,7 @@ impl GitPlace {
         if let Some(tip) = repository.commit_of(&reference)? {
             return self.require_done(&tip).map(|()| None);
         }
-        if let Some(state) = repository.in_the_middle_of() {
+        if let Some(state) = repository.operation_in_progress() {
             return Err(PlaceError::Busy(state));
         }
         let head = repository.commit_of("HEAD")?.ok_or_else(|| PlaceError::BranchGone("HEAD".to_owned()))?;
@@ -198,8 +198,8 @@ impl GitPlace {
 }
 
 impl Workplace for GitPlace {
-    fn room(&self) -> Room {
-        Room::Many
+    fn room(&self) -> Isolation {
+        Isolation::Many
     }
 
     fn branch(&self) -> Option<&str> {
@@ -216,7 +216,7 @@ impl Workplace for GitPlace {
         self.notes.clone()
     }
 
-    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+    fn begin(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError> {
         self.begin_task(name)
     }
 
@@ -246,7 +246,7 @@ impl Workplace for GitPlace {
         guard: &Guard,
         verified: &Changes,
         seen: &Changes,
-    ) -> Result<PutBack, PlaceError> {
+    ) -> Result<RestoreOutcome, PlaceError> {
         self.put_tree_back(place, guard, verified, seen)
     }
 
@@ -266,11 +266,11 @@ impl Workplace for GitPlace {
         self.difference(place, changes, limit)
     }
 
-    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<Made, PlaceError> {
+    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<TaskCommit, PlaceError> {
         self.make_commit(place, changes, run)
     }
 
-    fn integrate(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError> {
+    fn integrate(&self, place: &Place, made: &TaskCommit) -> Result<Integration, PlaceError> {
         self.integrate_commit(place, made)
     }
 
@@ -279,21 +279,21 @@ impl Workplace for GitPlace {
     }
 
     fn finish(&self, place: &Place) -> Result<(), PlaceError> {
-        self.finish_task(&self.folders.of(&place.name.prd, &place.name.task)?)
+        self.finish_task(&self.folders.task_dir(&place.name.prd, &place.name.task)?)
     }
 
     fn leave(&self, prd: &PrdName, is_over: &dyn Fn(&TaskId) -> bool) -> Result<(), PlaceError> {
         for task in self.tasks_with_folders(prd)?.iter().filter(|task| is_over(task)) {
-            self.folders.remove(&self.folders.of(prd, task)?)?;
+            self.folders.remove(&self.folders.task_dir(prd, task)?)?;
         }
         self.drop_spares(prd)
     }
 
-    fn clean(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
         self.clean_prd(prd)
     }
 
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError> {
+    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError> {
         self.abandon_task(prd, task)
     }
 

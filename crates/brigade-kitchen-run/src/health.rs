@@ -11,7 +11,7 @@ use brigade_kitchen::life::Life;
 use brigade_kitchen::prd::ValidPrd;
 use brigade_policy::{Blocker, Failure};
 
-use crate::branch::Look;
+use crate::branch::SearchDepth;
 use crate::gather::{Configuration, PrdSearch};
 use crate::journal::{PrdJournal, quarantined};
 use crate::kitchen::Kitchen;
@@ -20,7 +20,7 @@ use crate::paths::{PrdFiles, RUNS};
 use crate::receipts::Receipts;
 
 /// Refusals that are issues of their files already.
-const TOLD_ELSEWHERE: [&str; 2] = ["kitchen_config_invalid", "policy_invalid"];
+const REPORTED_ELSEWHERE: [&str; 2] = ["kitchen_config_invalid", "policy_invalid"];
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +68,8 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn folders_of_lines(&self) -> Result<Vec<RelPath>, FsError> {
-        let journals = self.served()?.into_iter().map(|name| PrdFiles::of(&name).folder().clone());
-        Ok(journals.chain([PrdFiles::of_workers().folder().clone(), RelPath::of(RUNS)]).collect())
+        let journals = self.served()?.into_iter().map(|name| PrdFiles::new(&name).folder().clone());
+        Ok(journals.chain([PrdFiles::for_workers().folder().clone(), RelPath::from_static(RUNS)]).collect())
     }
 
     /// Lists the PRDs that have a file or a journal, by name.
@@ -95,8 +95,8 @@ impl Kitchen<'_> {
         let recorded = PrdJournal::read(&*self.fs, &name)?;
         let is_served = ServiceLock::holder(&*self.fs, &name)?.is_some();
         let life = &recorded.life;
-        let journal = PrdFiles::of(&name).journal().to_string();
-        let mut health = PrdHealth::of(name, journal, life, is_served);
+        let journal = PrdFiles::new(&name).journal().to_string();
+        let mut health = PrdHealth::new(name, journal, life, is_served);
         health.damage = recorded
             .faults
             .iter()
@@ -106,7 +106,7 @@ impl Kitchen<'_> {
                 is_loss: !fault.problem.is_set_aside(),
             })
             .collect();
-        health.set_aside = quarantined(&*self.fs, &PrdFiles::of(&health.name));
+        health.set_aside = quarantined(&*self.fs, &PrdFiles::new(&health.name));
         let Some(search) = search else { return Ok(health) };
         let found = self.prd(&search, configuration.config.settings.lints())?;
         health.path = Some(found.path.to_string());
@@ -117,7 +117,7 @@ impl Kitchen<'_> {
                 self.against_approval(configuration, &prd, life, &mut health, refusals);
                 let settings = configuration.config.for_prd(&prd);
                 if settings.worktrees == Switch::On {
-                    health.branch = self.lost_of_branch(&health.name, &prd, life, Look::Whole);
+                    health.branch = self.lost_of_branch(&health.name, &prd, life, SearchDepth::Whole);
                 }
                 if !is_served {
                     health.left = self.left_worktrees(configuration, &health.name, life)?;
@@ -170,6 +170,6 @@ impl Kitchen<'_> {
 }
 
 fn told_nowhere_else(refusals: &[Blocker]) -> Vec<Blocker> {
-    let is_new = |blocker: &&Blocker| !TOLD_ELSEWHERE.contains(&blocker.code.as_ref());
+    let is_new = |blocker: &&Blocker| !REPORTED_ELSEWHERE.contains(&blocker.code.as_ref());
     refusals.iter().filter(is_new).cloned().collect()
 }

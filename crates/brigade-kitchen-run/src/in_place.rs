@@ -20,13 +20,14 @@ use brigade_kitchen::{PrdName, TaskId};
 use crate::git::settings::Seal;
 use crate::git::task_dir::{make_dirs, remove_any};
 use crate::workplace::{
-    Abandoned, Begun, ChangeKind, ChangedFile, Changes, Cleaned, CommitId, Guard, Integration, Made, Marker,
-    Place, PlaceError, PutBack, Room, TaskName, Workplace, shown_path,
+    AbandonedRef, ChangeKind, ChangedFile, Changes, CleanedFolder, CommitId, FolderOrigin, Guard,
+    Integration, Isolation, Marker, Place, PlaceError, RestoreOutcome, TaskCommit, TaskName, Workplace,
+    shown_path,
 };
 use files::{Snapshot, added_markers, text_of, walk};
 
 /// Tasks in the workspace itself. See the [module](self).
-pub struct InPlace {
+pub struct InPlaceWorkplace {
     workspace: Arc<dyn Fs>,
     /// Files that Brigade itself writes.
     own_files: Vec<String>,
@@ -34,11 +35,11 @@ pub struct InPlace {
     last: Mutex<Snapshot>,
 }
 
-impl InPlace {
+impl InPlaceWorkplace {
     /// Works in a workspace. `own_files` are files and folders in it that Brigade itself writes: they never count as
     /// changed.
-    pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlace {
-        InPlace { workspace, own_files, last: Mutex::default() }
+    pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlaceWorkplace {
+        InPlaceWorkplace { workspace, own_files, last: Mutex::default() }
     }
 
     fn before(&self, name: &TaskName) -> Result<RelPath, FsError> {
@@ -87,22 +88,22 @@ impl InPlace {
     }
 }
 
-impl Workplace for InPlace {
-    fn room(&self) -> Room {
-        Room::One
+impl Workplace for InPlaceWorkplace {
+    fn room(&self) -> Isolation {
+        Isolation::One
     }
 
     fn branch(&self) -> Option<&str> {
         None
     }
 
-    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+    fn begin(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError> {
         let place = self.place(name);
         if self.known(&place)?.is_some() {
-            return Ok((place, Begun::Found));
+            return Ok((place, FolderOrigin::Found));
         }
         let path = self.before(name)?;
-        let begun = if self.workspace.exists(&path)? { Begun::Remade } else { Begun::New };
+        let begun = if self.workspace.exists(&path)? { FolderOrigin::Remade } else { FolderOrigin::New };
         make_dirs(&*self.workspace, &path.parent())?;
         let snapshot = self.files()?;
         self.workspace.write_cache(&path, &snapshot.to_bytes())?;
@@ -147,15 +148,15 @@ impl Workplace for InPlace {
         guard: &Guard,
         _: &Changes,
         seen: &Changes,
-    ) -> Result<PutBack, PlaceError> {
+    ) -> Result<RestoreOutcome, PlaceError> {
         let then = self.last_look();
         let now = self.look(place, guard)?;
         if now.tree == seen.tree && now.nested == seen.nested {
-            return Ok(PutBack::Unchanged);
+            return Ok(RestoreOutcome::Unchanged);
         }
         let files = self.last_look();
         let changed = then.differences(&files).into_iter().map(|(path, _)| shown_path(path));
-        Ok(PutBack::Stays(changed.chain(files.nested(&then).map(shown_path)).collect()))
+        Ok(RestoreOutcome::Stays(changed.chain(files.nested(&then).map(shown_path)).collect()))
     }
 
     /// Earlier files are not kept, so only what is there still can be recalled.
@@ -194,15 +195,15 @@ impl Workplace for InPlace {
         Ok(text)
     }
 
-    fn commit(&self, _: &Place, changes: &Changes, _: &RunId) -> Result<Made, PlaceError> {
+    fn commit(&self, _: &Place, changes: &Changes, _: &RunId) -> Result<TaskCommit, PlaceError> {
         if changes.nested.is_empty() {
-            Ok(Made { commit: None, squashed: None })
+            Ok(TaskCommit { commit: None, squashed: None })
         } else {
             Err(PlaceError::Nested(changes.nested.clone()))
         }
     }
 
-    fn integrate(&self, _: &Place, _: &Made) -> Result<Integration, PlaceError> {
+    fn integrate(&self, _: &Place, _: &TaskCommit) -> Result<Integration, PlaceError> {
         Ok(Integration::Done(None))
     }
 
@@ -214,11 +215,11 @@ impl Workplace for InPlace {
         Ok(remove_any(&*self.workspace, &self.before(&place.name)?)?)
     }
 
-    fn clean(&self, _: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+    fn clean(&self, _: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
         Ok(Vec::new())
     }
 
-    fn abandon(&self, _: &PrdName, _: &TaskId) -> Result<Abandoned, PlaceError> {
+    fn abandon(&self, _: &PrdName, _: &TaskId) -> Result<AbandonedRef, PlaceError> {
         Err(PlaceError::InPlace)
     }
 

@@ -3,7 +3,9 @@
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, Spell, codes};
+use brigade_core::{
+    ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter, codes,
+};
 use brigade_fs::{FileMode, FsError, RelPath};
 use brigade_kitchen::config::{ConfigFile, import, starter};
 use brigade_policy::{ErrorLine, Failure};
@@ -46,7 +48,8 @@ pub struct InitRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Written {
+#[cfg_attr(feature = "schemas", schemars(rename = "Written"))]
+pub enum WriteOutcome {
     /// It is new.
     Added,
     /// It was there, and stays as it was.
@@ -61,11 +64,11 @@ pub struct SkillRow {
     /// The id of its entry in the catalog.
     pub id: String,
     /// What became of the entry.
-    pub entry: Written,
+    pub entry: WriteOutcome,
     /// The file of its text, relative to the workspace.
     pub source_path: String,
     /// What became of the file.
-    pub source: Written,
+    pub source: WriteOutcome,
 }
 
 /// What `kitchen init` reports.
@@ -81,7 +84,7 @@ pub struct KitchenInitReport {
     /// The configuration, relative to the workspace.
     pub config_path: String,
     /// What became of it.
-    pub config: Written,
+    pub config: WriteOutcome,
     /// The directory of PRDs, relative to the workspace.
     pub tasks_path: String,
     /// The file that was translated, relative to the workspace.
@@ -109,7 +112,7 @@ impl Report for KitchenInitReport {
 impl KitchenInitReport {
     /// Spells the next command in the words of a face.
     #[must_use]
-    pub fn spelled(self, speller: &dyn Spell) -> KitchenInitReport {
+    pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenInitReport {
         KitchenInitReport { next_command: self.next_command.spelled(speller, None), ..self }
     }
 }
@@ -121,7 +124,7 @@ impl Kitchen<'_> {
     /// Returns [`ErrorKind::Usage`] if there is a `kitchen.toml` that may not be replaced, or no `brigade.config` to
     /// translate. Also fails on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
-        let path = RelPath::of(KITCHEN_TOML);
+        let path = RelPath::from_static(KITCHEN_TOML);
         let is_there = self.fs.exists(&path)?;
         let keeps_config = is_there && request.skills && !request.force && !request.import;
         if is_there && !request.force && !keeps_config {
@@ -149,7 +152,7 @@ impl Kitchen<'_> {
         let gitignore = match ignore {
             None => "skipped".to_owned(),
             Some((bytes, word)) => {
-                self.fs.write_atomic(&RelPath::of(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+                self.fs.write_atomic(&RelPath::from_static(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
                 format!("{word} ({GITIGNORE})")
             }
         };
@@ -157,13 +160,13 @@ impl Kitchen<'_> {
             schema: KitchenInitReport::SCHEMA,
             target: self.target(),
             config_path: KITCHEN_TOML.to_owned(),
-            config: if keeps_config { Written::Kept } else { Written::Added },
+            config: if keeps_config { WriteOutcome::Kept } else { WriteOutcome::Added },
             tasks_path: TASKS.to_owned(),
             imported,
             imported_keys,
             issues,
             gitignore,
-            next_command: match skills.iter().any(|row| row.entry == Written::Added) {
+            next_command: match skills.iter().any(|row| row.entry == WriteOutcome::Added) {
                 true => NextStep::ApplyAll.into(),
                 false => NextStep::ListWorkers.into(),
             },
@@ -173,7 +176,7 @@ impl Kitchen<'_> {
 
     /// Returns the text of the catalog with the entries of the skills that it lacks, and what becomes of each.
     fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
-        let path = RelPath::of(CATALOG);
+        let path = RelPath::from_static(CATALOG);
         let before = match self.fs.read(&path, CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.is_not_found() => None,
@@ -207,13 +210,13 @@ impl Kitchen<'_> {
             let entry = match edit::add_tool(&changed, tool) {
                 Ok(text) => {
                     changed = text;
-                    Written::Added
+                    WriteOutcome::Added
                 }
-                Err(EditError::Exists) => Written::Kept,
+                Err(EditError::Exists) => WriteOutcome::Kept,
                 Err(error) => return Err(invalid(error.to_string())),
             };
             let is_there = self.fs.exists(&RelPath::composed(source.path))?;
-            let found = if is_there { Written::Kept } else { Written::Added };
+            let found = if is_there { WriteOutcome::Kept } else { WriteOutcome::Added };
             let (id, source_path) = (source.tool_id.to_owned(), source.path.to_owned());
             rows.push(SkillRow { id, entry, source_path, source: found });
         }
@@ -223,13 +226,13 @@ impl Kitchen<'_> {
 
     /// Writes the texts of the skills that are missing, and the catalog.
     fn write_skills(&self, (text, rows): (Option<String>, Vec<SkillRow>)) -> Result<Vec<SkillRow>, Failure> {
-        for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == Written::Added) {
+        for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == WriteOutcome::Added) {
             let path = RelPath::composed(&row.source_path);
             self.create_shared_dir(path.parent().as_str())?;
             self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
         }
         if let Some(text) = text {
-            self.fs.write_atomic(&RelPath::of(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.fs.write_atomic(&RelPath::from_static(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         Ok(rows)
     }
@@ -260,7 +263,7 @@ impl Kitchen<'_> {
     /// Returns the new `.gitignore` if lines are missing, and whether it is new. With a catalog, it has the lines of
     /// the tools, too.
     fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
-        let (mut bytes, word) = match self.fs.read(&RelPath::of(GITIGNORE), CONFIG_LIMIT) {
+        let (mut bytes, word) = match self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => (bytes, "updated"),
             Err(error) if error.is_not_found() => (Vec::new(), "created"),
             Err(error) => return Err(error),

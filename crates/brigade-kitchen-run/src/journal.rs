@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{Clock, Dialect, ErrorKind, Explained, Hint, Json, Timestamp};
+use brigade_core::{Clock, Dialect, ErrorKind, Hint, Json, OperationError, Timestamp};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile};
 use brigade_journal::LineFile;
 use brigade_kitchen::PrdName;
@@ -59,7 +59,7 @@ pub enum JournalError {
     },
 }
 
-impl Explained for JournalError {
+impl OperationError for JournalError {
     fn kind(&self) -> ErrorKind {
         match self {
             JournalError::Fs(error) => error.kind(),
@@ -130,7 +130,7 @@ impl JournalProblem {
 
 /// What the lines of a journal say, up to a place in the file.
 #[derive(Clone, Debug, Default)]
-struct Read {
+struct JournalReading {
     life: Life,
     faults: Vec<JournalFault>,
     /// The file, if there is one.
@@ -155,23 +155,23 @@ enum LastLine {
 }
 
 /// What a line is.
-enum Told {
+enum ParsedLine {
     Record(Entry),
     Blank,
     Fault(JournalProblem),
 }
 
-fn look_at(line: &Line<'_>, seq: u64) -> Told {
+fn look_at(line: &Line<'_>, seq: u64) -> ParsedLine {
     if line.bytes.iter().all(u8::is_ascii_whitespace) {
-        return Told::Blank;
+        return ParsedLine::Blank;
     }
     let json =
         if line.bytes.len() <= MAX_LINE { Json::parse_bytes(line.bytes, Dialect::Strict).ok() } else { None };
     match json.and_then(|json| Entry::read(json).ok()) {
-        Some(entry) if entry.seq() <= seq => Told::Fault(JournalProblem::Repeated(entry.seq())),
-        Some(entry) => Told::Record(entry),
-        None if !line.is_complete => Told::Fault(JournalProblem::Torn),
-        None => Told::Fault(JournalProblem::Foreign),
+        Some(entry) if entry.seq() <= seq => ParsedLine::Fault(JournalProblem::Repeated(entry.seq())),
+        Some(entry) => ParsedLine::Record(entry),
+        None if !line.is_complete => ParsedLine::Fault(JournalProblem::Torn),
+        None => ParsedLine::Fault(JournalProblem::Foreign),
     }
 }
 
@@ -185,7 +185,7 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
         number += 1;
-        let Told::Record(entry) = look_at(&line, 0) else { continue };
+        let ParsedLine::Record(entry) = look_at(&line, 0) else { continue };
         let length = ends.partition_point(|end| records[*end].1 < entry.seq());
         let before = length.checked_sub(1).map(|before| ends[before]);
         records.push((number, entry.seq(), before));
@@ -205,7 +205,7 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
     Ok(out)
 }
 
-impl Read {
+impl JournalReading {
     /// Reads the lines that were appended.
     fn go_on(&mut self, file: &dyn ReadFile, last: LastLine) -> Result<(), FsError> {
         let end = file.len()?;
@@ -218,13 +218,15 @@ impl Read {
             self.offset = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
             self.is_unterminated = !line.is_complete;
             match look_at(&line, self.life.seq) {
-                Told::Blank => {}
-                Told::Record(entry) if self.out_of_order.contains(&self.line) => {
+                ParsedLine::Blank => {}
+                ParsedLine::Record(entry) if self.out_of_order.contains(&self.line) => {
                     let problem = JournalProblem::OutOfOrder(entry.seq());
                     self.faults.push(JournalFault { line: Some(self.line), problem });
                 }
-                Told::Record(entry) => self.take(entry),
-                Told::Fault(problem) => self.faults.push(JournalFault { line: Some(self.line), problem }),
+                ParsedLine::Record(entry) => self.take(entry),
+                ParsedLine::Fault(problem) => {
+                    self.faults.push(JournalFault { line: Some(self.line), problem })
+                }
             }
         }
         Ok(())
@@ -253,15 +255,15 @@ impl Read {
             && has(|problem| matches!(problem, JournalProblem::Repeated(_)))
     }
 
-    fn of(file: &LineFile<'_>) -> Result<Read, FsError> {
-        let mut read = Read::default();
+    fn from_file(file: &LineFile<'_>) -> Result<JournalReading, FsError> {
+        let mut read = JournalReading::default();
         match file.open() {
             Ok(Some(opened)) => {
                 read.file = Some(opened.id()?);
                 read.go_on(&*opened, LastLine::Counts)?;
                 if read.has_shadowed() {
                     let (file, out_of_order) = (read.file, out_of_order(&*opened)?);
-                    read = Read { file, out_of_order, ..Read::default() };
+                    read = JournalReading { file, out_of_order, ..JournalReading::default() };
                     read.go_on(&*opened, LastLine::Counts)?;
                 }
             }
@@ -275,21 +277,21 @@ impl Read {
     }
 
     /// Reads the journal from where it was read to the last time, as far as there is a cache of that.
-    fn with_cache(fs: &dyn Fs, files: &PrdFiles) -> Result<Read, FsError> {
+    fn with_cache(fs: &dyn Fs, files: &PrdFiles) -> Result<JournalReading, FsError> {
         let (file, cache) = (LineFile::new(fs, files.folder(), "journal"), files.journal_cache());
         let opened = match file.open() {
-            Ok(Some(opened)) if saved::EVERY <= opened.len()? => opened,
-            _ => return Read::of(&file),
+            Ok(Some(opened)) if saved::SAVE_INTERVAL_BYTES <= opened.len()? => opened,
+            _ => return JournalReading::from_file(&file),
         };
         let id = opened.id()?;
         let mut read = saved::recall(fs, &cache, &*opened, id)
-            .unwrap_or_else(|| Read { file: Some(id), ..Read::default() });
+            .unwrap_or_else(|| JournalReading { file: Some(id), ..JournalReading::default() });
         let known = read.offset;
         read.go_on(&*opened, LastLine::Counts)?;
         if read.has_shadowed() {
-            return Read::of(&file);
+            return JournalReading::from_file(&file);
         }
-        if saved::EVERY <= read.offset - known
+        if saved::SAVE_INTERVAL_BYTES <= read.offset - known
             && let Err(error) = saved::keep(fs, &cache, &*opened, id, &read)
         {
             tracing::debug!(file = %cache, %error, "a cache is not written");
@@ -328,7 +330,7 @@ impl Read {
         let mut number = 0;
         while let Some(line) = lines.next_line()? {
             number += 1;
-            let Told::Record(entry) = look_at(&line, last) else { continue };
+            let ParsedLine::Record(entry) = look_at(&line, last) else { continue };
             if self.out_of_order.contains(&number) {
                 continue;
             }
@@ -341,7 +343,7 @@ impl Read {
         Ok(found)
     }
 
-    fn is_to_be_mended(&self) -> bool {
+    fn needs_repair(&self) -> bool {
         self.faults.iter().any(|fault| fault.problem.is_set_aside())
     }
 }
@@ -352,7 +354,7 @@ pub struct PrdJournal {
     clock: Arc<dyn Clock>,
     files: PrdFiles,
     lock_timeout: Duration,
-    read: Read,
+    read: JournalReading,
     set_aside: u64,
     /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
@@ -362,7 +364,7 @@ pub struct PrdJournal {
 
 /// What a journal says, and its damage.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
+pub struct JournalState {
     /// What happened.
     pub life: Life,
     /// Damage, in the order of lines.
@@ -378,18 +380,18 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read(fs: &dyn Fs, name: &PrdName) -> Result<Recorded, FsError> {
-        PrdJournal::read_at(fs, &PrdFiles::of(name))
+    pub fn read(fs: &dyn Fs, name: &PrdName) -> Result<JournalState, FsError> {
+        PrdJournal::read_at(fs, &PrdFiles::new(name))
     }
 
     /// Reads the journal of these files, as [`PrdJournal::read`] does.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<Recorded, FsError> {
-        let read = Read::with_cache(fs, files)?;
+    pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<JournalState, FsError> {
+        let read = JournalReading::with_cache(fs, files)?;
         let covered = read.file.map(|file| (file, read.offset));
-        Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some(), covered })
+        Ok(JournalState { life: read.life, faults: read.faults, exists: read.file.is_some(), covered })
     }
 
     /// Reads a journal for changing it. Creates nothing before the first append.
@@ -402,7 +404,7 @@ impl PrdJournal {
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
-        PrdJournal::open_at(fs, PrdFiles::of(name), clock, lock_timeout)
+        PrdJournal::open_at(fs, PrdFiles::new(name), clock, lock_timeout)
     }
 
     /// Reads the journal of these files for changing it, as [`PrdJournal::open`] does.
@@ -415,7 +417,7 @@ impl PrdJournal {
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
-        let read = Read::of(&LineFile::new(&*fs, files.folder(), "journal"))?;
+        let read = JournalReading::from_file(&LineFile::new(&*fs, files.folder(), "journal"))?;
         Ok(PrdJournal {
             fs,
             clock,
@@ -458,7 +460,7 @@ impl PrdJournal {
         let (fs, files) = (self.fs.clone(), self.files.clone());
         let file = LineFile::new(&*fs, files.folder(), "journal");
         if self.is_stale || !self.read.catch_up(&file, LastLine::IsBeingWritten)? {
-            self.read = Read::of(&file)?;
+            self.read = JournalReading::from_file(&file)?;
             self.is_stale = false;
             self.require_acknowledged(&file)?;
         }
@@ -478,9 +480,9 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub(crate) fn read_lines(fs: &dyn Fs, name: &PrdName) -> Result<(Life, Vec<Written>), FsError> {
-        let files = PrdFiles::of(name);
+        let files = PrdFiles::new(name);
         let file = LineFile::new(fs, files.folder(), "journal");
-        let read = Read::of(&file)?;
+        let read = JournalReading::from_file(&file)?;
         let lines = read.lines_after(&file, 0)?;
         Ok((read.life, lines))
     }
@@ -516,7 +518,7 @@ impl PrdJournal {
         let _lock = fs.lock(&files.journal_lock(), &holder, self.lock_timeout)?;
         let file = LineFile::new(&*fs, files.folder(), "journal");
         if self.is_stale || !self.read.catch_up(&file, LastLine::Counts)? {
-            self.read = Read::of(&file)?;
+            self.read = JournalReading::from_file(&file)?;
             self.is_stale = false;
             self.require_acknowledged(&file)?;
         }
@@ -524,7 +526,7 @@ impl PrdJournal {
             let path = file.path().to_string();
             return Err(JournalError::Newer { path, records: self.read.life.newer });
         }
-        if self.read.is_to_be_mended() {
+        if self.read.needs_repair() {
             self.mend(&file)?;
         }
         let at = self.now();
@@ -577,16 +579,16 @@ impl PrdJournal {
         self.set_aside += file.set_aside(|line| {
             number += 1;
             match look_at(line, seq) {
-                Told::Blank => true,
-                Told::Record(_) if out_of_order.contains(&number) => false,
-                Told::Record(entry) => {
+                ParsedLine::Blank => true,
+                ParsedLine::Record(_) if out_of_order.contains(&number) => false,
+                ParsedLine::Record(entry) => {
                     seq = entry.seq();
                     true
                 }
-                Told::Fault(_) => false,
+                ParsedLine::Fault(_) => false,
             }
         })?;
-        self.read = Read::of(file)?;
+        self.read = JournalReading::from_file(file)?;
         Ok(())
     }
 }

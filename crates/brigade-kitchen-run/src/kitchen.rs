@@ -78,23 +78,23 @@ impl Kitchen<'_> {
 /// Returns whether the value of a variable may be a secret. Masked everywhere, a word such as `true` would hide what
 /// Brigade itself says.
 fn may_be_secret(name: &str, value: &str) -> bool {
-    const LEAST: usize = 4;
-    const LEAST_OF_OTHERS: usize = 8;
+    const MIN_SECRET_BYTES: usize = 4;
+    const MIN_OTHER_BYTES: usize = 8;
     const LONGER_THAN_WORDS: usize = 16;
     let is_word = value.chars().all(|c| c.is_ascii_alphabetic());
     let is_number = value.chars().all(|c| c.is_ascii_digit());
     if is_secret_name(name) {
-        return LEAST <= value.len() && !["true", "false", "none", "null"].contains(&value);
+        return MIN_SECRET_BYTES <= value.len() && !["true", "false", "none", "null"].contains(&value);
     }
     looks_secret_value(value).is_some()
-        || LEAST_OF_OTHERS <= value.len()
+        || MIN_OTHER_BYTES <= value.len()
             && !is_number
             && !value.starts_with('/')
             && (!is_word || LONGER_THAN_WORDS <= value.len())
 }
 
 /// Masks the words of a command, each for itself and as an argument of the others.
-pub(crate) fn masked(redactor: &Redactor, words: &[String]) -> Vec<String> {
+pub(crate) fn mask_words(redactor: &Redactor, words: &[String]) -> Vec<String> {
     redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect()
 }
 

@@ -45,14 +45,14 @@ mod validate;
 pub mod workplace;
 
 pub use approve::{ApproveStep, ApproveWhat};
-pub use attempt::{Attempt, Attempted, Cook, attempt};
-pub use check::{Check, Checked, check};
+pub use attempt::{Attempt, AttemptOutcome, TierWorker, attempt};
+pub use check::{Check, CheckOutcome, check};
 pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
-pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
-pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
+pub use decisions::{AnswerReport, AnswerRequest, DecisionFilter, DecisionsReport, FailureChoice};
+pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, PrdState, SHELL_CONFIGS, Worker};
 pub use health::ReceiptCheck;
-pub use init::{InitRequest, KitchenInitReport, SkillRow, Written};
-pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
+pub use init::{InitRequest, KitchenInitReport, SkillRow, WriteOutcome};
+pub use journal::{JournalError, JournalFault, JournalProblem, JournalState, PrdJournal};
 pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
 pub use log::{KitchenLogReport, LogEnd, LogRequest, LogSink, LogText};
@@ -62,11 +62,11 @@ pub use plan::{PlanRequest, PlanWish};
 pub use receipts::{
     KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport, ReceiptFinding, Receipts, RunEnd, RunKind,
 };
-pub use run::{Host, KeepReceipts, NotStarted, Watch};
+pub use run::{Host, KeepReceipts, StartError, Watch};
 pub use run_log::LogRow;
 pub use service::{
-    BacklogSink, Doing, Follower, MissingProgram, OpenPlace, PlaceOrder, Printed, RunningRow, Scene,
-    ServeError, ServiceOptions, Unfollowed,
+    Activity, BacklogSink, Follower, MissingProgram, NoFollower, OpenPlace, PrintedLines, RunningRow,
+    ServeError, ServiceOptions, ServiceView, WorkplaceRequest,
 };
-pub use status::{Follow, Watched};
+pub use status::{FollowTarget, WatchView};
 pub use validate::FailOn;

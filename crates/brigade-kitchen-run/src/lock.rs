@@ -85,7 +85,7 @@ impl ServiceLock {
     /// # Errors
     /// Fails if another process has it, what a dead one started does not end, or on a disk error.
     pub fn take(fs: Arc<dyn Fs>, name: &PrdName) -> Result<ServiceLock, ServiceLockError> {
-        let files = PrdFiles::of(name);
+        let files = PrdFiles::new(name);
         let process = ProcessIdentity::current().map_err(ServiceLockError::Identity)?;
         fs.create_dir_all(files.folder())?;
         let lock = |timeout| fs.lock(&files.service_lock(), &process.to_string(), timeout);
@@ -129,7 +129,7 @@ impl ServiceLock {
     /// # Errors
     /// Fails on a disk error.
     pub fn holder(fs: &dyn Fs, name: &PrdName) -> Result<Option<Holder>, FsError> {
-        let bytes = match fs.read(&PrdFiles::of(name).service_lock(), MAX_HOLDER) {
+        let bytes = match fs.read(&PrdFiles::new(name).service_lock(), MAX_HOLDER) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
@@ -184,7 +184,7 @@ mod tests {
         let text = held.process().to_string();
         assert_eq!(ServiceLock::holder(&*fs, &name).unwrap().unwrap().process.as_ref(), Some(held.process()));
         drop(held);
-        let path = PrdFiles::of(&name).service_lock();
+        let path = PrdFiles::new(&name).service_lock();
         let dead = text.replacen(&std::process::id().to_string(), "4194000", 1);
         fs.open_append(&path).unwrap().write(dead.as_bytes()).unwrap();
         assert_eq!(ServiceLock::holder(&*fs, &name).unwrap(), None);

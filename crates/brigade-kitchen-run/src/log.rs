@@ -12,7 +12,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, Report, RunId, SchemaId, codes};
 use brigade_exec::{LOG_SHOWN, pass_log};
 use brigade_fs::{Fs, FsError, Metadata, RelPath};
-use brigade_kitchen::approval::Taken;
+use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::{PrdName, TaskId, Tier};
@@ -47,7 +47,7 @@ pub struct KitchenLogReport {
     /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The task.
     pub task: TaskId,
     /// The number of the attempt, over all tiers.
@@ -103,9 +103,9 @@ pub enum LogEnd<'a> {
 pub type LogSink<'a> = &'a mut dyn FnMut(Stream, &[u8]) -> io::Result<()>;
 
 /// An attempt whose log is read.
-struct Meant {
+struct LogTarget {
     path: RelPath,
-    taken: Taken,
+    taken: PrdOrigin,
     name: PrdName,
     task: TaskId,
     attempt: AttemptRun,
@@ -117,7 +117,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, task or attempt, or on a disk error.
     pub fn log(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<KitchenLogReport, Failure> {
-        let meant = self.meant_attempt(search, request)?;
+        let meant = self.select_attempt(search, request)?;
         let running = self.is_running(&meant)?;
         let receipt = Receipts::new(&*self.fs).read(&meant.attempt.run)?;
         let (stdout, stderr) = Receipts::new(&*self.fs).logs(&meant.attempt.run);
@@ -160,7 +160,7 @@ impl Kitchen<'_> {
         end: LogEnd<'_>,
         sink: LogSink<'_>,
     ) -> Result<ControlFlow<io::Error>, Failure> {
-        let meant = self.meant_attempt(search, request)?;
+        let meant = self.select_attempt(search, request)?;
         let receipts = Receipts::new(&*self.fs);
         let (stdout, stderr) = receipts.logs(&meant.attempt.run);
         let mut readers = [
@@ -171,7 +171,7 @@ impl Kitchen<'_> {
             LogEnd::Now => None,
             LogEnd::OfAttempt(cancel) => Some(cancel),
         };
-        let mut seen = Seen::default();
+        let mut seen = LastReading::default();
         loop {
             // Asked before reading, so what was written before the attempt ended is passed on.
             let goes_on = cancel.is_some() && self.still_runs(&meant, &mut seen)?;
@@ -193,7 +193,7 @@ impl Kitchen<'_> {
     }
 
     /// Finds the attempt that is meant.
-    fn meant_attempt(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<Meant, Failure> {
+    fn select_attempt(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<LogTarget, Failure> {
         let found = self.prd(search, Lints::NONE)?;
         let life = self.life(&found.name)?;
         let id = request.task.parse::<TaskId>().ok();
@@ -214,11 +214,11 @@ impl Kitchen<'_> {
             return Err(no_attempt(&found.path, &found.name.shown(&task), request.attempt, runs));
         };
         let attempt = attempt.clone();
-        Ok(Meant { path: found.path, taken: found.taken, name: found.name, task, attempt })
+        Ok(LogTarget { path: found.path, taken: found.taken, name: found.name, task, attempt })
     }
 
     /// Returns whether an attempt runs: its end is not recorded, and its service lives.
-    fn is_running(&self, meant: &Meant) -> Result<bool, Failure> {
+    fn is_running(&self, meant: &LogTarget) -> Result<bool, Failure> {
         let life = self.life(&meant.name)?;
         let stage = life.tasks.get(&meant.task).map(|own| &own.stage);
         let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == meant.attempt.run);
@@ -226,8 +226,8 @@ impl Kitchen<'_> {
     }
 
     /// Does the same without reading a journal that did not change.
-    fn still_runs(&self, meant: &Meant, seen: &mut Seen) -> Result<bool, Failure> {
-        let now = self.fs.metadata(&PrdFiles::of(&meant.name).journal()).ok();
+    fn still_runs(&self, meant: &LogTarget, seen: &mut LastReading) -> Result<bool, Failure> {
+        let now = self.fs.metadata(&PrdFiles::new(&meant.name).journal()).ok();
         if now.is_none() || seen.journal != now {
             (seen.journal, seen.is_running) = (now, self.is_running(meant)?);
         }
@@ -237,7 +237,7 @@ impl Kitchen<'_> {
 
 /// The journal when it was read last, and what it said.
 #[derive(Default)]
-struct Seen {
+struct LastReading {
     journal: Option<Metadata>,
     is_running: bool,
 }

@@ -7,16 +7,16 @@ use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, RelPath
 use brigade_kitchen::PrdName;
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::map::{
-    CodeMap, KitchenMapReport, Known, MAP_FILE, Survey, draw, excerpt, is_generated, is_wanted,
+    CodeMap, EarlierMap, KitchenMapReport, MAP_FILE, Survey, draw, excerpt, is_generated, is_wanted,
 };
-use brigade_kitchen::plan::{Other, line, related};
+use brigade_kitchen::plan::{OtherPrd, line, related};
 use brigade_kitchen::prd::{Lints, Prd, read};
 use brigade_kitchen::prompt;
-use brigade_kitchen::signal::{Exit, Role, mapped, why_nothing};
+use brigade_kitchen::signal::{Exit, Role, mapped, missing_verdict_reason};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
-use crate::chef::Ask;
+use crate::chef::ExecutiveRequest;
 use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
 use crate::init::TASKS;
@@ -63,28 +63,28 @@ pub struct MapRequest {
 
 /// What prompts say besides the task: an excerpt of the map, and a line about each related PRD.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct PromptContext {
     pub(crate) map: Option<String>,
     pub(crate) related: Vec<String>,
 }
 
 /// A file that may be a map.
-enum Found {
+enum MapFile {
     Nothing,
-    Ours(Known),
+    Ours(EarlierMap),
     Foreign,
 }
 
 /// Where the files of the workspace stand, by git.
-struct Standpoint {
+struct GitPosition {
     repository: Option<Repository>,
     commit: Option<String>,
     /// Why git cannot tell.
     problem: Option<String>,
 }
 
-impl Standpoint {
-    fn of(kitchen: &Kitchen<'_>) -> Standpoint {
+impl GitPosition {
+    fn read(kitchen: &Kitchen<'_>) -> GitPosition {
         let opened = Repository::open(&*kitchen.fs, kitchen.environment);
         let (repository, problem) = match opened {
             Ok(repository) => (Some(repository), None),
@@ -92,7 +92,7 @@ impl Standpoint {
             Err(error) => (None, Some(format!("the commit is not known: {error}"))),
         };
         let head = repository.as_ref().and_then(|repository| repository.commit_of("HEAD").ok()?);
-        Standpoint { commit: head.map(|commit| commit.to_string()), repository, problem }
+        GitPosition { commit: head.map(|commit| commit.to_string()), repository, problem }
     }
 
     /// Counts the commits since one; `None` if it is no ancestor.
@@ -113,27 +113,27 @@ impl Kitchen<'_> {
     pub fn map(&self, request: &MapRequest) -> Result<KitchenMapReport, Failure> {
         let path = match &request.file {
             Some(file) => self.inside(file)?,
-            None => RelPath::of(MAP_FILE),
+            None => RelPath::from_static(MAP_FILE),
         };
         let mut known = match self.found_map(&path)? {
-            Found::Nothing => Known::default(),
-            Found::Ours(known) => known,
-            Found::Foreign if request.may_replace => Known::default(),
-            Found::Foreign => {
+            MapFile::Nothing => EarlierMap::default(),
+            MapFile::Ours(known) => known,
+            MapFile::Foreign if request.may_replace => EarlierMap::default(),
+            MapFile::Foreign => {
                 let message = format!("`{path}` exists and was not written by Brigade");
                 let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
                 return Err(failure.hint(NextStep::Replace));
             }
         };
         let chef = if request.worker { Some(self.chef()?) } else { None };
-        let standpoint = Standpoint::of(self);
+        let standpoint = GitPosition::read(self);
         let map = self.draw_map(&standpoint)?;
         let mut run = None;
         let mut was_interrupted = false;
         if let Some(chef) = &chef {
-            let facts = map.text(&Known::default());
+            let facts = map.text(&EarlierMap::default());
             let closed = self.closed_prds()?;
-            let ask = Ask {
+            let ask = ExecutiveRequest {
                 role: Role::Map,
                 number: 1,
                 closed: &closed,
@@ -152,7 +152,7 @@ impl Kitchen<'_> {
                 }
                 None if was_interrupted => {}
                 None => {
-                    let why = why_nothing(&evidence);
+                    let why = missing_verdict_reason(&evidence);
                     return Err(
                         chef.failed(&asked.run, format!("the executive wrote no part of the map: {why}"))
                     );
@@ -179,24 +179,24 @@ impl Kitchen<'_> {
         }
     }
 
-    fn found_map(&self, path: &RelPath) -> Result<Found, FsError> {
+    fn found_map(&self, path: &RelPath) -> Result<MapFile, FsError> {
         match self.fs.read(path, MAP_LIMIT) {
             Ok(bytes) => Ok(String::from_utf8(bytes)
                 .ok()
-                .and_then(|text| Known::read(&text))
-                .map_or(Found::Foreign, Found::Ours)),
+                .and_then(|text| EarlierMap::read(&text))
+                .map_or(MapFile::Foreign, MapFile::Ours)),
             Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => {
-                Ok(Found::Nothing)
+                Ok(MapFile::Nothing)
             }
-            Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => Ok(Found::Foreign),
+            Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => Ok(MapFile::Foreign),
             Err(error) => Err(error),
         }
     }
 
-    fn draw_map(&self, standpoint: &Standpoint) -> Result<CodeMap, FsError> {
+    fn draw_map(&self, standpoint: &GitPosition) -> Result<CodeMap, FsError> {
         let mut walk = Walk { fs: &self.fs, found: Survey::default(), folders: 0 };
         let mut rules = Rules::default();
-        if let Ok(exclude) = self.fs.read(&RelPath::of(".git/info/exclude"), MAP_LIMIT) {
+        if let Ok(exclude) = self.fs.read(&RelPath::from_static(".git/info/exclude"), MAP_LIMIT) {
             rules.add(b"", &exclude);
         }
         walk.folder(&RelPath::root(), &rules, 0)?;
@@ -206,7 +206,7 @@ impl Kitchen<'_> {
         Ok(draw(&survey))
     }
 
-    fn write_map(&self, path: &RelPath, map: &CodeMap, known: &Known) -> Result<(), Failure> {
+    fn write_map(&self, path: &RelPath, map: &CodeMap, known: &EarlierMap) -> Result<(), Failure> {
         self.create_shared_dir(path.parent().as_str())?;
         let text = self.redactor(&self.configuration()?).redact_str(&map.text(known));
         self.fs.write_atomic(path, text.as_bytes(), FileMode::KeepOr(0o644))?;
@@ -216,14 +216,14 @@ impl Kitchen<'_> {
     /// Makes the map anew if it is missing or too many commits behind. Returns what a plan is told of it, and what was
     /// done.
     pub(crate) fn map_for_plan(&self, settings: &Settings) -> Result<(Option<String>, Vec<String>), Failure> {
-        let path = RelPath::of(MAP_FILE);
+        let path = RelPath::from_static(MAP_FILE);
         let mut notes = Vec::new();
         let limit = settings.map_stale_commits;
         let found = self.found_map(&path)?;
-        if 0 < limit && !matches!(found, Found::Foreign) {
-            let standpoint = Standpoint::of(self);
+        if 0 < limit && !matches!(found, MapFile::Foreign) {
+            let standpoint = GitPosition::read(self);
             let (why, known) = match found {
-                Found::Ours(known) => {
+                MapFile::Ours(known) => {
                     let behind = known.commit.as_deref().map(|commit| standpoint.behind(commit));
                     let why = match behind {
                         Some(Some(behind)) if behind < limit => None,
@@ -234,7 +234,9 @@ impl Kitchen<'_> {
                     };
                     (why, known)
                 }
-                Found::Nothing | Found::Foreign => (Some("there was none".to_owned()), Known::default()),
+                MapFile::Nothing | MapFile::Foreign => {
+                    (Some("there was none".to_owned()), EarlierMap::default())
+                }
             };
             if let Some(why) = why {
                 let map = self.draw_map(&standpoint)?;
@@ -247,26 +249,26 @@ impl Kitchen<'_> {
 
     /// Returns the beginning of the map, also of one that a person wrote.
     fn map_excerpt(&self, limit: usize) -> Option<String> {
-        let bytes = self.fs.read(&RelPath::of(MAP_FILE), MAP_LIMIT).ok()?;
+        let bytes = self.fs.read(&RelPath::from_static(MAP_FILE), MAP_LIMIT).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         Some(excerpt(&text, limit)).filter(|text| !text.trim().is_empty())
     }
 
     /// Returns what prompts say about the code base and other PRDs.
-    pub(crate) fn around(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> Around {
+    pub(crate) fn around(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> PromptContext {
         let map = self.map_excerpt(EXCERPT);
         let most = usize::try_from(settings.cross_prd_max_related).unwrap_or(usize::MAX);
         if !settings.cross_prd_context_enabled || most == 0 {
-            return Around { map, related: Vec::new() };
+            return PromptContext { map, related: Vec::new() };
         }
         let others = self.other_prds(own.map(|(name, _)| name));
-        let others: Vec<Other<'_>> =
-            others.iter().map(|(name, prd, done)| Other { name, prd, done: *done }).collect();
+        let others: Vec<OtherPrd<'_>> =
+            others.iter().map(|(name, prd, done)| OtherPrd { name, prd, done: *done }).collect();
         let related = match own {
             Some((_, prd)) => related(prd, &others, most),
             None => others.iter().take(most).map(line).collect(),
         };
-        Around { map, related }
+        PromptContext { map, related }
     }
 
     /// Reads the other PRDs, the newest first. One that cannot be read says nothing.

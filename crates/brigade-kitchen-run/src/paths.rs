@@ -17,12 +17,12 @@ pub struct PrdFiles {
 
 impl PrdFiles {
     /// Returns the files of a PRD.
-    pub fn of(name: &PrdName) -> PrdFiles {
+    pub fn new(name: &PrdName) -> PrdFiles {
         PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/{name}")) }
     }
 
     /// Returns the files for what was approved of the tiers alone. No PRD has this name.
-    pub fn of_workers() -> PrdFiles {
+    pub fn for_workers() -> PrdFiles {
         PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/+workers")) }
     }
 

@@ -8,13 +8,13 @@ use brigade_fs::{FileKind, FileMode, FsErrorKind, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::map::MAP_FILE;
 use brigade_kitchen::plan::{Conversation, KitchenPlanReport, PlanQuestion, document, slug};
-use brigade_kitchen::prd::{Fault, Lints, Reading, read};
+use brigade_kitchen::prd::{Fault, Lints, PrdReading, read};
 use brigade_kitchen::prompt;
-use brigade_kitchen::signal::{Exit, Planned, Role, planned, why_nothing};
+use brigade_kitchen::signal::{Exit, PlanningResult, Role, missing_verdict_reason, read_plan};
 use brigade_policy::{Blocker, Failure};
 use brigade_process::{CancelToken, random_bytes};
 
-use crate::chef::{Ask, Asked, Chef};
+use crate::chef::{Executive, ExecutiveReply, ExecutiveRequest};
 use crate::gather::LATEST;
 use crate::init::TASKS;
 use crate::kitchen::Kitchen;
@@ -70,17 +70,17 @@ pub struct PlanRequest {
 }
 
 /// What the executive planned.
-enum Drafted {
+enum DraftOutcome {
     /// A PRD.
     Valid(Box<Draft>),
     /// Something with these faults.
-    Invalid(Vec<Invalid>),
+    Invalid(Vec<DraftFault>),
 }
 
 /// A PRD of the executive that can be used.
 struct Draft {
     text: String,
-    reading: Reading,
+    reading: PrdReading,
     /// The file that the executive made for it.
     own_file: Option<RelPath>,
 }
@@ -124,7 +124,7 @@ impl Kitchen<'_> {
         let mut faults: Vec<String> = Vec::new();
         loop {
             report.attempts += 1;
-            let ask = Ask {
+            let ask = ExecutiveRequest {
                 role: Role::Plan,
                 number: report.attempts,
                 closed: &closed,
@@ -137,28 +137,28 @@ impl Kitchen<'_> {
             report.runs.push(asked.run.to_string());
             report.cost_usd += asked.cost_usd(&chef.settings);
             let evidence = asked.attempted.evidence();
-            let invalid = match planned(&evidence) {
-                Some(Planned::Questions(questions)) => {
+            let invalid = match read_plan(&evidence) {
+                Some(PlanningResult::Questions(questions)) => {
                     self.keep_questions(&chef, &mut conversation, questions, &mut report)?;
                     return Ok(report);
                 }
                 Some(given) => match self.draft(&chef, &asked, given, &closed)? {
-                    Drafted::Valid(draft) => {
+                    DraftOutcome::Valid(draft) => {
                         self.write_prd(*draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
                         return Ok(report);
                     }
-                    Drafted::Invalid(faults) => faults,
+                    DraftOutcome::Invalid(faults) => faults,
                 },
                 None if evidence.exit == Exit::Interrupted => {
                     report.interrupted = true;
                     return Ok(report);
                 }
                 None if evidence.exit != Exit::Code(0) || evidence.limit.is_some() => {
-                    let why = why_nothing(&evidence);
+                    let why = missing_verdict_reason(&evidence);
                     return Err(chef.failed(&asked.run, format!("the executive planned nothing: {why}")));
                 }
-                None => vec![Invalid::plain(why_nothing(&evidence))],
+                None => vec![DraftFault::plain(missing_verdict_reason(&evidence))],
             };
             if MAX_ATTEMPTS <= report.attempts {
                 return Err(not_valid(&chef, &asked, &report, &invalid));
@@ -190,7 +190,7 @@ impl Kitchen<'_> {
     }
 
     fn plans(&self) -> RelPath {
-        RelPath::of(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
+        RelPath::from_static(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
     }
 
     /// Finds the questions that wait under an id, or a unique prefix of one.
@@ -247,7 +247,7 @@ impl Kitchen<'_> {
 
     fn keep_questions(
         &self,
-        chef: &Chef,
+        chef: &Executive,
         conversation: &mut Conversation,
         questions: Vec<String>,
         report: &mut KitchenPlanReport,
@@ -289,32 +289,38 @@ impl Kitchen<'_> {
     /// Reads what the executive planned.
     fn draft(
         &self,
-        chef: &Chef,
-        asked: &Asked,
-        given: Planned,
+        chef: &Executive,
+        asked: &ExecutiveReply,
+        given: PlanningResult,
         before: &[PathBuf],
-    ) -> Result<Drafted, Failure> {
+    ) -> Result<DraftOutcome, Failure> {
         let mut own_file = None;
         let json = match given {
-            Planned::Prd(json) => *json,
-            Planned::Questions(_) => return Ok(Drafted::Invalid(vec![Invalid::plain("there is no PRD")])),
-            Planned::Path(path) => {
+            PlanningResult::Prd(json) => *json,
+            PlanningResult::Questions(_) => {
+                return Ok(DraftOutcome::Invalid(vec![DraftFault::plain("there is no PRD")]));
+            }
+            PlanningResult::Path(path) => {
                 let (file, bytes) = match self.named_file(&path) {
                     Ok(found) => found,
                     Err(why) => {
-                        return Ok(Drafted::Invalid(vec![Invalid::plain(format!("`{path}`: {why}"))]));
+                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
+                            "`{path}`: {why}"
+                        ))]));
                     }
                 };
                 let reading = read(file.as_str(), &bytes, Lints::NONE);
                 if !reading.errors.is_empty() {
-                    return Ok(Drafted::Invalid(reading.errors.iter().map(Invalid::of).collect()));
+                    return Ok(DraftOutcome::Invalid(
+                        reading.errors.iter().map(DraftFault::from_fault).collect(),
+                    ));
                 }
                 let is_new = !before.contains(&self.fs.root().join(file.as_path()));
                 own_file = Some(file).filter(|_| is_new);
                 match Json::parse_bytes(&bytes, Dialect::Strict) {
                     Ok(json) => json,
                     Err(error) => {
-                        return Ok(Drafted::Invalid(vec![Invalid::plain(format!(
+                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
                             "not JSON: {}",
                             error.kind
                         ))]));
@@ -328,9 +334,9 @@ impl Kitchen<'_> {
         if !reading.errors.is_empty() {
             // A result file goes with its run, and this is what a person looks at.
             self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
-            return Ok(Drafted::Invalid(reading.errors.iter().map(Invalid::of).collect()));
+            return Ok(DraftOutcome::Invalid(reading.errors.iter().map(DraftFault::from_fault).collect()));
         }
-        Ok(Drafted::Valid(Box::new(Draft { text, reading, own_file })))
+        Ok(DraftOutcome::Valid(Box::new(Draft { text, reading, own_file })))
     }
 
     /// Reads a file that the executive named.
@@ -377,7 +383,7 @@ impl Kitchen<'_> {
             Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => false,
             Err(error) => return Err(error.into()),
         };
-        Ok(is_there || self.fs.exists(&PrdFiles::of(&name).journal())?)
+        Ok(is_there || self.fs.exists(&PrdFiles::new(&name).journal())?)
     }
 
     fn write_prd(
@@ -425,7 +431,7 @@ impl Kitchen<'_> {
     }
 
     fn free_name(&self, slug: &str) -> Result<RelPath, Failure> {
-        let tasks = RelPath::of(TASKS);
+        let tasks = RelPath::from_static(TASKS);
         for number in 1..1000 {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
             let path =
@@ -440,7 +446,7 @@ impl Kitchen<'_> {
 
     /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.
     fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
-        let tasks = RelPath::of(TASKS);
+        let tasks = RelPath::from_static(TASKS);
         let link = tasks.join(LATEST).expect("a file name in a directory is a path");
         match self.fs.link_metadata(&link) {
             Ok(found) if found.kind != FileKind::Link => {
@@ -470,28 +476,33 @@ impl Kitchen<'_> {
 }
 
 /// Something that is wrong with what the executive planned.
-struct Invalid {
+struct DraftFault {
     text: String,
     blocker: Blocker,
 }
 
-impl Invalid {
-    fn plain(text: impl Into<String>) -> Invalid {
+impl DraftFault {
+    fn plain(text: impl Into<String>) -> DraftFault {
         let text = text.into();
-        Invalid { blocker: Blocker::new(codes::CHEF_FAILED, text.clone()), text }
+        DraftFault { blocker: Blocker::new(codes::CHEF_FAILED, text.clone()), text }
     }
 
-    fn of(fault: &Fault) -> Invalid {
+    fn from_fault(fault: &Fault) -> DraftFault {
         let field = fault.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
         let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
         let text = format!("{task}{field}{}", fault.message);
         let blocker = Blocker::new(fault.code, format!("{task}{}", fault.message));
-        Invalid { text, blocker }
+        DraftFault { text, blocker }
     }
 }
 
 /// Says everything that is wrong with the last PRD.
-fn not_valid(chef: &Chef, asked: &Asked, report: &KitchenPlanReport, invalid: &[Invalid]) -> Failure {
+fn not_valid(
+    chef: &Executive,
+    asked: &ExecutiveReply,
+    report: &KitchenPlanReport,
+    invalid: &[DraftFault],
+) -> Failure {
     let message = format!("the executive was asked {} times, and its PRD is not valid", report.attempts);
     let reasons = invalid.iter().take(MAX_FAULTS).map(|invalid| invalid.blocker.clone());
     let draft = asked.draft_file();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
-use brigade_kitchen::life::{Life, Line, Record, TaskOutcome, TheirState};
+use brigade_kitchen::life::{ForeignState, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
     EventLine, StateFile, View, activity_done, activity_escalated, activity_failed, activity_working, brief,
@@ -29,7 +29,7 @@ const MAX_FILE: u64 = 64 << 20;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest line of a file that lines are appended to.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Where the projections of a PRD are.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Targets {
 
 /// Which record a line of the events file is about. What happened may be a word of a newer version.
 #[derive(Deserialize)]
-struct Told {
+struct EventKey {
     prd: String,
     seq: u64,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Projections {
 }
 
 /// Returns the path of a configured file inside of the workspace; `None` if it is off or lies outside.
-pub(crate) fn configured(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> Option<RelPath> {
+pub(crate) fn configured_path(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> Option<RelPath> {
     if path.is_empty() {
         return None;
     }
@@ -81,7 +81,7 @@ const LOG_DIR: &str = "worker_log_dir";
 
 /// Lists the configured files and folders that are off, because they lie outside of the workspace or something else has
 /// the name: the key, and what is wrong.
-pub(crate) fn outside(
+pub(crate) fn outside_paths(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,
 ) -> Vec<(&'static str, &'static str)> {
@@ -92,7 +92,7 @@ pub(crate) fn outside(
         ("activity_log", &settings.activity_log),
         (LOG_DIR, &settings.worker_log_dir),
     ];
-    let problem = |key: &str, path: &str| match configured(fs, path, None) {
+    let problem = |key: &str, path: &str| match configured_path(fs, path, None) {
         None if path.is_empty() => None,
         None => Some("the path leads out of the workspace, so this is off"),
         Some(path) if key == LOG_DIR => {
@@ -105,7 +105,7 @@ pub(crate) fn outside(
 }
 
 impl Targets {
-    pub(crate) fn of(
+    pub(crate) fn new(
         fs: &dyn Fs,
         prd: &RelPath,
         name: &PrdName,
@@ -119,9 +119,9 @@ impl Targets {
             backlog: beside(&settings.backlog_file).unwrap_or_else(|_| state.clone()),
             prd: prd.clone(),
             state,
-            status: configured(fs, &settings.supervisor_status_file, prefix),
-            events: configured(fs, &settings.supervisor_events_file, prefix),
-            activity: configured(fs, &settings.activity_log, None),
+            status: configured_path(fs, &settings.supervisor_status_file, prefix),
+            events: configured_path(fs, &settings.supervisor_events_file, prefix),
+            activity: configured_path(fs, &settings.activity_log, None),
         }
     }
 
@@ -183,17 +183,17 @@ impl Projections {
         let is_first = self.appended.insert(path.clone());
         let append = || -> Result<(), FsError> {
             self.fs.create_dir_all(&path.parent())?;
-            let torn = if is_first { torn_line(&*self.fs, path)? } else { Torn::Nothing };
+            let torn = if is_first { torn_line(&*self.fs, path)? } else { FileEnd::Nothing };
             let mut file = match self.fs.open_append(path) {
                 Ok(file) => file,
                 Err(error) if error.is_not_found() => self.fs.create(path, 0o600)?,
                 Err(error) => return Err(error),
             };
-            if let Torn::From(offset) = torn {
+            if let FileEnd::From(offset) = torn {
                 file.truncate(offset)?;
             }
             let length = file.length()?;
-            let begin = if torn == Torn::NoLineFeed { "\n" } else { "" };
+            let begin = if torn == FileEnd::NoLineFeed { "\n" } else { "" };
             file.write(format!("{begin}{text}").as_bytes()).inspect_err(|_| {
                 // Half a line would spoil the next one.
                 let _ = file.truncate(length);
@@ -216,7 +216,7 @@ impl Projections {
         let happened: Vec<EventLine> =
             lines.iter().flat_map(|line| events(&self.name, view.prd, view.life, line)).collect();
         if self.lacks_events() {
-            self.tell_missed(view.prd, all, 0);
+            self.write_missed_events(view.prd, all, 0);
         } else if let Some(path) = self.targets.events.clone() {
             let text: String = happened.iter().map(|event| self.event_text(event)).collect();
             if !text.is_empty() {
@@ -242,18 +242,18 @@ impl Projections {
     }
 
     /// Returns the number of the last record that the events file knows, as far as its end tells.
-    pub(crate) fn told_until(&self) -> Option<u64> {
+    pub(crate) fn last_written_seq(&self) -> Option<u64> {
         let file = self.fs.open(self.targets.events.as_ref()?).ok()?;
-        let from = file.len().ok()?.saturating_sub(LONGEST_LINE);
-        let tail = file.read_range(from, usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX)).ok()?;
+        let from = file.len().ok()?.saturating_sub(MAX_LINE_BYTES);
+        let tail = file.read_range(from, usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX)).ok()?;
         tail.rsplit(|byte| *byte == b'\n').find_map(|line| {
-            let told: Told = from_json(&Json::parse_bytes(line, Dialect::Strict).ok()?).ok()?;
+            let told: EventKey = from_json(&Json::parse_bytes(line, Dialect::Strict).ok()?).ok()?;
             (told.prd == self.name.prefix()).then_some(told.seq)
         })
     }
 
     /// Writes the events of records that the events file does not have: those behind a number.
-    pub(crate) fn tell_missed(
+    pub(crate) fn write_missed_events(
         &mut self,
         prd: &ValidPrd,
         all: &dyn Fn() -> Result<Vec<Line>, FsError>,
@@ -293,7 +293,7 @@ impl Projections {
 
     fn state(&mut self, life: &Life) {
         let path = self.targets.state.clone();
-        let text = StateFile::of(life).to_text();
+        let text = StateFile::from_life(life).to_text();
         let masked = self.redactor.redact_str(&text);
         // A value that stands outside of strings, such as a number, is masked as a string.
         let text = match (Json::parse(&masked), Json::parse(&text)) {
@@ -449,33 +449,39 @@ impl Projections {
                 continue;
             }
             match self.add_to_list(&path, title, &new, most) {
-                Ok(Kept::InFile) => {}
-                Ok(Kept::NoText) => self.is_not_written(&path, "it is no text in UTF-8".to_owned()),
+                Ok(ListOutcome::InFile) => {}
+                Ok(ListOutcome::NoText) => self.is_not_written(&path, "it is no text in UTF-8".to_owned()),
                 Err(error) => self.written(&path, Err(error)),
             }
         }
     }
 
-    fn add_to_list(&self, path: &RelPath, title: &str, new: &[String], most: usize) -> Result<Kept, FsError> {
+    fn add_to_list(
+        &self,
+        path: &RelPath,
+        title: &str,
+        new: &[String],
+        most: usize,
+    ) -> Result<ListOutcome, FsError> {
         let _lock = self.lock_lists()?;
         let bytes = match self.fs.read(path, MAX_FILE) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error),
         };
-        let Ok(text) = String::from_utf8(bytes) else { return Ok(Kept::NoText) };
-        let Some(with) = list_with(&text, title, new, most) else { return Ok(Kept::InFile) };
+        let Ok(text) = String::from_utf8(bytes) else { return Ok(ListOutcome::NoText) };
+        let Some(with) = list_with(&text, title, new, most) else { return Ok(ListOutcome::InFile) };
         self.fs.create_dir_all(&path.parent())?;
         match with.strip_prefix(&text) {
             Some(added) => append_whole(&*self.fs, path, added.as_bytes())?,
             None => self.fs.write_atomic(path, with.as_bytes(), FileMode::KeepOr(0o600))?,
         }
-        Ok(Kept::InFile)
+        Ok(ListOutcome::InFile)
     }
 
     /// Waits for other services, which may keep what was learned in the same files.
     fn lock_lists(&self) -> Result<Lock, FsError> {
-        let folder = RelPath::of(KITCHEN);
+        let folder = RelPath::from_static(KITCHEN);
         self.fs.create_dir_all(&folder)?;
         let path = folder.join("lists.lock").expect("a file name in a directory is a path");
         self.fs.lock(&path, HOLDER, LOCK_TIMEOUT)
@@ -483,7 +489,7 @@ impl Projections {
 }
 
 /// What became of entries.
-enum Kept {
+enum ListOutcome {
     /// The file has them.
     InFile,
     /// The file stays as it is, because it cannot be read.
@@ -505,7 +511,7 @@ fn append_whole(fs: &dyn Fs, path: &RelPath, bytes: &[u8]) -> Result<(), FsError
 
 /// How a file that lines are appended to ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Torn {
+enum FileEnd {
     /// With a whole line, or it is empty.
     Nothing,
     /// With a line of ours that a crash tore off, from here on.
@@ -514,21 +520,21 @@ enum Torn {
     NoLineFeed,
 }
 
-fn torn_line(fs: &dyn Fs, path: &RelPath) -> Result<Torn, FsError> {
+fn torn_line(fs: &dyn Fs, path: &RelPath) -> Result<FileEnd, FsError> {
     let file = match fs.open(path) {
         Ok(file) => file,
-        Err(error) if error.is_not_found() => return Ok(Torn::Nothing),
+        Err(error) if error.is_not_found() => return Ok(FileEnd::Nothing),
         Err(error) => return Err(error),
     };
-    let from = file.len()?.saturating_sub(LONGEST_LINE);
-    let tail = file.read_range(from, usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX))?;
+    let from = file.len()?.saturating_sub(MAX_LINE_BYTES);
+    let tail = file.read_range(from, usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX))?;
     if tail.last().is_none_or(|last| *last == b'\n') {
-        return Ok(Torn::Nothing);
+        return Ok(FileEnd::Nothing);
     }
     let begin = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let is_ours = tail[begin..].starts_with(b"{") && (0 < begin || from == 0);
     let is_torn = is_ours && Json::parse_bytes(&tail[begin..], Dialect::Strict).is_err();
-    Ok(if is_torn { Torn::From(from + begin as u64) } else { Torn::NoLineFeed })
+    Ok(if is_torn { FileEnd::From(from + begin as u64) } else { FileEnd::NoLineFeed })
 }
 
 fn outcome_word(outcome: TaskOutcome) -> &'static str {
@@ -549,11 +555,11 @@ fn ordered(json: &Json, redactor: &Redactor) -> String {
 }
 
 /// The state file of another program, which is adopted when there is no journal.
-pub(crate) enum Foreign {
+pub(crate) enum ForeignStateFile {
     /// There is none.
     None,
     /// Its members.
-    State(TheirState),
+    State(ForeignState),
     /// It cannot be used.
     Unusable(UnusableState),
 }
@@ -592,16 +598,17 @@ impl UnusableState {
 }
 
 /// Reads the state file beside a PRD.
-pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Result<Foreign, FsError> {
-    let Ok(path) = prd.parent().join(&name.state_file()) else { return Ok(Foreign::None) };
-    let unusable =
-        |problem, is_file| Ok(Foreign::Unusable(UnusableState { path: path.clone(), problem, is_file }));
+pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Result<ForeignStateFile, FsError> {
+    let Ok(path) = prd.parent().join(&name.state_file()) else { return Ok(ForeignStateFile::None) };
+    let unusable = |problem, is_file| {
+        Ok(ForeignStateFile::Unusable(UnusableState { path: path.clone(), problem, is_file }))
+    };
     match fs.read(&path, MAX_FILE) {
-        Ok(bytes) => match TheirState::read(&bytes) {
-            Ok(state) => Ok(Foreign::State(state)),
+        Ok(bytes) => match ForeignState::read(&bytes) {
+            Ok(state) => Ok(ForeignStateFile::State(state)),
             Err(problem) => unusable(problem, true),
         },
-        Err(error) if error.is_not_found() => Ok(Foreign::None),
+        Err(error) if error.is_not_found() => Ok(ForeignStateFile::None),
         Err(error) => match error.kind {
             FsErrorKind::TooLarge { .. } => unusable(error.kind.to_string(), true),
             FsErrorKind::NotAFile | FsErrorKind::Outside | FsErrorKind::DanglingLink => {

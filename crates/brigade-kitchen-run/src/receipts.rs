@@ -219,7 +219,7 @@ pub struct Receipts<'f> {
 impl<'f> Receipts<'f> {
     /// Creates a handle without accessing the disk.
     pub fn new(fs: &'f dyn Fs) -> Receipts<'f> {
-        Receipts { fs, folder: RelPath::of(RUNS) }
+        Receipts { fs, folder: RelPath::from_static(RUNS) }
     }
 
     fn inside(&self, name: &str) -> RelPath {

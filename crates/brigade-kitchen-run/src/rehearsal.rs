@@ -3,14 +3,14 @@
 use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::approval::changes;
-use brigade_kitchen::life::{NoSuchTasks, RunSet, TaskLife, UnknownTasks, progress};
+use brigade_kitchen::life::{RunSet, SelectTasksError, TaskLife, UnknownTasks, progress};
 use brigade_kitchen::route;
 use brigade_kitchen::service::{Outcome, PlannedTask, ServiceReport};
 use brigade_kitchen::show::decision_row;
 use brigade_policy::Failure;
 
-use crate::approve::refused;
-use crate::gather::{PrdSearch, Standing};
+use crate::approve::crew_refusal;
+use crate::gather::{PrdSearch, PrdState};
 use crate::kitchen::Kitchen;
 use crate::service::{Follower, ServeError, ServiceOptions};
 use crate::validate::is_approved;
@@ -73,8 +73,8 @@ impl Kitchen<'_> {
     fn rehearse_one(&self, search: &PrdSearch, options: &ServiceOptions) -> Result<ServiceReport, Failure> {
         let standing = self.standing(search)?;
         let (from, until) = (options.from.as_deref(), options.until.as_deref());
-        let set =
-            RunSet::of(&standing.prd, &options.only, &options.skip, from, until).map_err(no_such_tasks)?;
+        let set = RunSet::select(&standing.prd, &options.only, &options.skip, from, until)
+            .map_err(no_such_tasks)?;
         let settings = standing.crew.settings_with(&options.flags);
         if settings.walkaway_mode && !standing.prd.walkaway {
             refuse_patterns(&standing)?;
@@ -131,8 +131,8 @@ fn may_be_several(searches: &[PrdSearch], options: &ServiceOptions) -> bool {
 }
 
 /// Says that the PRD is not approved, or what changed after the approval.
-pub(crate) fn unapproved(standing: &Standing) -> Failure {
-    let Some(ready) = standing.crew.ready() else { return refused(&standing.crew) };
+pub(crate) fn unapproved(standing: &PrdState) -> Failure {
+    let Some(ready) = standing.crew.ready() else { return crew_refusal(&standing.crew) };
     let items = ready.execution(&standing.prd).items();
     let before = standing.life.approval.as_ref();
     let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
@@ -141,10 +141,10 @@ pub(crate) fn unapproved(standing: &Standing) -> Failure {
 }
 
 /// Says which typed ids are not in the PRD, or that no task is left.
-pub(crate) fn no_such_tasks(error: NoSuchTasks) -> Failure {
+pub(crate) fn no_such_tasks(error: SelectTasksError) -> Failure {
     match error {
-        NoSuchTasks::Unknown(error) => unknown_tasks(error),
-        NoSuchTasks::Empty(_) => Failure::new(ErrorKind::Usage, error.to_string()),
+        SelectTasksError::Unknown(error) => unknown_tasks(error),
+        SelectTasksError::Empty(_) => Failure::new(ErrorKind::Usage, error.to_string()),
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn unknown_tasks(error: UnknownTasks) -> Failure {
 }
 
 /// Refuses to serve unwatched what is verified only by the existence of texts.
-pub(crate) fn refuse_patterns(standing: &Standing) -> Result<(), Failure> {
+pub(crate) fn refuse_patterns(standing: &PrdState) -> Result<(), Failure> {
     let faults = standing.prd.walkaway_faults();
     if faults.is_empty() {
         return Ok(());

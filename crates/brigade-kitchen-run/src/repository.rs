@@ -16,7 +16,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if the workspace is a repository already, git is not there, or it fails.
     pub fn new_repository(&self, message: &str) -> Result<(), Failure> {
-        if self.fs.exists(&RelPath::of(".git"))? {
+        if self.fs.exists(&RelPath::from_static(".git"))? {
             let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");
             return Err(failure.coded(codes::FILE_EXISTS));
         }
@@ -24,7 +24,8 @@ impl Kitchen<'_> {
         let git = Git::find(&*self.fs, self.environment).map_err(failed)?;
         let git = git.ok_or_else(|| Failure::new(ErrorKind::Environment, "git is not there"))?;
         let root = self.fs.root();
-        let Identity { name, email } = Identity::of(&brigade_git::Settings::default(), self.environment);
+        let Identity { name, email } =
+            Identity::from_settings(&brigade_git::Settings::default(), self.environment);
         let run = |operation: &'static str, words: &[&str]| {
             let order = git.order(operation).words(words).within(root);
             let order = order.setting("user.name", &name).setting("user.email", &email);

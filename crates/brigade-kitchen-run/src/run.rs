@@ -13,13 +13,13 @@ use brigade_call::{CrewStart, DirectoryFact, Objection, StartProgram, StartPurpo
 use brigade_cmdline::{Argv, find_program};
 use brigade_core::{Clock, Fingerprint, RunId};
 use brigade_exec::{
-    FileStamp, HostEnvironment, KnownDigests, OpenedProgram, Started, WorkFolder, run_started,
+    FileStamp, HostEnvironment, KnownDigests, OpenedProgram, ProgramRun, WorkFolder, run_started,
 };
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewFacts, CrewWork, PolicyState, SandboxMode, decide_crew};
 use brigade_process::{
-    CancelToken, Control, EndedBy, Exit, Input, NamedBy, PrivateFolder, ProcessIdentity, Sink, Stream,
+    CancelToken, Control, EndedBy, Exit, Input, PrivateFolder, ProcessIdentity, ProgramOrigin, Sink, Stream,
     Surroundings, installation_in, random_bytes,
 };
 use brigade_redact::{Redactor, SecretValue};
@@ -28,8 +28,8 @@ use thiserror::Error;
 
 use crate::paths::KITCHEN;
 use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
-use crate::run_log::{Logged, RunLogs};
-use crate::service::Printed;
+use crate::run_log::{RunLogSummary, RunLogs};
+use crate::service::PrintedLines;
 
 /// Output beyond this is read and not logged. The cap of logs is far below, so it only bounds the work.
 const OUTPUT_CAP: u64 = 1 << 40;
@@ -61,18 +61,18 @@ pub trait KeepReceipts: Send + Sync {
     ///
     /// # Errors
     /// Fails on a disk error.
-    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted>;
+    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), StartError>;
 }
 
 /// Keeps the receipts of the kitchen.
-struct InKitchen(Arc<dyn Fs>);
+struct KitchenReceiptStore(Arc<dyn Fs>);
 
-impl KeepReceipts for InKitchen {
+impl KeepReceipts for KitchenReceiptStore {
     fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
         Receipts::new(&*self.0).logs(run)
     }
 
-    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
+    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), StartError> {
         Ok(Receipts::new(&*self.0).store(receipt, clock)?)
     }
 }
@@ -99,7 +99,7 @@ impl Host {
         environment: HostEnvironment,
         secrets: Vec<SecretValue>,
     ) -> Host {
-        let receipts = Arc::new(InKitchen(fs.clone()));
+        let receipts = Arc::new(KitchenReceiptStore(fs.clone()));
         Host { fs, clock, environment, secrets, receipts, held: None, digests: Digests::default() }
     }
 
@@ -132,14 +132,14 @@ impl Host {
 }
 
 /// The most lines that wait for somebody to show them.
-const MOST_FRESH: usize = 200;
+const MAX_RECENT_LINES: usize = 200;
 
 /// The longest line of these, in bytes.
-const LONGEST_FRESH: usize = 4096;
+const MAX_RECENT_LINE_BYTES: usize = 4096;
 
 /// Whether a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtEnd {
+pub enum EndState {
     /// It has.
     Yes,
     /// Not yet.
@@ -148,14 +148,14 @@ pub enum AtEnd {
 
 /// The newest lines that were printed and not shown yet.
 #[derive(Debug, Default)]
-struct Fresh {
+struct RecentLines {
     printed: VecDeque<String>,
     left_out: u64,
     /// The line of each stream that has not ended.
     open: [Vec<u8>; 2],
 }
 
-impl Fresh {
+impl RecentLines {
     fn push(&mut self, stream: Stream, new: &[u8]) {
         let open = match stream {
             Stream::Stdout => 0,
@@ -163,7 +163,7 @@ impl Fresh {
         };
         let lines = new.iter().filter(|byte| **byte == b'\n').count();
         // Of a flood only the end is looked at.
-        let mut skipped = lines.saturating_sub(MOST_FRESH);
+        let mut skipped = lines.saturating_sub(MAX_RECENT_LINES);
         self.left_out += skipped as u64;
         for piece in new.split_inclusive(|byte| *byte == b'\n') {
             if 0 < skipped {
@@ -175,7 +175,7 @@ impl Fresh {
                 Some(text) => (text, true),
                 None => (piece, false),
             };
-            let room = LONGEST_FRESH.saturating_sub(self.open[open].len());
+            let room = MAX_RECENT_LINE_BYTES.saturating_sub(self.open[open].len());
             self.open[open].extend_from_slice(&text[..text.len().min(room)]);
             if is_whole {
                 self.end_line(open);
@@ -188,19 +188,19 @@ impl Fresh {
         if line.trim_ascii().is_empty() {
             return;
         }
-        if MOST_FRESH <= self.printed.len() {
+        if MAX_RECENT_LINES <= self.printed.len() {
             self.printed.pop_front();
             self.left_out += 1;
         }
         self.printed.push_back(String::from_utf8_lossy(&line).into_owned());
     }
 
-    fn take(&mut self, at_end: AtEnd) -> Printed {
-        if at_end == AtEnd::Yes {
+    fn take(&mut self, at_end: EndState) -> PrintedLines {
+        if at_end == EndState::Yes {
             self.end_line(0);
             self.end_line(1);
         }
-        Printed { left_out: std::mem::take(&mut self.left_out), lines: self.printed.drain(..).collect() }
+        PrintedLines { left_out: std::mem::take(&mut self.left_out), lines: self.printed.drain(..).collect() }
     }
 }
 
@@ -212,7 +212,7 @@ pub struct Watch {
     last_output: AtomicU64,
     last_line: Mutex<String>,
     /// What was printed and nobody has taken yet, if somebody wants it.
-    fresh: Option<Mutex<Fresh>>,
+    fresh: Option<Mutex<RecentLines>>,
     stalled: AtomicBool,
     cancel: CancelToken,
 }
@@ -281,8 +281,8 @@ impl Watch {
 
     /// Takes the lines that were printed since the last time, masked and not escaped. `at_end` also takes a last line
     /// without its line feed.
-    pub fn take_printed(&self, at_end: AtEnd) -> Printed {
-        let Some(fresh) = &self.fresh else { return Printed::default() };
+    pub fn take_printed(&self, at_end: EndState) -> PrintedLines {
+        let Some(fresh) = &self.fresh else { return PrintedLines::default() };
         fresh.lock().unwrap_or_else(PoisonError::into_inner).take(at_end)
     }
 
@@ -299,7 +299,7 @@ impl Watch {
 }
 
 /// What is to be started.
-pub(crate) struct Order<'a> {
+pub(crate) struct StartOrder<'a> {
     pub(crate) host: &'a Host,
     pub(crate) policy: &'a PolicyState,
     /// What is executed, as it was approved; `None` if it was not.
@@ -334,7 +334,7 @@ pub(crate) struct Order<'a> {
 }
 
 /// How a run ended.
-pub(crate) struct Ran {
+pub(crate) struct RunOutcome {
     pub(crate) end: RunEnd,
     /// The code, or the negative signal.
     pub(crate) exit_code: Option<i64>,
@@ -347,7 +347,7 @@ pub(crate) struct Ran {
 /// Why nothing was started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum NotStarted {
+pub enum StartError {
     /// The gate refuses it.
     #[error("not started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Objection>),
@@ -391,7 +391,7 @@ impl Sink for Tee<'_> {
 }
 
 /// Starts a program if the gate lets it, and waits for everything that it started.
-pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
+pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError> {
     let host = order.host;
     let started_at = host.clock.now();
     let in_workspace = order.own.is_none();
@@ -443,20 +443,20 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     receipt.argv =
         redactor.redact_command(order.argv.words()).iter().map(|word| word.as_str().to_owned()).collect();
     receipt.program = found.as_ref().map(|path| path.display().to_string());
-    receipt.directory = shown(order.directory, host.fs.root());
+    receipt.directory = display_path(order.directory, host.fs.root());
     let (start, program) = match (start, opened) {
         (Ok(start), Ok(Some(program))) => (start, program),
-        (Ok(_), _) => return Err(NotStarted::Refused(Vec::new())),
+        (Ok(_), _) => return Err(StartError::Refused(Vec::new())),
         (Err(objections), _) => {
-            receipt.problem = Some(NotStarted::Refused(objections.clone()).to_string());
+            receipt.problem = Some(StartError::Refused(objections.clone()).to_string());
             host.receipts.store(&receipt, &*host.clock)?;
-            return Err(NotStarted::Refused(objections));
+            return Err(StartError::Refused(objections));
         }
     };
     receipt.program_sha256 = start.sha256();
     let labels = start.decision().map(|decision| decision.env_bindings.keys());
     receipt.env_labels = labels.into_iter().flatten().map(ToString::to_string).collect();
-    let started = Started {
+    let started = ProgramRun {
         start: &start,
         program: &program,
         workspace: host.fs.root(),
@@ -485,7 +485,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     let begun = Instant::now();
     let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
     let seconds = begun.elapsed().as_secs_f64();
-    let Logged { stdout, stderr, last } =
+    let RunLogSummary { stdout, stderr, last } =
         logs.finish(|stream, new, line| order.watch.printed(stream, new, line))?;
     let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);
     let exit_code = ended.outcome.as_ref().and_then(|outcome| match outcome.exit {
@@ -508,9 +508,9 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     receipt.completed_at = host.clock.now();
     host.receipts.store(&receipt, &*host.clock)?;
     if by == Some(EndedBy::Sink) {
-        return Err(NotStarted::Log(receipt.problem.unwrap_or_else(|| "the disk failed".to_owned())));
+        return Err(StartError::Log(receipt.problem.unwrap_or_else(|| "the disk failed".to_owned())));
     }
-    Ok(Ran { end, exit_code, seconds, last, problem: receipt.problem })
+    Ok(RunOutcome { end, exit_code, seconds, last, problem: receipt.problem })
 }
 
 /// Returns where Brigade keeps the commits of a task until they are in the branch, which git in its worktree reads.
@@ -522,7 +522,7 @@ pub(crate) fn task_objects(host: &Host, prd: Option<&PrdName>, task: Option<&Tas
 
 /// Lists where the programs of a command are installed, which a sandbox opens for reading. Of a text for a shell, every
 /// word may be one.
-fn installed(order: &Order<'_>, program: Option<&Path>) -> Vec<String> {
+fn installed(order: &StartOrder<'_>, program: Option<&Path>) -> Vec<String> {
     let host = order.host;
     let path_variable = host.environment.get("PATH");
     let find =
@@ -537,12 +537,13 @@ fn installed(order: &Order<'_>, program: Option<&Path>) -> Vec<String> {
         program.map(Path::to_owned).into_iter().chain(named).chain(order.also.clone()).collect();
     let around =
         Surroundings { workspace: Some(host.fs.root().to_owned()), ..Surroundings::of_this_process() };
-    let found = installation_in(programs.iter().map(|path| (path.as_path(), NamedBy::Command)), &around);
+    let found =
+        installation_in(programs.iter().map(|path| (path.as_path(), ProgramOrigin::Command)), &around);
     found.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// Returns a path as it is shown: relative to the workspace if it is inside.
-fn shown(path: &Path, workspace: &Path) -> String {
+fn display_path(path: &Path, workspace: &Path) -> String {
     match path.strip_prefix(workspace) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
         Ok(inside) => inside.display().to_string(),
@@ -561,17 +562,17 @@ mod tests {
         watch.printed(Stream::Stderr, b"\n  \nother\n", b"other");
         watch.printed(Stream::Stdout, b"o\nlast", b"last");
         let taken = |at_end| watch.take_printed(at_end);
-        assert_eq!(taken(AtEnd::No).lines, ["one", "other", "two"]);
-        assert_eq!(taken(AtEnd::No), Printed::default());
-        assert_eq!(taken(AtEnd::Yes).lines, ["last"]);
+        assert_eq!(taken(EndState::No).lines, ["one", "other", "two"]);
+        assert_eq!(taken(EndState::No), PrintedLines::default());
+        assert_eq!(taken(EndState::Yes).lines, ["last"]);
         let flood: Vec<u8> = (0..1000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
         watch.printed(Stream::Stdout, b"begun ", b"begun");
         watch.printed(Stream::Stdout, &flood, b"999");
         watch.printed(Stream::Stdout, &[b'x'; 10_000], b"x");
         watch.printed(Stream::Stdout, b"y\n", b"y");
-        let printed = taken(AtEnd::Yes);
-        assert_eq!((printed.left_out, printed.lines.len()), (801, MOST_FRESH));
-        assert_eq!((printed.lines[0].as_str(), printed.lines[199].len()), ("801", LONGEST_FRESH));
-        assert_eq!(Watch::new().unwrap().take_printed(AtEnd::Yes), Printed::default());
+        let printed = taken(EndState::Yes);
+        assert_eq!((printed.left_out, printed.lines.len()), (801, MAX_RECENT_LINES));
+        assert_eq!((printed.lines[0].as_str(), printed.lines[199].len()), ("801", MAX_RECENT_LINE_BYTES));
+        assert_eq!(Watch::new().unwrap().take_printed(EndState::Yes), PrintedLines::default());
     }
 }

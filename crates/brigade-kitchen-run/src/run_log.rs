@@ -11,13 +11,13 @@ use brigade_redact::{Redactor, SecretValue};
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of the end of an output are told to the next attempt.
-const LAST: usize = 4096;
+const TAIL_BYTES: usize = 4096;
 
 /// A program that prints fewer bytes at once is followed line by line.
-const SLOW: usize = 16 << 10;
+const LINE_MODE_BYTES: usize = 16 << 10;
 
 /// The size of one read.
-const PIECE: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 /// A log, as its receipt has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl CappedFile {
             let file = self.fs.open(&part.path)?;
             let mut offset = from;
             while offset < part.bytes {
-                let piece = file.read_range(offset, PIECE)?;
+                let piece = file.read_range(offset, READ_BYTES)?;
                 if piece.is_empty() {
                     break;
                 }
@@ -156,7 +156,7 @@ pub(crate) fn left_out(bytes: u64) -> String {
 }
 
 /// Splits the name of a part of a log: the log, and its number.
-fn parted(name: &str) -> Option<(&str, u64)> {
+fn split_name(name: &str) -> Option<(&str, u64)> {
     let (log, number) = name.rsplit_once(".part-")?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     Some((log, number.parse().ok()?)).filter(|_| log.ends_with(".log") && is_number)
@@ -164,12 +164,12 @@ fn parted(name: &str) -> Option<(&str, u64)> {
 
 /// Returns whether a file is a part of a log, which a crash may have left.
 pub(crate) fn is_part(name: &str) -> bool {
-    parted(name).is_some()
+    split_name(name).is_some()
 }
 
 /// Returns the number of a part of this log.
 pub(crate) fn part_number(name: &str, log: &str) -> Option<u64> {
-    parted(name).filter(|(of, _)| *of == log).map(|(_, number)| number)
+    split_name(name).filter(|(of, _)| *of == log).map(|(_, number)| number)
 }
 
 struct Channel {
@@ -189,7 +189,7 @@ pub(crate) struct RunLogs {
 }
 
 /// What the logs of a run are.
-pub(crate) struct Logged {
+pub(crate) struct RunLogSummary {
     pub(crate) stdout: LogRow,
     pub(crate) stderr: LogRow,
     /// The last lines of both streams, masked.
@@ -235,9 +235,9 @@ impl RunLogs {
         if let Some(named) = &mut self.named {
             named.write(&channel.masked)?;
         }
-        let shown = &channel.masked[channel.masked.len().saturating_sub(LAST)..];
+        let shown = &channel.masked[channel.masked.len().saturating_sub(TAIL_BYTES)..];
         self.last.extend(shown);
-        let surplus = self.last.len().saturating_sub(LAST);
+        let surplus = self.last.len().saturating_sub(TAIL_BYTES);
         self.last.drain(..surplus);
         Ok(())
     }
@@ -255,8 +255,8 @@ impl RunLogs {
             Stream::Stderr => &self.stderr,
         };
         // A line is shown as it would be if nothing followed. In a flood, another one follows at once.
-        let pending = if read < SLOW { channel.redactor.pending() } else { Vec::new() };
-        let tail = &channel.masked[channel.masked.len().saturating_sub(LAST)..];
+        let pending = if read < LINE_MODE_BYTES { channel.redactor.pending() } else { Vec::new() };
+        let tail = &channel.masked[channel.masked.len().saturating_sub(TAIL_BYTES)..];
         let shown = [tail, &pending].concat();
         if let Some(line) = shown.split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty()) {
             self.last_line.clear();
@@ -266,7 +266,10 @@ impl RunLogs {
     }
 
     /// Ends the logs. `seen` gets what the redactor still held back, and the last line.
-    pub(crate) fn finish(mut self, mut seen: impl FnMut(Stream, &[u8], &[u8])) -> Result<Logged, FsError> {
+    pub(crate) fn finish(
+        mut self,
+        mut seen: impl FnMut(Stream, &[u8], &[u8]),
+    ) -> Result<RunLogSummary, FsError> {
         for stream in [Stream::Stdout, Stream::Stderr] {
             self.take(stream, true, &[])?;
             let (new, last_line) = self.seen(stream, 0);
@@ -279,7 +282,7 @@ impl RunLogs {
             named.finish()?;
         }
         let (stdout, stderr) = (self.stdout.file.finish()?, self.stderr.file.finish()?);
-        Ok(Logged { stdout, stderr, last: String::from_utf8_lossy(&last).into_owned() })
+        Ok(RunLogSummary { stdout, stderr, last: String::from_utf8_lossy(&last).into_owned() })
     }
 }
 

@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, RelPath};
-use brigade_kitchen::approval::{Change, WhyMissing, changes};
+use brigade_kitchen::approval::{Change, MissingProgramReason, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
-use brigade_kitchen::life::{Life, NoSuchTasks, RunSet};
+use brigade_kitchen::life::{Life, RunSet, SelectTasksError};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::{PrdName, Tier};
@@ -30,17 +30,17 @@ use brigade_process::CancelToken;
 use thiserror::Error;
 
 use crate::git::{Commits, GitOptions, GitPlace};
-use crate::in_place::InPlace;
+use crate::in_place::InPlaceWorkplace;
 use crate::journal::{JournalError, PrdJournal};
 use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::projections::Targets;
 use crate::rehearsal::no_such_tasks;
 use crate::workplace::{CommitId, DoneWork, PlaceError, Workplace};
-use floor::Floor;
-use menu::Menu;
+use floor::ServiceLoop;
+use menu::ServedPrd;
 
-pub use follow::{Doing, Follower, Printed, RunningRow, Scene, Unfollowed};
+pub use follow::{Activity, Follower, NoFollower, PrintedLines, RunningRow, ServiceView};
 
 /// How a service is asked to work, in the words of the person who starts it.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ pub enum ServeError {
     Missing(Vec<MissingProgram>),
     /// A typed id is not in the PRD, or no task is left.
     #[error(transparent)]
-    NoSuchTasks(#[from] NoSuchTasks),
+    NoSuchTasks(#[from] SelectTasksError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -163,17 +163,17 @@ pub struct MissingProgram {
     /// The program, as the command names it.
     pub program: String,
     /// Why.
-    pub why: WhyMissing,
+    pub why: MissingProgramReason,
 }
 
 fn missing(programs: &[MissingProgram]) -> String {
-    let named = |wanted: WhyMissing| {
+    let named = |wanted: MissingProgramReason| {
         let those = programs.iter().filter(|missing| missing.why == wanted);
         let named: Vec<String> =
             those.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
         (!named.is_empty()).then(|| format!("{wanted}: {}", named.join(", ")))
     };
-    [WhyMissing::NotFound, WhyMissing::NotExecutable]
+    [MissingProgramReason::NotFound, MissingProgramReason::NotExecutable]
         .into_iter()
         .filter_map(named)
         .collect::<Vec<_>>()
@@ -183,7 +183,7 @@ fn missing(programs: &[MissingProgram]) -> String {
 /// What a service begins with.
 struct Start<'e> {
     kitchen: &'e Kitchen<'e>,
-    menu: Arc<Menu>,
+    menu: Arc<ServedPrd>,
     /// The settings of the PRD, with those of the command line.
     settings: Settings,
     /// The tasks that are worked on.
@@ -209,7 +209,7 @@ impl Kitchen<'_> {
         follower: &dyn Follower,
         open: OpenPlace<'_>,
     ) -> Result<ServiceReport, ServeError> {
-        let menu = Menu::read(self, path).map_err(ServeError::Refused)?;
+        let menu = ServedPrd::read(self, path).map_err(ServeError::Refused)?;
         let journal = PrdJournal::open(self.fs.clone(), &menu.name, self.clock.clone(), self.lock_timeout)?;
         let life = journal.life();
         if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
@@ -219,7 +219,7 @@ impl Kitchen<'_> {
         }
         let settings = menu.settings_with(&options.flags);
         menu.refuse_delivery(&settings).map_err(ServeError::Refused)?;
-        let set = RunSet::of(
+        let set = RunSet::select(
             &menu.prd,
             &options.only,
             &options.skip,
@@ -231,10 +231,10 @@ impl Kitchen<'_> {
             return Err(ServeError::Missing(gone));
         }
         let lock = ServiceLock::take(self.fs.clone(), &menu.name)?;
-        let targets = Targets::of(&*self.fs, &menu.path, &menu.name, &settings);
+        let targets = Targets::new(&*self.fs, &menu.path, &menu.name, &settings);
         let own_files = targets.own_files();
         let done = done_work(life, &menu.name, &menu.prd);
-        let place = open(&PlaceOrder { menu: &menu, own_files: &own_files, done: &done })?;
+        let place = open(&WorkplaceRequest { menu: &menu, own_files: &own_files, done: &done })?;
         let start = Start {
             kitchen: self,
             menu: Arc::new(menu),
@@ -247,7 +247,7 @@ impl Kitchen<'_> {
             options,
             follower,
         };
-        Floor::new(start)?.serve()
+        ServiceLoop::new(start)?.serve()
     }
 }
 
@@ -257,9 +257,9 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails if the branch cannot be worked on.
-    pub fn open_place(&self, order: &PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
+    pub fn open_place(&self, order: &WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
         let settings = order.settings();
-        let in_place = || Box::new(InPlace::new(self.fs.clone(), order.own_files.to_vec()));
+        let in_place = || Box::new(InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec()));
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
             return Ok(in_place());
         };
@@ -303,18 +303,18 @@ pub(crate) fn done_work(life: &Life, name: &PrdName, prd: &ValidPrd) -> Vec<Done
 }
 
 /// Makes the place of the work.
-pub type OpenPlace<'a> = &'a dyn Fn(&PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError>;
+pub type OpenPlace<'a> = &'a dyn Fn(&WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError>;
 
 /// What the place of the work is made from.
-pub struct PlaceOrder<'a> {
-    menu: &'a Menu,
+pub struct WorkplaceRequest<'a> {
+    menu: &'a ServedPrd,
     /// Files of the workspace that Brigade itself writes.
     pub own_files: &'a [String],
     /// The work that the branch has to hold, the newest at the end.
     pub done: &'a [DoneWork],
 }
 
-impl PlaceOrder<'_> {
+impl WorkplaceRequest<'_> {
     /// Returns the branch that the PRD names.
     pub fn branch(&self) -> Option<&str> {
         self.menu.prd.branch_name.as_deref()

@@ -17,8 +17,8 @@ use brigade_kitchen::{PrdName, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
-use crate::branch::Look;
-use crate::gather::{Configuration, PrdSearch, Standing};
+use crate::branch::SearchDepth;
+use crate::gather::{Configuration, PrdSearch, PrdState};
 use crate::journal::seen::{self, Source};
 use crate::journal::set_aside_notes;
 use crate::kitchen::Kitchen;
@@ -26,7 +26,7 @@ use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
 use crate::receipts::Receipts;
 use crate::run_log::is_part;
-use crate::service::{Doing, RunningRow, Scene};
+use crate::service::{Activity, RunningRow, ServiceView};
 
 /// How often a watcher looks for a change. Nothing here looks more often.
 const POLL: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ const TAIL: u64 = 4 << 10;
 
 /// What a watcher follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Follow {
+pub enum FollowTarget {
     /// Where tasks stand.
     Status,
     /// And what workers print.
@@ -48,11 +48,11 @@ pub enum Follow {
 
 /// What a watcher sees.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct WatchView {
     /// Where the PRD stands.
     pub report: StatusReport,
     /// What runs now.
-    pub scene: Scene,
+    pub scene: ServiceView,
 }
 
 impl Kitchen<'_> {
@@ -72,7 +72,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    fn status_of(&self, standing: &Standing) -> StatusReport {
+    fn status_of(&self, standing: &PrdState) -> StatusReport {
         let mut report = status(&standing.view(self.now()));
         self.mask(&mut report, &standing.configuration);
         report.target = self.target();
@@ -86,12 +86,12 @@ impl Kitchen<'_> {
             format!("what is recorded is of `{other}`, which has the same name; give one of them another one")
         }));
         report.issues.extend(standing.state_problem.as_ref().map(ToString::to_string));
-        report.issues.extend(self.branch_problem(standing, Look::Short));
+        report.issues.extend(self.branch_problem(standing, SearchDepth::Short));
         report.issues.extend(standing.faults.iter().map(|fault| match fault.line {
             Some(line) => format!("journal line {line}: {}", fault.problem),
             None => format!("journal: {}", fault.problem),
         }));
-        report.issues.extend(set_aside_notes(&*self.fs, &PrdFiles::of(&standing.name)));
+        report.issues.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&standing.name)));
         report
     }
 
@@ -121,10 +121,10 @@ impl Kitchen<'_> {
         let source = recorded.covered.map(|covered| Source::new(&found.bytes, covered));
         let prd = found.valid()?;
         let life = self.life_of(&path, &name, &prd, recorded)?.life;
-        let glance = Glance::of(&prd, &life);
+        let glance = Glance::new(&prd, &life);
         if let Some(source) = source
             && let Err(error) =
-                seen::GLANCE.keep(&*self.fs, &PrdFiles::of(&name), &source, || glance.to_bytes())
+                seen::GLANCE.keep(&*self.fs, &PrdFiles::new(&name), &source, || glance.to_bytes())
         {
             tracing::debug!(%error, "a cache is not written");
         }
@@ -136,17 +136,17 @@ impl Kitchen<'_> {
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every
-    /// `STATUS_WATCH_INTERVAL`; until no service runs, `show` breaks, or somebody cancels. With [`Follow::Output`] also
-    /// every second while something runs.
+    /// `STATUS_WATCH_INTERVAL`; until no service runs, `show` breaks, or somebody cancels.
+    /// With [`FollowTarget::Output`] also every second while something runs.
     ///
     /// # Errors
     /// As [`Kitchen::status`].
     pub fn watch(
         &self,
         search: &PrdSearch,
-        follow: Follow,
+        follow: FollowTarget,
         cancel: Option<&CancelToken>,
-        show: &mut dyn FnMut(&Watched) -> ControlFlow<()>,
+        show: &mut dyn FnMut(&WatchView) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let mut standing = self.standing(&search.to_show())?;
         // What was found once stays the one, whatever else begins.
@@ -156,7 +156,7 @@ impl Kitchen<'_> {
             standing.taken = taken;
             let (signs, interval) = (self.signs(&standing), standing.crew.settings.status_watch_interval);
             let is_over = standing.holder.is_none();
-            let mut watched = Watched { report: self.status_of(&standing), scene: self.scene(&standing) };
+            let mut watched = WatchView { report: self.status_of(&standing), scene: self.scene(&standing) };
             if show(&watched).is_break() || is_over {
                 return Ok(());
             }
@@ -169,7 +169,7 @@ impl Kitchen<'_> {
                 if self.signs(&standing) != signs {
                     break;
                 }
-                if follow == Follow::Output {
+                if follow == FollowTarget::Output {
                     watched.scene = self.scene(&standing);
                     if show(&watched).is_break() {
                         return Ok(());
@@ -181,16 +181,16 @@ impl Kitchen<'_> {
     }
 
     /// Returns what a service does now, as far as its files tell.
-    fn scene(&self, standing: &Standing) -> Scene {
+    fn scene(&self, standing: &PrdState) -> ServiceView {
         let (life, now) = (&standing.life, self.now());
         let service = life.service.as_ref().filter(|_| standing.holder.is_some());
         let mut rows: Vec<RunningRow> = Vec::new();
         for (task, own) in life.tasks.iter().filter(|_| service.is_some()) {
             let (doing, seconds) = match &own.stage {
-                Stage::Attempting { since, .. } => (Doing::Working, now.since(*since).as_secs()),
-                Stage::Checking(checking) if checking.commit.is_some() => (Doing::Integrating, 0),
-                Stage::Checking(checking) if checking.tested => (Doing::Reviewing, 0),
-                Stage::Checking(_) => (Doing::Verifying, 0),
+                Stage::Attempting { since, .. } => (Activity::Working, now.since(*since).as_secs()),
+                Stage::Checking(checking) if checking.commit.is_some() => (Activity::Integrating, 0),
+                Stage::Checking(checking) if checking.tested => (Activity::Reviewing, 0),
+                Stage::Checking(_) => (Activity::Verifying, 0),
                 Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => continue,
             };
             rows.push(RunningRow {
@@ -204,7 +204,7 @@ impl Kitchen<'_> {
             });
         }
         let is_done = |task: &&brigade_kitchen::prd::Task| life.is_done(&task.id);
-        Scene {
+        ServiceView {
             prd: standing.name.prefix().to_owned(),
             done: standing.prd.tasks.iter().filter(is_done).count() as u64,
             total: standing.prd.tasks.len() as u64,
@@ -245,8 +245,8 @@ impl Kitchen<'_> {
     }
 
     /// Returns what changes whenever the status does: lengths and times of the journal, the lock and the PRD.
-    fn signs(&self, standing: &Standing) -> Vec<Option<Metadata>> {
-        let files = PrdFiles::of(&standing.name);
+    fn signs(&self, standing: &PrdState) -> Vec<Option<Metadata>> {
+        let files = PrdFiles::new(&standing.name);
         let paths = [files.journal(), files.service_lock(), standing.path.clone()];
         paths.iter().map(|path| self.fs.metadata(path).ok()).collect()
     }

@@ -30,7 +30,7 @@ impl Kitchen<'_> {
         let Ok(path) = path.parse::<RelPath>() else { return Ok(()) };
         let standing = self.standing(&PrdSearch::At(path))?;
         let settings = &standing.crew.settings;
-        let targets = Targets::of(&*self.fs, &standing.path, name, settings);
+        let targets = Targets::new(&*self.fs, &standing.path, name, settings);
         let (redactor, most) = (self.redactor(&standing.configuration), settings.learnings_max);
         let mut projections = Projections::new(self.fs.clone(), name.clone(), targets, redactor, 0, most);
         projections.after(&standing.view(self.now()), lines, &|| journal.lines_after(0));

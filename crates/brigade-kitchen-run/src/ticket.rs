@@ -6,7 +6,7 @@ use brigade_kitchen::life::UnknownTasks;
 use brigade_kitchen::service::{ServiceReport, Ticket};
 use brigade_policy::Failure;
 
-use crate::gather::{PrdSearch, Standing};
+use crate::gather::{PrdSearch, PrdState};
 use crate::kitchen::Kitchen;
 use crate::rehearsal::{refuse_patterns, unapproved, unknown_tasks};
 use crate::service::{Follower, ServiceOptions};
@@ -26,7 +26,7 @@ impl Kitchen<'_> {
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Failure> {
         let standing = self.standing(search)?;
-        let task = wanted(&standing, task)?;
+        let task = select_task(&standing, task)?;
         if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
             return Err(unapproved(&standing));
         }
@@ -51,14 +51,14 @@ impl Kitchen<'_> {
         task: &str,
         options: &ServiceOptions,
     ) -> Result<ServiceReport, Failure> {
-        let task = wanted(&self.standing(search)?, task)?;
+        let task = select_task(&self.standing(search)?, task)?;
         let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
         self.rehearse(std::slice::from_ref(search), &options)
     }
 }
 
 /// Returns the task with a typed id, if everything that it depends on is done.
-fn wanted(standing: &Standing, typed: &str) -> Result<TaskId, Failure> {
+fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
     let (prd, life) = (&standing.prd, &standing.life);
     let at = typed.parse().ok().and_then(|id| prd.graph().position(&id));
     let Some(at) = at else {

@@ -7,7 +7,7 @@ use brigade_kitchen::life::Approval;
 use brigade_policy::Failure;
 
 use crate::gather::{Crew, PrdSearch};
-use crate::kitchen::{Kitchen, masked};
+use crate::kitchen::{Kitchen, mask_words};
 
 /// What a validation fails on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Kitchen<'_> {
         let crew = self.crew(&configuration, None);
         let redactor = self.redactor(&configuration);
         let mut report = WorkersReport::new(self.target());
-        report.tiers = tier_rows(&crew, &|words| masked(&redactor, words));
+        report.tiers = tier_rows(&crew, &|words| mask_words(&redactor, words));
         report.effects = crew.grants.as_ref().map(|grants| grants.worker_effects.clone()).unwrap_or_default();
         report.fingerprint = crew.ready().map(|ready| ready.tiers().fingerprint());
         report.approved = is_approved(self.life_of_workers()?.approval.as_ref(), report.fingerprint);

@@ -27,7 +27,7 @@ use brigade_git::GitError;
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
-use crate::git::WithoutGit;
+use crate::git::InPlaceReason;
 
 /// A task of a PRD, and what stands in its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub struct Place {
 
 /// How the folder of a task came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum FolderOrigin {
     /// It was made from the tip of the branch.
     New,
     /// It was there, with the work of an earlier attempt.
@@ -184,7 +184,7 @@ impl Changes {
 
 /// The commit of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct TaskCommit {
     /// The commit; `None` without git.
     pub commit: Option<CommitId>,
     /// Why the commits of the worker are not kept, although that was asked for.
@@ -210,14 +210,14 @@ pub enum Integration {
 
 /// Where a kept work can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Abandoned {
+pub struct AbandonedRef {
     /// The ref that keeps it; `None` if there was nothing to keep.
     pub reference: Option<String>,
 }
 
 /// What `clean` did with the folder of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleanedFolder {
     /// The PRD.
     pub prd: PrdName,
     /// The task.
@@ -228,7 +228,7 @@ pub struct Cleaned {
 
 /// What became of changes that nobody was to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PutBack {
+pub enum RestoreOutcome {
     /// There are none.
     Unchanged,
     /// The files are what was verified. These had been changed.
@@ -239,7 +239,7 @@ pub enum PutBack {
 
 /// Whether several tasks can be worked on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Isolation {
     /// Each task has a folder of its own.
     Many,
     /// All tasks have the same folder.
@@ -269,7 +269,7 @@ pub enum PlaceError {
     #[error("the branch `{0}` was deleted; the work is still in the worktree")]
     BranchGone(String),
     /// The branch does not hold the work of tasks that are done.
-    #[error("the branch `{branch}` does not hold the work of {}; {way}", lost(.task, .commit, *.more))]
+    #[error("the branch `{branch}` does not hold the work of {}; {way}", lost_commit_message(.task, .commit, *.more))]
     WorkLost {
         /// The branch.
         branch: String,
@@ -303,7 +303,7 @@ pub enum PlaceError {
     Conflict(Vec<String>),
     /// There is no git, no repository or no commit.
     #[error("{0}")]
-    WithoutGit(WithoutGit),
+    WithoutGit(InPlaceReason),
     /// Something that needs git was asked for in place.
     #[error("the tasks are worked on in place, without a branch")]
     InPlace,
@@ -318,7 +318,7 @@ pub enum PlaceError {
     Fs(#[from] FsError),
 }
 
-fn lost(task: &TaskId, commit: &CommitId, more: usize) -> String {
+fn lost_commit_message(task: &TaskId, commit: &CommitId, more: usize) -> String {
     let s = if more == 1 { "" } else { "s" };
     let more = if more == 0 { String::new() } else { format!(" and {more} other task{s}") };
     format!("{task} (commit {commit}){more}")
@@ -332,7 +332,7 @@ pub(crate) fn shown_path(path: &[u8]) -> String {
 /// Where tasks are worked on. See the [module](self).
 pub trait Workplace: Send + Sync {
     /// Tells whether several tasks can be worked on at once.
-    fn room(&self) -> Room;
+    fn room(&self) -> Isolation;
 
     /// Returns the branch that the work goes to; `None` in place.
     fn branch(&self) -> Option<&str>;
@@ -351,7 +351,7 @@ pub trait Workplace: Send + Sync {
     ///
     /// # Errors
     /// Fails if the branch is gone, git fails or the disk does.
-    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError>;
+    fn begin(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError>;
 
     /// Tells whether the setup command is still to succeed in the worktree of a task, and keeps what is there before
     /// it.
@@ -404,7 +404,7 @@ pub trait Workplace: Send + Sync {
         guard: &Guard,
         verified: &Changes,
         seen: &Changes,
-    ) -> Result<PutBack, PlaceError>;
+    ) -> Result<RestoreOutcome, PlaceError>;
 
     /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the
     /// folder of the task must not be what verification finds. In place, such files are the user's, and stay.
@@ -443,13 +443,13 @@ pub trait Workplace: Send + Sync {
     ///
     /// # Errors
     /// Fails if the work holds nested repositories, or git fails.
-    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<Made, PlaceError>;
+    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<TaskCommit, PlaceError>;
 
     /// Moves the branch to a commit, if it still is where the commit stands. Otherwise puts the work on the new tip.
     ///
     /// # Errors
     /// Fails if the branch is gone, is checked out with changes, or git fails. Nothing has moved then.
-    fn integrate(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError>;
+    fn integrate(&self, place: &Place, made: &TaskCommit) -> Result<Integration, PlaceError>;
 
     /// Finds the commit of a task and a run in the branch.
     ///
@@ -477,13 +477,13 @@ pub trait Workplace: Send + Sync {
     ///
     /// # Errors
     /// Fails if git fails or the disk does.
-    fn clean(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError>;
+    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError>;
 
     /// Removes the folder of a task, after its work was kept under `refs/brigade/abandoned/`.
     ///
     /// # Errors
     /// Fails if git fails or the disk does. The folder is there then.
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError>;
+    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError>;
 
     /// Merges the branch into another one, `into` or the default branch. Never forces; returns its name and new tip.
     ///

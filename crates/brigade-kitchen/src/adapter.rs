@@ -10,11 +10,11 @@ mod rows;
 mod skip;
 mod table;
 
-pub use argv::{ArgvFault, Permissions, Started, Wanted};
+pub use argv::{ArgvFault, PermissionMode, Permissions, WorkerInvocation};
 pub use limit::{Limit, reset_time};
 pub use output::{Answer, Output, Tokens};
 pub(crate) use rows::rows;
-pub use skip::{Says, SkipFlag};
+pub use skip::{FlagMatch, SkipFlag};
 pub use table::{LimitPatterns, TABLE};
 
 use brigade_cmdline::Argv;

@@ -21,8 +21,8 @@ use brigade_policy::KitchenGrants;
 use serde::{Deserialize, Serialize};
 
 pub use report::{
-    ApprovalReport, CommandKind, CommandRow, ShownCommand, Taken, TierRow, ValidatedTask,
-    ValidatedVerification, ValidationReport, WhyMissing, WorkersReport, commands, validation,
+    ApprovalReport, CommandKind, CommandRow, MissingProgramReason, PrdOrigin, ShownCommand, TierRow,
+    ValidatedTask, ValidatedVerification, ValidationReport, WorkersReport, commands, validation,
     worker_commands,
 };
 
@@ -215,7 +215,7 @@ impl Tiers<'_> {
 
     /// Returns the fingerprint of the tiers and all settings, those that no approval binds, too. While it is the same,
     /// the configuration decides as it did.
-    pub fn of_all_settings(&self) -> Fingerprint {
+    pub fn settings_fingerprint(&self) -> Fingerprint {
         fingerprint(SETTINGS_DOMAIN, |fields| {
             for key in KEYS {
                 fields

@@ -144,12 +144,12 @@ impl<'de> Deserialize<'de> for Command {
 }
 
 /// How deep texts for `eval` within each other are read.
-const MOST_EVALS: usize = 4;
+const MAX_EVAL_DEPTH: usize = 4;
 
 /// Lists what makes a command line dangerous, each kind once.
 pub fn dangers(argv: &Argv) -> Vec<Danger> {
     let mut found: Vec<Danger> = Vec::new();
-    judge(argv, MOST_EVALS, &mut found);
+    judge(argv, MAX_EVAL_DEPTH, &mut found);
     if !secret_words(argv.words()).is_empty() {
         found.push(Danger::Secret);
     }

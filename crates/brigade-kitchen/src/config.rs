@@ -17,16 +17,16 @@ use brigade_core::{ConfigIssue, Fingerprint, Hint, Place, Severity, closest};
 use brigade_policy::document::text_of;
 use brigade_redact::shown_name;
 
-pub use import::{Imported, import};
+pub use import::{ImportedConfig, import};
 pub use keys::{KEYS, Key, Settings};
-pub use shell::{Assignment, NotLiteral};
+pub use shell::{Assignment, NonLiteral};
 pub use starter::starter;
 pub use value::{Integrate, Keep, PhaseAction, PhaseGate, Stall, Switch, WorkerCommand};
 
 use crate::adapter::Adapter;
 use crate::names::Tier;
 use crate::prd::{Lints, Prd};
-use value::Raw;
+use value::RawValue;
 
 /// A file of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -129,12 +129,12 @@ impl Config {
         let (assignments, issues) = shell::read(file, text);
         self.issues.extend(issues);
         for assignment in assignments {
-            let Some(key) = Key::of_shell(&assignment.name) else {
+            let Some(key) = Key::from_shell(&assignment.name) else {
                 self.unknown_variable(&assignment);
                 continue;
             };
             match &assignment.value {
-                Ok(value) => self.set(key, &Raw::Word(value.clone()), assignment.place, key.shell),
+                Ok(value) => self.set(key, &RawValue::Word(value.clone()), assignment.place, key.shell),
                 Err(reason) => {
                     let message = format!("{reason}, and nothing in this file is executed");
                     let stands = if key.is_command { "; nothing is started" } else { "; the default stands" };
@@ -145,7 +145,7 @@ impl Config {
     }
 
     /// Sets a value, or reports why it cannot be used.
-    fn set(&mut self, key: &'static Key, raw: &Raw, place: Place, field: &str) {
+    fn set(&mut self, key: &'static Key, raw: &RawValue, place: Place, field: &str) {
         match self.settings.set(key, raw) {
             Ok(()) => drop(self.places.insert(key.toml, place)),
             Err(expected) => self.unusable(key, place, field, format!("expected {expected}")),

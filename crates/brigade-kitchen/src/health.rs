@@ -3,7 +3,7 @@
 use brigade_core::ConfigIssue;
 use brigade_policy::Blocker;
 
-use crate::life::{Decided, Decision, Life, Stage, TaskOutcome};
+use crate::life::{Decision, DecisionState, Life, Stage, TaskOutcome};
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::{Fault, ValidPrd};
 
@@ -70,7 +70,7 @@ pub struct JournalDamage {
 
 impl PrdHealth {
     /// Takes what the life of a PRD says. `is_served` tells whether a service has it.
-    pub fn of(name: PrdName, journal: String, life: &Life, is_served: bool) -> PrdHealth {
+    pub fn new(name: PrdName, journal: String, life: &Life, is_served: bool) -> PrdHealth {
         let is_open = |service: &crate::life::ServiceLife| service.ended.is_none() && !is_served;
         let is_asked = |task: &TaskId| life.decision_of(task).is_some();
         let failed = life.tasks.iter().filter_map(|(task, own)| match own.stage {
@@ -109,6 +109,6 @@ impl PrdHealth {
 }
 
 fn waiting(life: &Life) -> Vec<Decision> {
-    let is_open = |decided: &&Decided| decided.answer.is_none();
+    let is_open = |decided: &&DecisionState| decided.answer.is_none();
     life.decisions.iter().filter(is_open).map(|decided| decided.decision.clone()).collect()
 }

@@ -19,14 +19,18 @@ use std::collections::BTreeMap;
 use brigade_core::{Fingerprint, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-pub use budget::{Budget, Limits, Spent, TierSpent, budget};
+pub use budget::{Budget, Limits, TierUsage, Usage, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
-pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, tiers_ahead, walkaway_answer};
-pub use record::{CommandResult, Entry, How, Line, Miss, Record, ReviewResult, TaskOutcome, Used, VERSION};
-pub use select::{
-    Begin, NoSuchTasks, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable,
+pub use next::{
+    AttemptVerdict, Question, Step, Workplace, is_reviewed, judge, next, tiers_ahead, walkaway_answer,
 };
-pub use state::{StateFile, TheirState};
+pub use record::{
+    AttemptEnd, CommandResult, Entry, ExecutiveUsage, Line, Miss, Record, ReviewResult, TaskOutcome, VERSION,
+};
+pub use select::{
+    AttemptStart, Progress, RunSet, SelectTasksError, UnknownTasks, is_ready, progress, select, unreachable,
+};
+pub use state::{ForeignState, StateFile};
 
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
@@ -50,11 +54,11 @@ pub struct Life {
     /// The tasks that have records.
     pub tasks: BTreeMap<TaskId, TaskLife>,
     /// The decisions, in the order in which they were asked; answered ones stay.
-    pub decisions: Vec<Decided>,
+    pub decisions: Vec<DecisionState>,
     /// Until when a tier waits for its provider, and with which command.
     pub limits: BTreeMap<Tier, (Timestamp, Option<Fingerprint>)>,
     /// What was spent.
-    pub spent: Spent,
+    pub spent: Usage,
     /// Budgets that were warned about, and those that are used up.
     pub budgets: BTreeMap<String, bool>,
     /// How many tasks were skipped in a row without a person.
@@ -100,7 +104,7 @@ pub struct ServiceLife {
 
 /// A decision with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecisionState {
     /// The question.
     pub decision: Decision,
     /// The answer.
@@ -110,7 +114,7 @@ pub struct Decided {
     pub is_past: bool,
 }
 
-impl Decided {
+impl DecisionState {
     /// Returns whether somebody said that the service ends, and no other one began since.
     pub fn is_abort(&self) -> bool {
         self.is_now("abort")
@@ -151,7 +155,7 @@ pub enum Stage {
         since: Timestamp,
     },
     /// The attempt claims success, and that is checked.
-    Checking(Checking),
+    Checking(ClaimCheck),
     /// A decision waits.
     Waiting(DecisionId),
     /// It has ended. A failed or blocked task may still have a decision.
@@ -160,7 +164,7 @@ pub enum Stage {
 
 /// What was found out about a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checking {
+pub struct ClaimCheck {
     /// The attempt's run.
     pub run: RunId,
     /// What the worker said.
@@ -185,9 +189,9 @@ pub struct Checking {
     pub integrated: bool,
 }
 
-impl Checking {
-    pub(crate) fn new(run: RunId, claim: Signal, changed: bool) -> Checking {
-        Checking {
+impl ClaimCheck {
+    pub(crate) fn new(run: RunId, claim: Signal, changed: bool) -> ClaimCheck {
+        ClaimCheck {
             run,
             claim,
             changed,
@@ -331,7 +335,7 @@ pub struct TaskLife {
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// What its attempts cost and how long they took.
-    pub spent: Spent,
+    pub spent: Usage,
     /// The last error, in a sentence.
     pub last_error: Option<String>,
 }
@@ -368,7 +372,7 @@ pub struct History {
     pub walkaway_decisions: Vec<WalkawayEvent>,
     /// The state of another program, as it was taken over.
     #[serde(with = "crate::layout::text")]
-    pub adopted: Option<TheirState>,
+    pub adopted: Option<ForeignState>,
 }
 
 /// Something that happened to a task, in the words of the state file.
@@ -492,7 +496,7 @@ impl Life {
     }
 
     /// Returns the records of an answer. What belongs to a task has one of its own.
-    pub fn answer_records(&self, id: &DecisionId, answer: Answer, used: Vec<Used>) -> Vec<Record> {
+    pub fn answer_records(&self, id: &DecisionId, answer: Answer, used: Vec<ExecutiveUsage>) -> Vec<Record> {
         let decided = self.decisions.iter().find(|decided| decided.decision.id == *id);
         let about =
             decided.map(|decided| &decided.decision).filter(|about| about.about == DecisionKind::Scope);

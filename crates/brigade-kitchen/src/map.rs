@@ -13,7 +13,7 @@ use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 pub use facts::{is_generated, is_wanted};
-pub use text::{Known, excerpt};
+pub use text::{EarlierMap, excerpt};
 
 use commands::Project;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::{Exit, Hint, Json, Object, Report, SchemaId, Spell, Timestamp};
+use brigade_core::{Exit, Hint, Json, Object, Report, SchemaId, StepFormatter, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::names::{PrdName, TaskId};
@@ -282,14 +282,14 @@ impl KitchenPlanReport {
 
     /// Spells the next command in the words of a face.
     #[must_use]
-    pub fn spelled(self, speller: &dyn Spell) -> KitchenPlanReport {
+    pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenPlanReport {
         KitchenPlanReport { next_command: self.next_command.map(|hint| hint.spelled(speller, None)), ..self }
     }
 }
 
 /// Another PRD, as far as it matters here.
 #[derive(Clone, Debug)]
-pub struct Other<'a> {
+pub struct OtherPrd<'a> {
     /// Its name.
     pub name: &'a PrdName,
     /// What it says.
@@ -348,16 +348,16 @@ fn words(prd: &Prd) -> BTreeSet<String> {
 }
 
 /// Says in a line what a PRD is and how far it is.
-pub fn line(other: &Other<'_>) -> String {
+pub fn line(other: &OtherPrd<'_>) -> String {
     let (name, tasks) = (other.name, other.prd.tasks.len());
     let prefix = name.prefix();
     format!("{prefix}: {} ({} of {tasks} tasks done)", other.prd.feature_name, other.done)
 }
 
 /// Lists the PRDs that have to do with one, the nearest first: those that share words of feature and titles with it.
-pub fn related(prd: &Prd, others: &[Other<'_>], most: usize) -> Vec<String> {
+pub fn related(prd: &Prd, others: &[OtherPrd<'_>], most: usize) -> Vec<String> {
     let own = words(prd);
-    let mut found: Vec<(usize, &Other<'_>)> = others
+    let mut found: Vec<(usize, &OtherPrd<'_>)> = others
         .iter()
         .map(|other| (words(other.prd).intersection(&own).count(), other))
         .filter(|(shared, _)| 0 < *shared)
@@ -489,8 +489,8 @@ mod tests {
             ("prd-api", prd("API tokens", "Store tokens of a login")),
         ];
         let names: Vec<PrdName> = others.iter().map(|(name, _)| name.parse().unwrap()).collect();
-        let others: Vec<Other<'_>> =
-            others.iter().zip(&names).map(|((_, prd), name)| Other { name, prd, done: 0 }).collect();
+        let others: Vec<OtherPrd<'_>> =
+            others.iter().zip(&names).map(|((_, prd), name)| OtherPrd { name, prd, done: 0 }).collect();
         assert_eq!(
             related(&own, &others, 3),
             ["api: API tokens (0 of 1 tasks done)", "roles: Roles (0 of 1 tasks done)"]

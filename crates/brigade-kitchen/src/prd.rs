@@ -16,10 +16,10 @@ use brigade_core::codes::Code;
 use brigade_core::{Fingerprint, Object, Place};
 use serde::{Deserialize, Serialize};
 
-pub use added::{NotAdded, add_tasks};
+pub use added::{AddTasksError, add_tasks};
 pub use graph::{Graph, waves};
 pub use lint::{CoverageKind, Lints, coverage_kind};
-pub use passes::{NotSet, set_passes};
+pub use passes::{MarkDoneError, set_passes};
 pub use read::read;
 
 use crate::command::Command;
@@ -299,7 +299,7 @@ impl fmt::Display for Fault {
 
 /// What reading a PRD gave.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct PrdReading {
     /// What was understood.
     pub prd: Prd,
     /// The sha256 of the bytes.
@@ -310,14 +310,14 @@ pub struct Reading {
     pub warnings: Vec<Fault>,
 }
 
-impl Reading {
+impl PrdReading {
     /// Returns the PRD if it has no errors.
     ///
     /// # Errors
     /// Fails with all errors.
     pub fn valid(self) -> Result<ValidPrd, Vec<Fault>> {
         if self.errors.is_empty() {
-            let graph = Graph::of(&self.prd.tasks);
+            let graph = Graph::new(&self.prd.tasks);
             Ok(ValidPrd { prd: self.prd, graph })
         } else {
             Err(self.errors)

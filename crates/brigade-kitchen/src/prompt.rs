@@ -12,7 +12,7 @@ mod feedback;
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal_lines;
 
-pub use errand::{Errand, errand};
+pub use errand::{TaskPromptInput, errand};
 pub use feedback::feedback;
 
 use crate::life::TaskLife;
@@ -71,7 +71,7 @@ pub struct Context<'a> {
 
 /// What a prompt of the executive is made from where there is no PRD yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Desk<'a> {
+pub struct PlanningPromptInput<'a> {
     /// The role text of the workspace, if it has one.
     pub role_text: Option<&'a str>,
     /// The nonce of the run.
@@ -289,7 +289,12 @@ fn code_base(writer: &mut Writer, map: Option<&str>) {
 }
 
 /// Writes the prompt of planning.
-pub fn plan(desk: &Desk<'_>, wish: &str, answers: &[(String, String)], faults: &[String]) -> String {
+pub fn plan(
+    desk: &PlanningPromptInput<'_>,
+    wish: &str,
+    answers: &[(String, String)],
+    faults: &[String],
+) -> String {
     let mut writer = open(Tier::Executive, desk.role_text, desk.nonce);
     writer.section("The feature to plan");
     writer.quoted("a person wants", wish);
@@ -322,7 +327,7 @@ pub fn plan(desk: &Desk<'_>, wish: &str, answers: &[(String, String)], faults: &
 }
 
 /// Writes the prompt for a part of the map.
-pub fn map(desk: &Desk<'_>, facts: &str) -> String {
+pub fn map(desk: &PlanningPromptInput<'_>, facts: &str) -> String {
     let mut writer = open(Tier::Executive, desk.role_text, desk.nonce);
     writer.section("The code base");
     writer.quoted("what is known without a model", facts);

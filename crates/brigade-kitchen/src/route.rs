@@ -102,8 +102,8 @@ pub fn route(task: &Task) -> Route {
 
 fn scored(task: &Task) -> Route {
     // A word of the title counts in full, and one that only the criteria have counts one.
-    let title = Words::of(&task.title);
-    let criteria = Words::of(&task.acceptance_criteria.join("\n"));
+    let title = Words::new(&task.title);
+    let criteria = Words::new(&task.acceptance_criteria.join("\n"));
     let score = |table: &[(&'static str, i32)]| {
         let (mut points, mut found) = (0, Vec::new());
         for (word, weight) in table {

@@ -1,6 +1,6 @@
 //! How a service ends, and its document.
 
-use brigade_core::{Exit, Hint, Report, SchemaId, Spell};
+use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter};
 use serde::{Deserialize, Serialize};
 
 use crate::life::TaskOutcome;
@@ -154,7 +154,7 @@ impl ServiceReport {
 
     /// Spells what to do next in the words of a face.
     #[must_use]
-    pub fn spelled(self, speller: &dyn Spell) -> ServiceReport {
+    pub fn spelled(self, speller: &dyn StepFormatter) -> ServiceReport {
         let next = self.next.into_iter().map(|hint| hint.spelled(speller, None)).collect();
         let prds = self.prds.into_iter().map(|report| report.spelled(speller)).collect();
         ServiceReport { next, prds, ..self }

@@ -13,7 +13,8 @@ mod summary;
 
 pub use crate::life::StateFile;
 pub use activity::{
-    activity_done, activity_escalated, activity_failed, activity_working, counted, duration, slow, worker_log,
+    activity_done, activity_escalated, activity_failed, activity_working, duration, pluralize, slow,
+    worker_log,
 };
 pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};

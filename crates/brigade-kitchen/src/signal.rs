@@ -12,12 +12,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use ending::{By, Ending, Evidence, Exit, Iteration, Said, how_it_ends};
+pub use ending::{AttemptNotes, Ending, Evidence, Exit, Iteration, SignalSource, classify_ending};
 pub use result_file::{ResultFault, ResultFile, WorkResult};
 pub use tags::{Fences, Tags, break_tags};
-pub use verdict::{Choice, Decided, GateStatus, PhaseStatus, Phased, Planned, Reviewed, Scoped};
 pub use verdict::{
-    decided, gated, mapped, phased, planned, reported_cost, reviewed, scoped, tasked, why_nothing,
+    Choice, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, PlanningResult, ReviewVerdict,
+    ScopeAnswer,
+};
+pub use verdict::{
+    gated, mapped, missing_verdict_reason, read_decision, read_phase_review, read_plan, read_review,
+    read_scope_answer, read_tasks, reported_cost,
 };
 
 use crate::names::TaskId;
@@ -116,7 +120,7 @@ impl Signal {
     }
 
     /// Reads what stands between `<promise>` and `</promise>`.
-    pub fn of_promise(text: &str) -> Option<Signal> {
+    pub fn from_promise(text: &str) -> Option<Signal> {
         let text = text.trim();
         for signal in [Signal::Complete, Signal::AlreadyDone, Signal::Blocked] {
             if text == signal.spelling().promise {

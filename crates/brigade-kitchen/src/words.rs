@@ -6,7 +6,7 @@ pub(crate) struct Words(Vec<String>);
 
 impl Words {
     /// Splits a text at everything but letters and digits.
-    pub(crate) fn of(text: &str) -> Words {
+    pub(crate) fn new(text: &str) -> Words {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         Words(words.map(str::to_lowercase).collect())
     }
@@ -50,14 +50,14 @@ mod tests {
 
     #[test]
     fn verbs_match_in_their_forms() {
-        let words = Words::of("Adding a user-can flow; creates, wired");
+        let words = Words::new("Adding a user-can flow; creates, wired");
         for verb in ["add", "create", "wire", "user can", "flow"] {
             assert!(words.has(verb), "{verb}");
         }
-        assert!(!Words::of("address additional recreation workflow").has("add"));
-        assert!(!Words::of("address additional recreation workflow").has("create"));
-        assert!(!Words::of("workflow").has("flow") && Words::of("integrating").has("integrate"));
-        assert!(Words::of("It works as expected.").has_exactly("as expected"));
-        assert!(!Words::of("unexpected").has_exactly("as expected"));
+        assert!(!Words::new("address additional recreation workflow").has("add"));
+        assert!(!Words::new("address additional recreation workflow").has("create"));
+        assert!(!Words::new("workflow").has("flow") && Words::new("integrating").has("integrate"));
+        assert!(Words::new("It works as expected.").has_exactly("as expected"));
+        assert!(!Words::new("unexpected").has_exactly("as expected"));
     }
 }

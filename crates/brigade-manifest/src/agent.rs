@@ -473,7 +473,7 @@ members! {
 word_member!(PullPolicy, Isolation, NetworkMode, ExecutionMode, ValidatorKind, Stream);
 
 /// Members that another host acts on, and Brigade keeps and leaves alone.
-const KEPT: &[&[&str]] = &[
+const FOREIGN_MEMBERS: &[&[&str]] = &[
     &["spec", "task", "prompt_template"],
     &["spec", "security", "network"],
     &["spec", "security", "filesystem"],
@@ -501,7 +501,7 @@ impl Manifest for Agent {
 
     type Spec = AgentSpec;
 
-    fn of(metadata: Metadata, spec: AgentSpec) -> Agent {
+    fn from_parts(metadata: Metadata, spec: AgentSpec) -> Agent {
         Agent { metadata, spec }
     }
 
@@ -510,7 +510,7 @@ impl Manifest for Agent {
     }
 
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {
-        for path in KEPT {
+        for path in FOREIGN_MEMBERS {
             if let Some(at) = root.find(path) {
                 reader.warn(at, &path.join("."), "is kept, and does nothing here");
             }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 
 /// One fault or warning. It names the place and the field, never a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where it stands in the text.
-    pub at: At,
+    pub at: Position,
     /// The path of the field, such as `spec.tools[1]`. Empty for the whole manifest.
     pub path: String,
     /// What is wrong, without a final stop.

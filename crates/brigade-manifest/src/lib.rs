@@ -47,10 +47,10 @@ pub use agent::{
 };
 pub use common::{API_VERSION, Metadata};
 pub use fault::Fault;
-pub use manifest::{Kind, Manifest, Read, read, schema_of};
+pub use manifest::{Kind, Manifest, ManifestReading, read, schema_of};
 pub use value::{Name, SchemaText, Span, Version};
 pub use workflow::{
-    Condition, Consensus, DECLINED, MAX_RENDERED, Next, Outcome, ParallelAgent, Scope, Standing, State,
-    StateCommand, StateKind, StateOutput, Strategy, Template, TooLong, Transition, Verdict, Workflow,
-    WorkflowSpec, consent, decide, words_with_options,
+    Condition, Consensus, DECLINED, ExecutionState, MAX_RENDERED, NextAction, Outcome, ParallelAgent, Scope,
+    State, StateCommand, StateKind, StateOutput, Strategy, Template, TemplateTooLong, Transition, Verdict,
+    Workflow, WorkflowSpec, consent, decide, words_with_options,
 };

@@ -1,6 +1,6 @@
 //! A manifest as a whole.
 
-use brigade_core::yaml::{At, parse};
+use brigade_core::yaml::{Position, parse};
 use brigade_core::{Json, words};
 
 use crate::agent::Agent;
@@ -54,7 +54,7 @@ pub trait Manifest: Sized {
     type Spec: Member;
 
     /// Puts the parts together.
-    fn of(metadata: Metadata, spec: Self::Spec) -> Self;
+    fn from_parts(metadata: Metadata, spec: Self::Spec) -> Self;
 
     /// Returns the parts.
     fn parts(&self) -> (&Metadata, &Self::Spec);
@@ -80,13 +80,13 @@ pub struct Root<'n>(pub(crate) &'n brigade_core::yaml::Node);
 
 impl Root<'_> {
     /// Returns where a member stands that has a value.
-    pub(crate) fn find(&self, path: &[&str]) -> Option<At> {
+    pub(crate) fn find(&self, path: &[&str]) -> Option<Position> {
         let node = path.iter().try_fold(self.0, |node, key| node.get(key))?;
         (!is_null(node)).then_some(node.at)
     }
 
     /// Returns where a member stands, or else the nearest one above it.
-    pub(crate) fn at(&self, path: &[&str]) -> At {
+    pub(crate) fn at(&self, path: &[&str]) -> Position {
         let mut node = self.0;
         for key in path {
             match node.get(key) {
@@ -100,7 +100,7 @@ impl Root<'_> {
 
 /// What reading a manifest gives.
 #[derive(Clone, Debug)]
-pub struct Read<M> {
+pub struct ManifestReading<M> {
     /// The manifest. `None` if it has a fault.
     pub manifest: Option<M>,
     /// What is wrong, in the order of the text.
@@ -110,23 +110,23 @@ pub struct Read<M> {
 }
 
 /// The longest manifest, in bytes.
-const LONGEST: usize = 256 << 10;
+const MAX_MANIFEST_BYTES: usize = 256 << 10;
 
 /// Reads the document of a text.
-pub fn read<M: Manifest>(text: &str) -> Read<M> {
+pub fn read<M: Manifest>(text: &str) -> ManifestReading<M> {
     let mut reader = Reader::default();
     let manifest = root(text, &mut reader);
     let Reader { mut faults, mut warnings } = reader;
     let by_place = |fault: &Fault| (fault.at.line, fault.at.column);
     faults.sort_by_key(by_place);
     warnings.sort_by_key(by_place);
-    Read { manifest: manifest.filter(|_| faults.is_empty()), faults, warnings }
+    ManifestReading { manifest: manifest.filter(|_| faults.is_empty()), faults, warnings }
 }
 
 fn root<M: Manifest>(text: &str, reader: &mut Reader) -> Option<M> {
-    let start = At { line: 1, column: 1 };
-    if LONGEST < text.len() {
-        reader.fault(start, "", format!("a manifest has at most {} KiB", LONGEST >> 10));
+    let start = Position { line: 1, column: 1 };
+    if MAX_MANIFEST_BYTES < text.len() {
+        reader.fault(start, "", format!("a manifest has at most {} KiB", MAX_MANIFEST_BYTES >> 10));
         return None;
     }
     let node = match parse(text) {
@@ -153,7 +153,7 @@ fn root<M: Manifest>(text: &str, reader: &mut Reader) -> Option<M> {
     }
     let metadata = needed(node.at, members, "", "metadata", reader);
     let spec = needed(node.at, members, "", "spec", reader);
-    let manifest = M::of(metadata?, spec?);
+    let manifest = M::from_parts(metadata?, spec?);
     manifest.check(&Root(&node), reader);
     Some(manifest)
 }

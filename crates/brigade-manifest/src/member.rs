@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_core::yaml::{At, Key, Node, Value};
+use brigade_core::yaml::{Key, Node, Position, Value};
 use brigade_core::{Json, Object};
 
 use crate::fault::Fault;
@@ -27,17 +27,17 @@ pub struct Reader {
 }
 
 /// The most faults and warnings that are told of one manifest.
-const MOST: usize = 200;
+const MAX_FAULTS: usize = 200;
 
 impl Reader {
-    pub(crate) fn fault(&mut self, at: At, path: &str, message: impl Into<String>) {
-        if self.faults.len() < MOST {
+    pub(crate) fn fault(&mut self, at: Position, path: &str, message: impl Into<String>) {
+        if self.faults.len() < MAX_FAULTS {
             self.faults.push(Fault { at, path: path.to_owned(), message: message.into() });
         }
     }
 
-    pub(crate) fn warn(&mut self, at: At, path: &str, message: impl Into<String>) {
-        if self.warnings.len() < MOST {
+    pub(crate) fn warn(&mut self, at: Position, path: &str, message: impl Into<String>) {
+        if self.warnings.len() < MAX_FAULTS {
             self.warnings.push(Fault { at, path: path.to_owned(), message: message.into() });
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn maybe<T: Member>(
 
 /// Reads a member that must be there.
 pub(crate) fn needed<T: Member>(
-    at: At,
+    at: Position,
     members: &[(Key, Node)],
     path: &str,
     key: &str,
@@ -251,7 +251,7 @@ macro_rules! word_member {
                 reader: &mut $crate::member::Reader,
             ) -> Option<Self> {
                 let text = reader.text(node, path)?;
-                let word = $name::of(text);
+                let word = $name::from_word(text);
                 if word.is_none() {
                     reader.fault(node.at, path, format!("expected one of {}", $name::EXPECTED));
                 }

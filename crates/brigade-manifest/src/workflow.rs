@@ -19,8 +19,8 @@ use crate::member::Reader;
 use crate::value::Span;
 
 pub use command::{StateCommand, words_with_options};
-pub use decide::{DECLINED, Next, Outcome, Standing, StateOutput, Verdict, consent, decide};
-pub use evaluate::{MAX_RENDERED, Scope, TooLong};
+pub use decide::{DECLINED, ExecutionState, NextAction, Outcome, StateOutput, Verdict, consent, decide};
+pub use evaluate::{MAX_RENDERED, Scope, TemplateTooLong};
 pub use template::Template;
 
 /// A manifest of a workflow.
@@ -280,7 +280,7 @@ impl Manifest for Workflow {
 
     type Spec = WorkflowSpec;
 
-    fn of(metadata: Metadata, spec: WorkflowSpec) -> Workflow {
+    fn from_parts(metadata: Metadata, spec: WorkflowSpec) -> Workflow {
         Workflow { metadata, spec }
     }
 

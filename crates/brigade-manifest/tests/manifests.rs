@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot read a manifest fails")]
 
 use brigade_core::Json;
-use brigade_manifest::{Agent, Kind, Manifest, Read, Workflow, read, schema_of};
+use brigade_manifest::{Agent, Kind, Manifest, ManifestReading, Workflow, read, schema_of};
 use brigade_schema::Schema;
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ spec:
       transitions: []
 "#;
 
-fn said<M>(read: &Read<M>) -> Vec<String> {
+fn said<M>(read: &ManifestReading<M>) -> Vec<String> {
     read.faults.iter().map(ToString::to_string).collect()
 }
 

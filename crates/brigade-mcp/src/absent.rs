@@ -9,7 +9,7 @@ use brigade_process::{Control, ProcessIdentity, Sink, Spec};
 use brigade_redact::Redactor;
 
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
-use crate::offered::Offered;
+use crate::offered::OfferSet;
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart};
 
 pub(crate) fn call_tool(
@@ -31,21 +31,21 @@ pub(crate) fn list_tools(
     refused()
 }
 
-const REFUSED: &str = "this build does not speak to MCP servers";
+const UNAVAILABLE: &str = "this build does not speak to MCP servers";
 
 fn refused() -> Exchange {
-    let message = REFUSED.to_owned();
+    let message = UNAVAILABLE.to_owned();
     Exchange { fault: Some(McpFault { kind: McpErrorKind::NotStarted, message }), ..Exchange::default() }
 }
 
 /// What a kept server lists besides its tools.
 #[derive(Debug)]
-pub struct OfferedNow {
+pub struct LiveOffers {
     /// The lists.
-    pub offered: Offered,
+    pub offered: OfferSet,
 }
 
-impl OfferedNow {
+impl LiveOffers {
     /// Returns that nothing changed.
     pub fn has_changed(&self) -> bool {
         false
@@ -58,7 +58,7 @@ pub struct Server(());
 
 /// A server that is held. There is none.
 #[derive(Debug)]
-pub struct Held(());
+pub struct ServerHold(());
 
 impl Server {
     /// Starts nothing.
@@ -66,7 +66,7 @@ impl Server {
     /// # Errors
     /// Always.
     pub fn start(_start: ServerStart) -> io::Result<Server> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, REFUSED))
+        Err(io::Error::new(io::ErrorKind::Unsupported, UNAVAILABLE))
     }
 
     /// Returns no process.
@@ -88,7 +88,7 @@ impl Server {
     pub fn keep_for(&self, _idle: Option<Duration>) {}
 
     /// Holds nothing.
-    pub fn hold(&self) -> Option<Held> {
+    pub fn hold(&self) -> Option<ServerHold> {
         None
     }
 
@@ -131,7 +131,7 @@ impl Server {
         _reads: Reads,
         _terms: &RequestTerms,
         _redactor: &Redactor,
-    ) -> Result<OfferedNow, McpFault> {
-        Err(McpFault { kind: McpErrorKind::NotStarted, message: REFUSED.to_owned() })
+    ) -> Result<LiveOffers, McpFault> {
+        Err(McpFault { kind: McpErrorKind::NotStarted, message: UNAVAILABLE.to_owned() })
     }
 }

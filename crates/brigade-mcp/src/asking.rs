@@ -8,7 +8,7 @@ use brigade_call::{Objection, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Hint, NextStep, codes};
-use brigade_exec::{HostEnvironment, OpenedProgram, Talk};
+use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
 use brigade_policy::ErrorLine;
 use brigade_process::{CancelToken, Stream};
 use brigade_redact::{Redactor, SecretValue};
@@ -17,16 +17,16 @@ use crate::exchange::Exchange;
 use crate::peer::list_live;
 
 /// The maximum time for listing tools. The policy or the tool can lower it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of bytes that are kept of a server's standard error.
 const ERRORS: usize = 8 * 1024;
 
 /// The number of characters of it that an error shows.
-const SHOWN: usize = 300;
+const MAX_SHOWN_CHARS: usize = 300;
 
 /// The parts of the host that a request for the list uses.
-pub struct Asking<'a> {
+pub struct ListContext<'a> {
     /// The directory of the workspace.
     pub workspace: &'a Path,
     /// The environment variables of this process.
@@ -37,7 +37,7 @@ pub struct Asking<'a> {
     pub cancel: Option<CancelToken>,
 }
 
-impl Asking<'_> {
+impl ListContext<'_> {
     /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most
     /// 30 s.
     ///
@@ -56,8 +56,8 @@ impl Asking<'_> {
             }
             Ok(())
         };
-        let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
-        let server = Talk {
+        let timeout = tool.timeout.map_or(LIST_TIMEOUT, |timeout| timeout.duration().min(LIST_TIMEOUT));
+        let server = Conversation {
             start,
             program,
             workspace: self.workspace,
@@ -69,7 +69,7 @@ impl Asking<'_> {
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
         let said = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
-        let said = short(&said, SHOWN);
+        let said = short(&said, MAX_SHOWN_CHARS);
         Err(Silence::Failed(match escape_terminal(&said) {
             said if said.is_empty() => fault.message.clone(),
             said => format!("{}; it printed: {said}", fault.message),

@@ -13,6 +13,6 @@ mod server;
 mod session;
 mod uses;
 
-pub use reads::OfferedNow;
-pub use server::{Held, Server};
+pub use reads::LiveOffers;
+pub use server::{Server, ServerHold};
 pub use session::{call_tool, list_tools};

@@ -34,7 +34,7 @@ pub struct McpAnswer {
 
 impl McpAnswer {
     /// Describes the result of `tools/call`, `resources/read` or `prompts/get`.
-    pub fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
+    pub fn from_result(result: &Json, redactor: &Redactor) -> McpAnswer {
         let redactor = &redactor.for_output();
         let list = |name: &str| result.get(name).and_then(Json::as_array).unwrap_or_default();
         let messages = list("messages").iter().filter_map(|message| message.get("content"));
@@ -250,7 +250,7 @@ mod tests {
 
     fn answer(result: &str) -> McpAnswer {
         let redactor = Redactor::new(&[SecretValue::new("bound-EXAMPLE-value")]);
-        McpAnswer::of(&Json::parse(result).unwrap(), &redactor)
+        McpAnswer::from_result(&Json::parse(result).unwrap(), &redactor)
     }
 
     #[test]

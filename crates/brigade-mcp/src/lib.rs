@@ -27,7 +27,7 @@
 //! use brigade_mcp::{ListedTool, Pin, diff};
 //!
 //! let listed = |text: &str| ListedTool::from_json(&Json::parse(text).unwrap()).unwrap();
-//! let pin = Pin::of(&listed(r#"{"name": "echo", "description": "Says it again."}"#), Timestamp::from_unix_micros(0));
+//! let pin = Pin::new(&listed(r#"{"name": "echo", "description": "Says it again."}"#), Timestamp::from_unix_micros(0));
 //! let now = listed(r#"{"name": "echo", "description": "Says it again, and keeps it."}"#);
 //! assert!(!pin.holds(&now));
 //! assert_eq!(diff(pin.tool(), &now).len(), 1);
@@ -59,25 +59,25 @@ mod server;
 mod shrink;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{Held, OfferedNow, Server};
-pub use asking::{Asking, Silence};
+pub use absent::{LiveOffers, Server, ServerHold};
+pub use asking::{ListContext, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
-pub use client::{Held, OfferedNow, Server, call_tool, list_tools};
+pub use client::{LiveOffers, Server, ServerHold, call_tool, list_tools};
 pub use content::{McpAnswer, answer_in_log, answer_lines, shown_result, shown_stored};
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
 };
 pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
-pub use live::{Against, Comparison};
-pub use offered::{Offered, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
+pub use live::{Comparison, ComparisonBasis};
+pub use offered::{OfferSet, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
 pub use peer::{KeptCall, ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{
-    BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,
-    ServerCommand, ServerState, sentence,
+    BrokenPin, Listing, McpOfCall, McpTool, OnFirstUse, PINS, PinLookupError, PinRecord, PinStore,
+    PinTrouble, ServerCommand, ServerState, sentence,
 };
-pub use requester::{McpLog, Named, NoReply, Question, QuestionKind, Reply, Requester};
+pub use requester::{McpLog, NamedRequester, Question, QuestionKind, Reply, ReplyError, Requester};
 pub use result::{ToolError, ToolResult};
 pub use rows::{
     ImportAction, ImportedTool, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport,

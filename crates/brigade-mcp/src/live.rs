@@ -10,12 +10,12 @@ use brigade_fs::FsError;
 use crate::asking::Silence;
 use crate::exchange::Exchange;
 use crate::pin::{ListedTool, diff};
-use crate::pins::{FirstTime, McpTool, PinRecord, PinStore, ServerCommand};
+use crate::pins::{McpTool, OnFirstUse, PinRecord, PinStore, ServerCommand};
 use crate::rows::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport, PinCheck, server_issues};
 
 /// What a list is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Against {
+pub enum ComparisonBasis {
     /// All pins, including those of servers that cannot be asked. Changes are stored beside the pins.
     Pins,
     /// The catalog entries of the requested tools, and their pins.
@@ -30,7 +30,7 @@ const NAME: usize = 80;
 
 /// The key of a server start. Tools with equal keys share one process.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Started<'c> {
+struct ServerKey<'c> {
     server: String,
     command: Option<&'c str>,
     directory: Option<&'c str>,
@@ -39,7 +39,7 @@ struct Started<'c> {
 }
 
 /// One server and the catalog tools that share it.
-struct Asked<'c> {
+struct SharedServer<'c> {
     server: String,
     tools: Vec<&'c Tool>,
     /// The pin keys of the tools, in the same order.
@@ -57,7 +57,7 @@ pub struct Comparison<'a> {
     /// The catalog.
     pub catalog: &'a Catalog,
     /// What a list is compared with.
-    pub against: Against,
+    pub against: ComparisonBasis,
     /// Asks the server of a tool for its list.
     pub ask: &'a dyn Fn(&Tool) -> Result<Exchange, Silence>,
     /// Reads the stored input schema of a tool; none when it cannot be read, which has an issue of its own.
@@ -70,15 +70,15 @@ impl Comparison<'_> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn of(&self, tools: &[&Tool]) -> Result<LiveReport, FsError> {
+    pub fn report(&self, tools: &[&Tool]) -> Result<LiveReport, FsError> {
         compare(self, &self.asked(tools)?)
     }
 
-    fn asked<'c>(&self, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, FsError> {
-        let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
+    fn asked<'c>(&self, tools: &[&'c Tool]) -> Result<Vec<SharedServer<'c>>, FsError> {
+        let mut groups: BTreeMap<ServerKey<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
         for tool in tools {
             if let Some(mcp) = self.store.key(self.catalog, tool)? {
-                let started = Started {
+                let started = ServerKey {
                     server: mcp.server.clone(),
                     command: tool.command.as_deref(),
                     directory: tool.cwd.as_deref(),
@@ -88,19 +88,25 @@ impl Comparison<'_> {
                 groups.entry(started).or_default().push((tool, mcp));
             }
         }
-        let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
+        let ask = |(started, tools): (ServerKey<'c>, Vec<(&'c Tool, McpTool)>)| {
             let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
             let said = (self.ask)(tools[0]);
-            Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
+            SharedServer {
+                server: started.server,
+                command: ServerCommand::from_tool(tools[0]),
+                tools,
+                keys,
+                said,
+            }
         };
         Ok(groups.into_iter().map(ask).collect())
     }
 }
 
-fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveReport, FsError> {
+fn compare(comparison: &Comparison<'_>, asked: &[SharedServer<'_>]) -> Result<LiveReport, FsError> {
     let Comparison { store, catalog, against, .. } = *comparison;
     let (pins, _) = store.all()?;
-    if against == Against::Pins {
+    if against == ComparisonBasis::Pins {
         note_listings(&store, asked, &pins)?;
     }
     note_servers(comparison, asked, &pins)?;
@@ -129,7 +135,7 @@ fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveRepor
         }
         let others =
             pins.iter().filter(|pin| answers_for(all, index, pin) && !asked.keys.contains(&pin.tool));
-        for pin in others.filter(|_| against == Against::Pins) {
+        for pin in others.filter(|_| against == ComparisonBasis::Pins) {
             let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
             report.issues.extend(pin_issue(pin, listed, against));
         }
@@ -150,7 +156,7 @@ fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveRepor
             server_issues(state).into_iter().filter(|issue| !is_said(issue)).collect();
         report.issues.extend(fresh);
     }
-    if against == Against::Pins {
+    if against == ComparisonBasis::Pins {
         let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
         for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
             let message = "no enabled tool of the catalog says how the server is started".to_owned();
@@ -166,7 +172,11 @@ fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveRepor
 }
 
 /// Stores changes beside the pins, so exactly the shown change can be accepted.
-fn note_listings(store: &PinStore<'_>, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), FsError> {
+fn note_listings(
+    store: &PinStore<'_>,
+    asked: &[SharedServer<'_>],
+    pins: &[PinRecord],
+) -> Result<(), FsError> {
     let now = store.clock.now();
     for (index, one) in asked.iter().enumerate() {
         let Ok(exchange) = &one.said else { continue };
@@ -184,13 +194,17 @@ fn note_listings(store: &PinStore<'_>, asked: &[Asked<'_>], pins: &[PinRecord]) 
 }
 
 /// Stores the tool names of servers. Only a check of pins adds a server that was unknown before.
-fn note_servers(comparison: &Comparison<'_>, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), FsError> {
+fn note_servers(
+    comparison: &Comparison<'_>,
+    asked: &[SharedServer<'_>],
+    pins: &[PinRecord],
+) -> Result<(), FsError> {
     let Comparison { store, catalog, against, .. } = *comparison;
     for (index, one) in asked.iter().enumerate() {
         let Ok(exchange) = &one.said else { continue };
         let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
         let first_time =
-            if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
+            if is_pinned && against == ComparisonBasis::Pins { OnFirstUse::Begin } else { OnFirstUse::Leave };
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
         store.note_names(catalog, one.tools[0], names, first_time)?;
     }
@@ -230,7 +244,7 @@ fn live_tool(
         let message = "the server lists no tool of this name".to_owned();
         issues.push(issue("mcp_tool_vanished", &mcp.server, Some(&mcp.tool), message));
     }
-    let (Some(listed), Against::ContractsAndPins) = (found.first(), against) else {
+    let (Some(listed), ComparisonBasis::ContractsAndPins) = (found.first(), against) else {
         return line;
     };
     line.contract_changes = contract_changes((comparison.schema)(tool), listed);
@@ -278,7 +292,7 @@ fn contract_changes(stored: Option<Json>, listed: &ListedTool) -> Vec<String> {
 
 /// Tells whether a server's answer applies to a pin: it was asked for the pinned tool, or it is the only server with
 /// that name.
-fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
+fn answers_for(asked: &[SharedServer<'_>], index: usize, pin: &PinRecord) -> bool {
     let one = &asked[index];
     if one.server != pin.tool.server {
         return false;
@@ -292,7 +306,7 @@ fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
 }
 
 /// Returns how a list differs from a pin, if it does.
-fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> Option<LiveIssue> {
+fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: ComparisonBasis) -> Option<LiveIssue> {
     let McpTool { server, tool, .. } = &pin.tool;
     let Some(listed) = listed else {
         let message = "the server does not list the pinned tool any more".to_owned();
@@ -308,10 +322,10 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
     Some(LiveIssue {
         changes: pin.pin.changes(listed).iter().map(ToString::to_string).collect(),
         hint: Some(match against {
-            Against::Pins => {
+            ComparisonBasis::Pins => {
                 NextStep::AcceptPinChange { pin: pin.id(), fingerprint: listed.fingerprint() }.into()
             }
-            Against::ContractsAndPins => NextStep::ComparePins.into(),
+            ComparisonBasis::ContractsAndPins => NextStep::ComparePins.into(),
         }),
         ..issue("mcp_tool_changed", server, Some(tool), message)
     })
@@ -320,7 +334,7 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
 /// Lists tools of a server that have no pin and no catalog entry.
 fn new_tools(
     catalog: &Catalog,
-    asked: &Asked<'_>,
+    asked: &SharedServer<'_>,
     pins: &[PinRecord],
     listed: &[ListedTool],
     appeared: &BTreeSet<&str>,
@@ -357,7 +371,7 @@ fn new_tools(
     })
 }
 
-fn summary(asked: &Asked<'_>) -> LiveServerReport {
+fn summary(asked: &SharedServer<'_>) -> LiveServerReport {
     let exchange = asked.said.as_ref().ok();
     LiveServerReport {
         server: asked.server.clone(),

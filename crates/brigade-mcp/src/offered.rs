@@ -9,7 +9,7 @@ pub use names::OfferedNames;
 
 /// What a server lists of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferSet {
     /// Resources.
     pub resources: Vec<OfferedResource>,
     /// Templates of resources.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_call::{Receipt, VerifiedCall};
 use brigade_catalog::Reads;
-use brigade_exec::{KeptPeer, Peer, Spoken, Talk, talk};
+use brigade_exec::{Conversation, ConversationResult, KeptPeer, Peer, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
 
@@ -28,7 +28,7 @@ pub struct ToolCall<'a> {
 
 impl<'a> ToolCall<'a> {
     /// Creates the request of a verified call; `None` if it is not a call of an MCP tool.
-    pub fn of(
+    pub fn new(
         call: &'a VerifiedCall,
         pin: PinRule<'a>,
         listener: Option<&'a Listener>,
@@ -56,7 +56,13 @@ impl<'a> ToolCall<'a> {
 }
 
 impl Peer for ToolCall<'_> {
-    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+    fn speak(
+        &mut self,
+        spec: &Spec,
+        sink: &mut dyn Sink,
+        control: &Control,
+        redactor: &Redactor,
+    ) -> ConversationResult {
         self.exchange = call_tool(spec, sink, control, &self.request, redactor);
         spoken(&mut self.exchange)
     }
@@ -92,7 +98,7 @@ impl<'a> KeptCall<'a> {
 }
 
 impl KeptPeer for KeptCall<'_> {
-    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> ConversationResult {
         let terms = RequestTerms {
             timeout: control.timeout,
             cancel: control.cancel.clone(),
@@ -118,7 +124,13 @@ struct Listing {
 }
 
 impl Peer for Listing {
-    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+    fn speak(
+        &mut self,
+        spec: &Spec,
+        sink: &mut dyn Sink,
+        control: &Control,
+        redactor: &Redactor,
+    ) -> ConversationResult {
         self.exchange = list_tools(spec, sink, control, redactor);
         spoken(&mut self.exchange)
     }
@@ -127,9 +139,9 @@ impl Peer for Listing {
 /// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing.
 ///
 /// The sink gets what the server writes, secrets included.
-pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink) -> Exchange {
+pub fn list_live(server: &Conversation<'_>, sink: &mut dyn Sink) -> Exchange {
     let mut listing = Listing::default();
-    let Spoken { outcome, problem } = talk(server, sink, &mut listing);
+    let ConversationResult { outcome, problem } = talk(server, sink, &mut listing);
     let mut exchange = listing.exchange;
     exchange.outcome = outcome;
     if let Some(message) = problem
@@ -141,6 +153,9 @@ pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink) -> Exchange {
 }
 
 /// Takes the outcome out of an exchange, and its fault as the problem.
-fn spoken(exchange: &mut Exchange) -> Spoken {
-    Spoken { outcome: exchange.outcome.take(), problem: exchange.fault.as_ref().map(ToString::to_string) }
+fn spoken(exchange: &mut Exchange) -> ConversationResult {
+    ConversationResult {
+        outcome: exchange.outcome.take(),
+        problem: exchange.fault.as_ref().map(ToString::to_string),
+    }
 }

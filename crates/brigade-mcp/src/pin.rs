@@ -180,7 +180,7 @@ struct PinDocument {
 pub struct PinError(Cow<'static, str>);
 
 impl PinError {
-    pub(crate) fn of(error: &Mismatch) -> PinError {
+    pub(crate) fn from_mismatch(error: &Mismatch) -> PinError {
         PinError(error.to_string().into())
     }
 }
@@ -217,17 +217,17 @@ impl TryFrom<PinDocument> for Pin {
         let hides_something = tool.description.as_deref().is_some_and(is_redacted)
             || is_redacted(&tool.input_schema.to_compact());
         if !hides_something && tool.fingerprint_of_words() != tool.fingerprint {
-            return Err(PinError(OTHER_FINGERPRINT.into()));
+            return Err(PinError(FINGERPRINT_MISMATCH.into()));
         }
         Ok(Pin { tool, pinned_at: document.pinned_at, extra: document.extra })
     }
 }
 
-const OTHER_FINGERPRINT: &str = "`fingerprint` is not that of the listing";
+const FINGERPRINT_MISMATCH: &str = "`fingerprint` is not that of the listing";
 
 impl Pin {
     /// Pins a tool. It should be [redacted](ListedTool::redacted), as those of an exchange are.
-    pub fn of(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
+    pub fn new(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
         let tool = ListedTool { title: None, output_schema: None, annotations: None, ..tool.clone() };
         Pin { tool, pinned_at, extra: Object::new() }
     }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn pin(text: &str) -> Pin {
-        Pin::of(&listed(text), Timestamp::from_unix_micros(0))
+        Pin::new(&listed(text), Timestamp::from_unix_micros(0))
     }
 
     const TOOL: &str = r#"{"name": "echo", "title": "Echo", "description": "Says it again",
@@ -315,13 +315,13 @@ mod tests {
         assert!(from_json::<Pin>(&Json::Null).is_err());
         let mut edited = record.as_object().unwrap().clone();
         edited.insert("description".to_owned(), Json::from("Says something else"));
-        assert_eq!(refused(&Json::Object(edited)), OTHER_FINGERPRINT);
+        assert_eq!(refused(&Json::Object(edited)), FINGERPRINT_MISMATCH);
         let mut later = record.as_object().unwrap().clone();
         later.insert("later".to_owned(), Json::from(1.5));
         let later = Json::Object(later);
         assert_eq!(to_json(&from_json::<Pin>(&later).unwrap()), Ok(later), "unknown members are kept");
         let leaky = listed(&TOOL.replace("it again", "token=EXAMPLE12345678"));
-        let hidden = Pin::of(&leaky.redacted(&Redactor::new(&[])), Timestamp::from_unix_micros(0));
+        let hidden = Pin::new(&leaky.redacted(&Redactor::new(&[])), Timestamp::from_unix_micros(0));
         let stored = to_json(&hidden).unwrap();
         assert_eq!(from_json(&stored), Ok(hidden), "what is hidden cannot be compared");
     }
@@ -330,7 +330,7 @@ mod tests {
     fn a_change_inside_of_a_secret_is_seen_and_not_shown() {
         let leaky = |secret: &str| listed(&TOOL.replace("it again", &format!("token=EXAMPLE{secret}")));
         let redactor = Redactor::new(&[]);
-        let pin = Pin::of(&leaky("12345678").redacted(&redactor), Timestamp::from_unix_micros(0));
+        let pin = Pin::new(&leaky("12345678").redacted(&redactor), Timestamp::from_unix_micros(0));
         assert!(!to_json(&pin).unwrap().to_compact().contains("EXAMPLE"));
         assert!(pin.holds(&leaky("12345678").redacted(&redactor)));
         let changes = pin.changes(&leaky("87654321").redacted(&redactor));

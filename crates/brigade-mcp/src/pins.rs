@@ -35,7 +35,7 @@ use crate::pin::{ListedTool, Pin};
 
 pub(crate) use key::server_file_name;
 pub use key::{McpTool, ServerCommand};
-pub use servers::{FirstTime, Listing, ServerState, sentence};
+pub use servers::{Listing, OnFirstUse, ServerState, sentence};
 pub use store::{PinRecord, PinTrouble};
 
 /// The directory of the pins.
@@ -48,11 +48,11 @@ const HOLDER: &str = include_str!("pins/holder.txt");
 const LOCK: &str = ".lock";
 
 /// How long to wait for it; it is held for as long as a file takes to be written.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no pin to compare with.
 #[derive(Debug, ThisError)]
-pub enum NoPin {
+pub enum PinLookupError {
     /// The pin cannot be read, so the call may not run.
     #[error("{0}")]
     Unreadable(Box<Blocker>),
@@ -120,7 +120,7 @@ fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
 impl PinStore<'_> {
     /// Makes what a server said differently the pin.
     pub fn renew(&self, record: PinRecord, offered: &Pin) -> Result<PinRecord, FsError> {
-        let renewed = PinRecord { pin: Pin::of(offered.tool(), self.clock.now()), offered: None, ..record };
+        let renewed = PinRecord { pin: Pin::new(offered.tool(), self.clock.now()), offered: None, ..record };
         self.write(&renewed)?;
         Ok(renewed)
     }
@@ -200,10 +200,11 @@ impl PinStore<'_> {
         mcp: &McpOfCall<'_>,
         read: Result<Option<Arc<PinRecord>>, PinTrouble>,
         call: &VerifiedCall,
-    ) -> Result<Option<Arc<PinRecord>>, NoPin> {
+    ) -> Result<Option<Arc<PinRecord>>, PinLookupError> {
         let approval = call.call().approval.as_ref();
         let bound = approval.and_then(|approval| approval.binding.pin);
-        let record = read.map_err(|trouble| NoPin::Unreadable(Box::new(unreadable(&mcp.key, &trouble))))?;
+        let record =
+            read.map_err(|trouble| PinLookupError::Unreadable(Box::new(unreadable(&mcp.key, &trouble))))?;
         let Some(record) = record else { return Ok(None) };
         Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
             Some(offered) => Arc::new(self.renew(Arc::unwrap_or_clone(record), &offered)?),
@@ -217,7 +218,7 @@ impl PinStore<'_> {
     /// When the disk fails.
     pub fn note_listed(&self, mcp: &McpOfCall<'_>, listed: &[ListedTool]) -> Result<(), FsError> {
         let Some(tool) = mcp.tool else { return Ok(()) };
-        self.note_names(mcp.catalog, tool, listed.iter().map(|tool| tool.name.as_str()), FirstTime::Begin)
+        self.note_names(mcp.catalog, tool, listed.iter().map(|tool| tool.name.as_str()), OnFirstUse::Begin)
     }
 
     /// Makes what the server says of a call's tool its pin, unless someone else has done so meanwhile, whose pin then
@@ -228,15 +229,15 @@ impl PinStore<'_> {
     pub fn first_use(&self, mcp: Option<&McpOfCall<'_>>, listed: &ListedTool) -> Result<Option<Pin>, String> {
         let text = |error: FsError| error.to_string();
         let Some(mcp) = mcp else { return Ok(None) };
-        let lock = RelPath::of(PINS).join(LOCK).expect("it is a name");
-        self.fs.create_dir_all(&RelPath::of(PINS)).map_err(text)?;
+        let lock = RelPath::from_static(PINS).join(LOCK).expect("it is a name");
+        self.fs.create_dir_all(&RelPath::from_static(PINS)).map_err(text)?;
         let holder = format!("process {} ({HOLDER})", std::process::id());
-        let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE).map_err(text)?;
+        let _lock = self.fs.lock(&lock, &holder, LOCK_TIMEOUT).map_err(text)?;
         if let Some(record) = self.read(&mcp.key).map_err(|trouble| trouble.to_string())? {
             return Ok(Some(record.pin));
         }
-        let pin = Pin::of(listed, self.clock.now());
-        let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
+        let pin = Pin::new(listed, self.clock.now());
+        let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::from_tool));
         self.write(&PinRecord::new(tool, pin, command)).map_err(text)?;
         Ok(None)
     }
@@ -262,7 +263,7 @@ impl PinStore<'_> {
             }
             return Ok(None);
         };
-        let command = mcp.tool.map(ServerCommand::of);
+        let command = mcp.tool.map(ServerCommand::from_tool);
         let read;
         let record = match pinned {
             // Its first use, which made the pin, or someone else's that did so meanwhile.
@@ -287,7 +288,7 @@ impl PinStore<'_> {
         command: Option<ServerCommand>,
         seen_at: Timestamp,
     ) -> Result<(), FsError> {
-        let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
+        let offered = (!record.pin.holds(listed)).then(|| Pin::new(listed, seen_at));
         let command = if offered.is_none() { command.or(record.command) } else { record.command };
         let known = record.offered.as_ref().map(Pin::fingerprint);
         if known == offered.as_ref().map(Pin::fingerprint)
@@ -311,7 +312,7 @@ impl PinStore<'_> {
     pub fn all(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), FsError> {
         let mut pins = Vec::new();
         let mut broken = Vec::new();
-        let entries = match self.fs.list_dir(&RelPath::of(PINS)) {
+        let entries = match self.fs.list_dir(&RelPath::from_static(PINS)) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error),
@@ -320,7 +321,7 @@ impl PinStore<'_> {
             if !entry.name.ends_with(".json") || brigade_fs::is_temporary(&entry.name) {
                 continue;
             }
-            let Ok(path) = RelPath::of(PINS).join(&entry.name) else { continue };
+            let Ok(path) = RelPath::from_static(PINS).join(&entry.name) else { continue };
             match self.read_file(&path) {
                 Ok(Some(record)) if record.tool.file_name() == entry.name => pins.push(record),
                 Ok(None) => {}

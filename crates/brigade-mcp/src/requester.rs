@@ -49,7 +49,7 @@ pub struct Question {
 
 /// Why a question has no result: an error of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoReply {
+pub struct ReplyError {
     /// The code.
     pub code: i64,
     /// The message.
@@ -57,7 +57,7 @@ pub struct NoReply {
 }
 
 /// Sends an answer back.
-type SendBack = Box<dyn FnOnce(Result<Json, NoReply>) + Send>;
+type SendBack = Box<dyn FnOnce(Result<Json, ReplyError>) + Send>;
 
 /// The way back to a server that asked something. Dropping it says that nobody answers.
 pub struct Reply {
@@ -67,12 +67,12 @@ pub struct Reply {
 
 impl Reply {
     /// Creates the way back for a question.
-    pub fn new(kind: QuestionKind, send: impl FnOnce(Result<Json, NoReply>) + Send + 'static) -> Reply {
+    pub fn new(kind: QuestionKind, send: impl FnOnce(Result<Json, ReplyError>) + Send + 'static) -> Reply {
         Reply { kind, send: Some(Box::new(send)) }
     }
 
     /// Answers the question.
-    pub fn answer(mut self, answer: Result<Json, NoReply>) {
+    pub fn answer(mut self, answer: Result<Json, ReplyError>) {
         if let Some(send) = self.send.take() {
             send(answer);
         }
@@ -94,11 +94,11 @@ impl fmt::Debug for Reply {
 }
 
 /// What a server hears when nobody answers its question: that a person left the form, or that no model was asked.
-fn unanswered(kind: QuestionKind) -> Result<Json, NoReply> {
+fn unanswered(kind: QuestionKind) -> Result<Json, ReplyError> {
     match kind {
         QuestionKind::Elicitation => Ok(Json::object([("action", Json::from("cancel"))])),
         QuestionKind::Sampling => {
-            Err(NoReply { code: -1, message: "the client's model was not asked".to_owned() })
+            Err(ReplyError { code: -1, message: "the client's model was not asked".to_owned() })
         }
     }
 }
@@ -142,7 +142,7 @@ pub trait Requester: Send + Sync {
 }
 
 /// Lets a server speak to the caller of a call in its own name and without secrets.
-pub struct Named {
+pub struct NamedRequester {
     /// Who asked for the call.
     pub requester: Arc<dyn Requester>,
     /// The server, which stands in front of what it asks a person.
@@ -153,7 +153,7 @@ pub struct Named {
     pub redactor: Redactor,
 }
 
-impl Requester for Named {
+impl Requester for NamedRequester {
     fn capabilities(&self) -> Json {
         let declared = self.requester.capabilities();
         let is_passed = |name: &str| name == "elicitation" || name == "sampling" && self.sampling;

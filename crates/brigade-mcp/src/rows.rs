@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brigade_core::{Hint, Json, NextStep, Severity, Spell, words};
+use brigade_core::{Hint, Json, NextStep, Severity, StepFormatter, words};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ pub struct PinSummary {
 
 impl PinSummary {
     /// Sums up a pin; `absolute` makes paths absolute.
-    pub fn of(record: &PinRecord, absolute: impl Fn(&str) -> String) -> PinSummary {
+    pub fn new(record: &PinRecord, absolute: impl Fn(&str) -> String) -> PinSummary {
         PinSummary {
             id: record.id(),
             server: record.tool.server.clone(),
@@ -134,7 +134,7 @@ pub struct ServerSummary {
 
 impl ServerSummary {
     /// Sums up what a server lists; `absolute` makes paths absolute.
-    pub fn of(state: &ServerState, absolute: impl Fn(&str) -> String) -> ServerSummary {
+    pub fn new(state: &ServerState, absolute: impl Fn(&str) -> String) -> ServerSummary {
         let listing = &state.listing;
         ServerSummary {
             id: listing.id(),
@@ -201,7 +201,7 @@ pub struct LiveIssue {
 
 impl LiveIssue {
     /// Puts the next step of the hint into the words of a face.
-    pub fn spell(&mut self, speller: &dyn Spell) {
+    pub fn spell(&mut self, speller: &dyn StepFormatter) {
         self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
 

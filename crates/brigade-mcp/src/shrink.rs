@@ -5,10 +5,10 @@ use brigade_core::Json;
 use crate::result::ToolResult;
 
 /// What a result has around its text and its data, in bytes.
-const AROUND: usize = 256;
+const RESULT_OVERHEAD: usize = 256;
 
 /// The least that is left of a text.
-const LEAST: usize = 16;
+const MIN_TEXT_BYTES: usize = 16;
 
 /// Up to which length a text is a word, an id or a hash, of which a part says nothing, in bytes.
 const WORD: usize = 64;
@@ -24,7 +24,7 @@ pub enum Members {
 
 impl Members {
     /// Returns which members a tool gives, by whether its results are documents of their own.
-    pub fn of(gives_any_document: bool) -> Members {
+    pub fn new(gives_any_document: bool) -> Members {
         if gives_any_document { Members::Any } else { Members::Promised }
     }
 }
@@ -109,9 +109,9 @@ impl ToolResult {
     /// besides its code, nothing is left if it does not fit.
     #[must_use]
     pub fn within(&self, limit: usize, members: Members, note: &str) -> ToolResult {
-        let mut most = limit.saturating_sub(AROUND) / 2;
+        let mut most = limit.saturating_sub(RESULT_OVERHEAD) / 2;
         let mut least = self.clone();
-        while limit < size(&least.to_json()) && LEAST <= most {
+        while limit < size(&least.to_json()) && MIN_TEXT_BYTES <= most {
             least = self.cut_to(most, members, note);
             // Texts are written with escapes.
             most = most / 4 * 3;

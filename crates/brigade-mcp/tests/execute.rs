@@ -22,7 +22,8 @@ use brigade_catalog::{Catalog, Level};
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, NeutralWords, SystemClock, Timestamp};
 use brigade_exec::{
-    Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, Way, execute,
+    Conversation, Execution, Executor, HostEnvironment, Logs, OpenedProgram, RunPaths, RunResult, Watch,
+    execute,
 };
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
@@ -33,21 +34,21 @@ use brigade_schema::Schema;
 use common::python;
 
 /// What a run left.
-struct Ran {
-    finished: Finished,
+struct RunOutcome {
+    finished: RunResult,
     listed_tool: Option<ListedTool>,
     stdout: String,
     stderr: String,
 }
 
-impl Ran {
+impl RunOutcome {
     fn key(&self, key: &str) -> Json {
         self.finished.receipt.to_members().remove(key).unwrap_or_default()
     }
 }
 
 /// Plans, approves and runs a call of the fixture server.
-fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin>) -> Ran {
+fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin>) -> RunOutcome {
     let workspace = tempfile::tempdir().unwrap();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp/server.py");
     std::fs::copy(server, workspace.path().join("server.py")).unwrap();
@@ -76,7 +77,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
     let tool = catalog.tool("say").unwrap();
     let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
-    let decision = opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true));
+    let decision = opened(decide(&policy, &CallFacts::from_tool(tool), &|_: &str| true));
     let program = OpenedProgram::open(python()).unwrap();
     let schema = Json::parse(r#"{"type": "object"}"#).unwrap();
     let plan = plan(PlanFacts {
@@ -155,11 +156,11 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         clock: &SystemClock,
         speller: &NeutralWords,
     };
-    let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds), None).unwrap();
-    let finished = execute(&execution, logs, Way::Talk(&mut peer));
+    let mut peer = ToolCall::new(&call, pin.map_or(PinRule::None, PinRule::Holds), None).unwrap();
+    let finished = execute(&execution, logs, Executor::Converse(&mut peer));
     let listed_tool = peer.exchange().tool.clone();
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
-    Ran { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
+    RunOutcome { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
 }
 
 /// Grants what Python is installed in, as the reader of facts does.
@@ -204,7 +205,7 @@ fn a_bound_value_in_a_listing_is_not_kept() {
     assert_eq!(ran.finished.status, RunStatus::Completed);
     let tool = ran.listed_tool.as_ref().unwrap();
     assert_eq!(tool.description.as_deref(), Some("Says it again. The voice is [redacted]."));
-    let pin = Pin::of(tool, Timestamp::from_unix_micros(0));
+    let pin = Pin::new(tool, Timestamp::from_unix_micros(0));
     assert!(!format!("{:?}{}", ran.finished, to_json(&pin).unwrap().to_compact()).contains("voice-EXAMPLE"));
     let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, RunStatus::Completed);
@@ -237,14 +238,14 @@ fn a_failure_is_one_sentence_everywhere() {
 #[test]
 fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
     let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).listed_tool.unwrap();
-    let pin = Pin::of(&listed, Timestamp::from_unix_micros(0));
+    let pin = Pin::new(&listed, Timestamp::from_unix_micros(0));
     let ran = run("", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, RunStatus::Completed);
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, RunStatus::Failed);
     assert_eq!(ran.key("mcp_error_kind"), Json::from("pin_changed"));
     assert_eq!(ran.key("mcp_request_id"), Json::Null);
-    let pin = Pin::of(&ran.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
+    let pin = Pin::new(&ran.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, RunStatus::Completed);
 }
@@ -281,7 +282,7 @@ fn a_live_listing_is_under_the_same_policy() {
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path: python().to_owned(), sha256: Some(sha256) },
             home: None,
-            decision: Some(opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true))),
+            decision: Some(opened(decide(&policy, &CallFacts::from_tool(tool), &|_: &str| true))),
             refuses_inline_code: None,
             unbound: Vec::new(),
             files: BTreeMap::new(),
@@ -290,7 +291,7 @@ fn a_live_listing_is_under_the_same_policy() {
         })
     };
     let list = |start: &VerifiedStart| {
-        let live = Talk {
+        let live = Conversation {
             start,
             program: &program,
             workspace: workspace.path(),

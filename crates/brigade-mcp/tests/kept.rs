@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_mcp::{
-    Exchange, Farewell, Listener, McpErrorKind, McpLog, McpRequest, OfferedNow, Pin, PinRule, Question,
+    Exchange, Farewell, Listener, LiveOffers, McpErrorKind, McpLog, McpRequest, Pin, PinRule, Question,
     Reply, RequestTerms, Requester, Server, ServerEnd, ServerStart, ServerWatcher,
 };
 use brigade_process::{CancelToken, Enforcement, ProcessIdentity, Program, Sink, Spec, Stream};
@@ -38,17 +38,17 @@ impl ServerWatcher for Watcher {
     }
 }
 
-struct Kept {
+struct RunningServer {
     server: Arc<Server>,
     ended: Receiver<ServerEnd>,
     folder: tempfile::TempDir,
 }
 
-fn start(features: &[&str]) -> Kept {
+fn start(features: &[&str]) -> RunningServer {
     start_script("kept.py", features)
 }
 
-fn start_script(script: &str, features: &[&str]) -> Kept {
+fn start_script(script: &str, features: &[&str]) -> RunningServer {
     let folder = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp").join(script);
     let mut spec = Spec::new(Program::at(python()), folder.path());
@@ -65,7 +65,7 @@ fn start_script(script: &str, features: &[&str]) -> Kept {
         redactor: Redactor::new(&[]),
         watcher: Box::new(Watcher(tell)),
     });
-    Kept { server: Arc::new(server.unwrap()), ended, folder }
+    RunningServer { server: Arc::new(server.unwrap()), ended, folder }
 }
 
 fn terms() -> RequestTerms {
@@ -108,7 +108,7 @@ fn kind(exchange: &Exchange) -> Option<McpErrorKind> {
     exchange.fault.as_ref().map(|fault| fault.kind)
 }
 
-impl Kept {
+impl RunningServer {
     fn noted(&self, line: &str) -> usize {
         let notes = std::fs::read_to_string(self.folder.path().join("kept.log")).unwrap_or_default();
         notes.lines().filter(|noted| noted.starts_with(line)).count()
@@ -214,7 +214,7 @@ fn the_death_of_a_server_fails_the_calls_in_it() {
 fn a_changed_list_is_read_again_and_compared_with_the_pin() {
     let kept = start(&[]);
     let (first, _) = call_with(&kept.server, "pid", "{}", PinRule::None, &terms());
-    let pin = Pin::of(first.tool.as_ref().unwrap(), brigade_core::Timestamp::from_unix_micros(0));
+    let pin = Pin::new(first.tool.as_ref().unwrap(), brigade_core::Timestamp::from_unix_micros(0));
     said(&kept.server, "relist");
     let (again, _) = call_with(&kept.server, "pid", "{}", PinRule::Holds(&pin), &terms());
     assert_eq!(again.fault, None);
@@ -280,9 +280,9 @@ fn questions_and_log_messages_go_to_whoever_asked_for_the_call() {
 
 /// Keeps the way back to the server, so that its question stays open.
 #[derive(Default)]
-struct Thinking(Mutex<Vec<(Question, Reply)>>);
+struct PendingRequester(Mutex<Vec<(Question, Reply)>>);
 
-impl Requester for Thinking {
+impl Requester for PendingRequester {
     fn capabilities(&self) -> Json {
         Json::parse(r#"{"elicitation":{"form":{}}}"#).unwrap()
     }
@@ -304,8 +304,9 @@ impl Requester for Thinking {
 #[test]
 fn a_question_that_may_be_of_several_clients_comes_to_nobody() {
     let kept = start(&[]);
-    let (first, other) = (Arc::new(Thinking::default()), Arc::new(Thinking::default()));
-    let of = |requester: &Arc<Thinking>| RequestTerms { requester: Some(requester.clone()), ..terms() };
+    let (first, other) = (Arc::new(PendingRequester::default()), Arc::new(PendingRequester::default()));
+    let of =
+        |requester: &Arc<PendingRequester>| RequestTerms { requester: Some(requester.clone()), ..terms() };
     let cancel = CancelToken::new().unwrap();
     std::thread::scope(|scope| {
         let asks =
@@ -349,7 +350,7 @@ fn a_server_that_cannot_be_started_says_so() {
     let (tell, ended) = channel();
     let server = Server::start(ServerStart {
         spec,
-        sink: Box::new(Refusing),
+        sink: Box::new(RefusingSink),
         output_cap: 1,
         patience: Duration::from_secs(5),
         capabilities: Json::Null,
@@ -362,9 +363,9 @@ fn a_server_that_cannot_be_started_says_so() {
     assert!(ended.recv().unwrap().outcome.is_none());
 }
 
-struct Refusing;
+struct RefusingSink;
 
-impl Sink for Refusing {
+impl Sink for RefusingSink {
     fn write(&mut self, _: Stream, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -380,7 +381,7 @@ fn resources_and_prompts_are_listed_and_read_by_one_process() {
     let masks = Redactor::new(&[]);
     let listed = |reads| kept.server.offered(reads, &terms(), &masks).unwrap();
     let resources = listed(Reads::Resource);
-    let uris = |now: &OfferedNow| -> Vec<String> {
+    let uris = |now: &LiveOffers| -> Vec<String> {
         now.offered.resources.iter().map(|resource| resource.uri.clone()).collect()
     };
     assert_eq!(uris(&resources), ["file:///a", "file:///b"]);

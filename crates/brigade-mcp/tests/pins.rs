@@ -16,7 +16,7 @@ use common::Trial;
 
 fn pin() -> Pin {
     let seen = Trial::new(&[]).call();
-    Pin::of(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(0))
+    Pin::new(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(0))
 }
 
 #[track_caller]
@@ -36,7 +36,7 @@ fn check(fault: &str, members: &str, expect: &[&str]) {
     assert_eq!(receipt.mcp_pin.unwrap().state, "changed");
     assert_eq!(receipt.mcp_pin_changes.unwrap(), expect);
     // Approved again, it runs.
-    trial.pin = Some(Pin::of(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(1)));
+    trial.pin = Some(Pin::new(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(1)));
     trial.arguments = Json::object([("text", Json::from("hello"))]);
     assert_eq!(trial.call().summary(), "hello");
 }

@@ -26,7 +26,7 @@ use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
 use brigade_workspace::{
     CATALOG, Config, WorkspaceContext, gather,
-    gather::{Again, Planned},
+    gather::{PlannedCall, RepeatRequest},
     load,
     load::shown_id,
 };
@@ -34,11 +34,11 @@ use brigade_workspace::{
 use crate::calls::request::Request;
 use crate::calls::running::Runner;
 use crate::checkpoints;
-use crate::error::{Error, ErrorKind, if_any};
+use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
-    CallReport, PlanReport, ProjectionReport, QueueReport, Report as _, ReviewReport, Unfilled,
+    CallReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
 };
 
 pub use brigade_queue::CallFilter;
@@ -152,7 +152,7 @@ impl Calls {
         let stored = find_call(context, &call.into(), None)
             .map_err(|error| error.missing(context, Refusal::Call { call: None }))?;
         let call = stored.call;
-        let planned = if call.is_open() { if_any(plan_again(context, &call))? } else { None };
+        let planned = if call.is_open() { ok_if_found(plan_again(context, &call))? } else { None };
         if let Some((config, _)) = &planned
             && let Some(error) = invalid_policy(config)
         {
@@ -186,8 +186,8 @@ impl Calls {
                 .transpose()?
                 .map(Box::new),
             call: call.shown(context),
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
+            error: RefusalMember::default(),
+            candidates: RefusalMember::default(),
         })
     }
 
@@ -197,7 +197,7 @@ impl Calls {
     /// Fails if a named tool does not exist, inside a run, and on file errors. Then nothing is queued.
     pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
         if !request.dry_run {
-            self.context.decides()?;
+            self.context.require_outside_run()?;
         }
         Ok(crate::install(&self.context, request)?)
     }
@@ -212,12 +212,12 @@ impl Calls {
     /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let context = &*self.context;
-        context.decides()?;
+        context.require_outside_run()?;
         let stored = find_call_to_review(context, &call.into(), Step::Approve)?;
         let call = &stored.call;
         let refused = |error| review_refused(context, Some(call), error);
         if let Err(wrong) = call.status.check(Step::Approve) {
-            return Err(refused(hinted(context, Error::from(wrong), call)));
+            return Err(refused(with_hint(context, Error::from(wrong), call)));
         }
         let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(context))), pin: None };
         let (config, planned) =
@@ -334,7 +334,7 @@ pub fn calls_path(context: &WorkspaceContext) -> String {
 /// Shows what a call would run now, beside the last approved call of its tool.
 fn preview(context: &WorkspaceContext, config: &Config, call: &Call, plan: &Plan) -> Result<Preview, Error> {
     let earlier = context.queue().read()?.last_approved(&call.tool_id, &call.id)?;
-    Ok(Preview::of(
+    Ok(Preview::new(
         plan,
         call,
         earlier.as_ref().map(|stored| &stored.call),
@@ -360,7 +360,7 @@ fn decline(
     step: Step,
     review: Review,
 ) -> Result<ReviewReport, Error> {
-    context.decides()?;
+    context.require_outside_run()?;
     let stored = find_call_to_review(context, prefix, step)?;
     record_review(context, &stored, review)
 }
@@ -375,7 +375,7 @@ fn find_call_to_review(
 }
 
 /// Adds the next step that is possible for a call.
-fn hinted(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
+fn with_hint(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
     match brigade_call::way_on(call) {
         Some(hint) => error.hint(context.spelled(hint)),
         None => error,
@@ -416,14 +416,14 @@ pub fn record_review(
             call: stored.call.shown(context),
             preview: None,
             accepted_changes: Vec::new(),
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
-            candidates: Unfilled::default(),
+            blockers: RefusalMember::default(),
+            blocker_details: RefusalMember::default(),
+            candidates: RefusalMember::default(),
         }),
         Err(error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_))) => {
             let wrong_step = matches!(error, QueueError::WrongStep { .. });
             let error = Error::from(error);
-            let error = if wrong_step { hinted(context, error, &stored.call) } else { error };
+            let error = if wrong_step { with_hint(context, error, &stored.call) } else { error };
             Err(review_refused(context, Some(&stored.call), error))
         }
         Err(error) => Err(error.into()),
@@ -485,16 +485,16 @@ fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
 ///
 /// # Errors
 /// Fails if the tool does not exist any more, and on file errors.
-pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, Planned), Error> {
+pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, PlannedCall), Error> {
     let config = gather::config(context)?;
-    let planned = gather::plan_again(context, &config, &Again::call(call), asker(context, call))?;
+    let planned = gather::plan_again(context, &config, &RepeatRequest::call(call), asker(context, call))?;
     Ok((config, planned))
 }
 
 pub(crate) fn plan_report(
     context: &WorkspaceContext,
     config: &Config,
-    planned: &Planned,
+    planned: &PlannedCall,
 ) -> Result<PlanReport, Error> {
     let plan = &planned.plan;
     let absolute = |path: &str| context.absolute(path);
@@ -522,7 +522,7 @@ pub(crate) fn plan_report(
         validation_errors: plan.violations().to_vec(),
         projection_blockers: blocking(&planned.projections)
             .into_iter()
-            .map(|item| ProjectionReport::of(item.clone(), absolute))
+            .map(|item| ProjectionReport::new(item.clone(), absolute))
             .collect(),
         projection_summary: shown_projections(context, plan.projection_summary().clone()),
         contract_fingerprint: plan.contract_fingerprint(),

@@ -13,11 +13,11 @@ use brigade_workspace::{WorkspaceContext, gather};
 
 use crate::calls;
 use crate::calls::running::{Runner, run_stored};
-use crate::error::{Error, ErrorKind, if_any};
+use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
-    BrokenCheckpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _,
-    ResumeReport, Unfilled,
+    BrokenCheckpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, RefusalMember,
+    Report as _, ResumeReport,
 };
 use crate::runs;
 
@@ -82,8 +82,8 @@ impl Checkpoints {
             checkpoint: Box::new(stored.shown(&*self.context)),
             call_status: call.as_ref().map(|call| call.status.as_str().to_owned()),
             next: call.map(|call| next_of(&self.context, stored, &call)).transpose()?.flatten(),
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
+            error: RefusalMember::default(),
+            candidates: RefusalMember::default(),
         })
     }
 
@@ -114,7 +114,7 @@ impl Checkpoints {
     /// Returns [`Refusal::Resume`] if the call may not go on, and file errors. A failed run is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let context = &*self.context;
-        context.decides()?;
+        context.require_outside_run()?;
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
         let stored = find_checkpoint(context, prefix).map_err(|error| error.missing(context, none()))?;
         let refusal = || Refusal::Resume {
@@ -129,13 +129,13 @@ impl Checkpoints {
                 Some(step @ NextStep::Reject(_)) => Some(Hint::to(END, step)),
                 step => step.map(Hint::from),
             };
-            return Err(hinted(error, hint).refusing(context, refusal()));
+            return Err(with_hint(error, hint).refusing(context, refusal()));
         }
         let call = calls::find_call(context, &IdPrefix::new(&stored.checkpoint.call_id), None)
             .map_err(|error| error.missing(context, refusal()))?;
         let (checkpoints, differs) = checkpoints_of(context, &call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
-            let error = changed(QueueError::CheckpointChanged { id, differs });
+            let error = edited_file_error(QueueError::CheckpointChanged { id, differs });
             return Err(error.refusing(context, refusal()));
         }
         let run = match run_stored(context, &*self.runner, call, &checkpoints) {
@@ -144,7 +144,7 @@ impl Checkpoints {
                 let is_certain = !error.blockers().iter().any(Blocker::is_of_invalid_policy);
                 let hint = if is_certain { way_out_of(context, &stored.checkpoint)? } else { None };
                 let checkpoint = checkpoint_now(context, &stored)?;
-                return Err(hinted(error, hint).resuming(checkpoint));
+                return Err(with_hint(error, hint).resuming(checkpoint));
             }
             Err(error) => return Err(error),
         };
@@ -157,9 +157,9 @@ impl Checkpoints {
             checkpoint: checkpoint_now(context, &stored)?,
             call: run.call,
             receipt: run.receipt,
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
-            changed: Unfilled::default(),
+            blockers: RefusalMember::default(),
+            blocker_details: RefusalMember::default(),
+            changed: RefusalMember::default(),
             failure: run.failure,
             succeeded: run.succeeded,
         })
@@ -171,7 +171,7 @@ fn answer(
     prefix: &IdPrefix,
     answer: &Answer,
 ) -> Result<CheckpointReviewReport, Error> {
-    context.decides()?;
+    context.require_outside_run()?;
     let none = || Refusal::CheckpointReview { checkpoint: None, call: None };
     let stored = find_checkpoint(context, prefix).map_err(|error| error.missing(context, none()))?;
     let call = call_of(context, &stored.checkpoint)?;
@@ -188,7 +188,7 @@ fn answer(
     };
     let (checkpoint, call) = answered.map_err(|error| match error {
         QueueError::Fs(error) => error.into(),
-        error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(context, refusal()),
+        error @ QueueError::CheckpointChanged { .. } => edited_file_error(error).refusing(context, refusal()),
         error @ QueueError::Checkpoint { reason: CheckpointRefusal::NotAChoice(_), .. } => {
             let step = NextStep::AnswerCheckpoint(stored.checkpoint.id.clone());
             let near = match answer {
@@ -209,7 +209,7 @@ fn answer(
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(context, refusal())
         }
         error => match way_out_of(context, &stored.checkpoint) {
-            Ok(hint) => hinted(Error::from(error), hint).refusing(context, refusal()),
+            Ok(hint) => with_hint(Error::from(error), hint).refusing(context, refusal()),
             Err(error) => error,
         },
     })?;
@@ -233,7 +233,7 @@ fn call_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option
 
 /// Returns the current state of a checkpoint.
 fn checkpoint_now(context: &WorkspaceContext, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
-    let now = if_any(find_checkpoint(context, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
+    let now = ok_if_found(find_checkpoint(context, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
     Ok(Box::new(now.as_ref().unwrap_or(stored).shown(context)))
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn next_for(
     id: &CheckpointId,
     call: &Call,
 ) -> Result<Option<NextStep>, Error> {
-    match if_any(find_checkpoint(context, &IdPrefix::new(id.as_str())))? {
+    match ok_if_found(find_checkpoint(context, &IdPrefix::new(id.as_str())))? {
         Some(stored) => next_of(context, stored, call),
         None => Ok(None),
     }
@@ -268,7 +268,7 @@ fn next_of(
         return Ok(Some(NextStep::CompactState));
     }
     let is_ready = call.status == CallStatus::ResumePending;
-    let planned = if is_ready { if_any(calls::plan_again(context, call))? } else { None };
+    let planned = if is_ready { ok_if_found(calls::plan_again(context, call))? } else { None };
     let plan = planned.as_ref().map(|(_, planned)| &planned.plan);
     Ok(checkpoint.next_step(call, plan, &all, context.now()))
 }
@@ -284,7 +284,7 @@ fn checkpoints_of(
     let mut found = vec![named];
     for id in ids {
         if *id != found[0].checkpoint.id
-            && let Some(stored) = if_any(find_checkpoint(context, &IdPrefix::new(id.as_str())))?
+            && let Some(stored) = ok_if_found(find_checkpoint(context, &IdPrefix::new(id.as_str())))?
         {
             found.push(stored);
         }
@@ -299,11 +299,11 @@ fn find_checkpoint(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<Stor
 }
 
 /// Adds the next step for a checkpoint whose file was edited.
-fn changed(error: QueueError) -> Error {
+fn edited_file_error(error: QueueError) -> Error {
     Error::from(error).hint(Hint::to("write the file as the record has it", NextStep::CompactState))
 }
 
-fn hinted(error: Error, hint: Option<Hint>) -> Error {
+fn with_hint(error: Error, hint: Option<Hint>) -> Error {
     match hint {
         Some(hint) => error.hint(hint),
         None => error,

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use brigade_cmdline::find_program;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, ErrorKind, Explained as _, Json, NextStep, Object, Place, codes, words};
+use brigade_core::{Clock, ErrorKind, Json, NextStep, Object, OperationError as _, Place, codes, words};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_harness::{
-    Client, Connected, ConnectedEntry, Connection, Entry, NAME, NotRead, Put, Refused, Scope, put, servers,
-    take,
+    Client, ConnectedEntries, ConnectedEntry, ConnectedFileError, Connection, EditRefusal, Entry,
+    EntryInsertion, NAME, Scope, put, servers, take,
 };
 use brigade_policy::Failure;
 use brigade_projection::unified;
@@ -38,7 +38,7 @@ const HOST_LOCK: &str = "connect.lock";
 const LIMIT: u64 = 16 << 20;
 
 /// How often a file that changes meanwhile is read again.
-const ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// The files of clients, seen from a workspace.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ pub enum ConnectStep {
 }
 
 /// An entry for a client.
-pub struct Wanted<'w> {
+pub struct ClientEntry<'w> {
     /// The client.
     pub client: &'static Client,
     /// Whose file it goes to.
@@ -115,7 +115,7 @@ impl Clients<'_> {
     /// on a disk error. The file is then as it was.
     pub fn connect(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &ClientEntry<'_>,
         step: ConnectStep,
         redactor: &Redactor,
     ) -> Result<ConnectOutcome, Failure> {
@@ -135,7 +135,7 @@ impl Clients<'_> {
         let _locks = if step == ConnectStep::Show { None } else { Some(self.lock(wanted.scope)?) };
         let file = self.file(client, wanted.scope)?;
         let connected = match (self.connected(), step) {
-            (Err(_), ConnectStep::Show) => Connected::default(),
+            (Err(_), ConnectStep::Show) => ConnectedEntries::default(),
             (connected, _) => connected?,
         };
         let task = Task { clients: self, wanted, entry, file, connected, redactor };
@@ -183,7 +183,7 @@ impl Clients<'_> {
 
     /// Takes the locks of the list, and of the user's files.
     fn lock(&self, scope: Scope) -> Result<(Lock, Option<Lock>), Failure> {
-        let path = RelPath::of(LOCK);
+        let path = RelPath::from_static(LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (connect), since {}", std::process::id(), self.clock.now());
         let own = self.fs.lock(&path, &holder, self.timeout)?;
@@ -192,29 +192,29 @@ impl Clients<'_> {
         }
         let folder =
             self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
-        let host = DiskFs::make(&folder)?.lock(&RelPath::of(HOST_LOCK), &holder, self.timeout);
+        let host = DiskFs::make(&folder)?.lock(&RelPath::from_static(HOST_LOCK), &holder, self.timeout);
         let host = host.map_err(|error| error.below(&folder))?;
         Ok((own, Some(host)))
     }
 
     /// Reads the list of written entries.
-    fn connected(&self) -> Result<Connected, Failure> {
-        let bytes = match self.fs.read(&RelPath::of(CONNECTED), LIMIT) {
+    fn connected(&self) -> Result<ConnectedEntries, Failure> {
+        let bytes = match self.fs.read(&RelPath::from_static(CONNECTED), LIMIT) {
             Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(Connected::default()),
+            Err(error) if error.is_not_found() => return Ok(ConnectedEntries::default()),
             Err(error) => return Err(error.into()),
         };
-        Connected::parse(&bytes).map_err(|why| {
+        ConnectedEntries::parse(&bytes).map_err(|why| {
             let (kind, code) = match why {
-                NotRead::Newer => (ErrorKind::Refused, codes::NEWER_VERSION),
-                NotRead::Broken => (ErrorKind::Environment, codes::RECORD_INVALID),
+                ConnectedFileError::Newer => (ErrorKind::Refused, codes::NEWER_VERSION),
+                ConnectedFileError::Broken => (ErrorKind::Environment, codes::RECORD_INVALID),
             };
             Failure::new(kind, format!("`{CONNECTED}`: {why}")).coded(code).hint("move the file away")
         })
     }
 
-    fn store(&self, connected: &Connected) -> Result<(), FsError> {
-        self.fs.write_atomic(&RelPath::of(CONNECTED), &connected.to_text(), FileMode::Private)
+    fn store(&self, connected: &ConnectedEntries) -> Result<(), FsError> {
+        self.fs.write_atomic(&RelPath::from_static(CONNECTED), &connected.to_text(), FileMode::Private)
     }
 
     /// Chooses the file of a client: the one with an entry of ours, else the first that exists, else the first.
@@ -244,27 +244,27 @@ impl Clients<'_> {
 /// One entry on its way into a file, or out of it.
 struct Task<'t> {
     clients: &'t Clients<'t>,
-    wanted: &'t Wanted<'t>,
+    wanted: &'t ClientEntry<'t>,
     entry: Entry,
     file: ClientFile,
-    connected: Connected,
+    connected: ConnectedEntries,
     redactor: &'t Redactor,
 }
 
 impl Task<'_> {
     fn noted(&self) -> Option<&ConnectedEntry> {
-        self.connected.of(self.wanted.client.label, &self.file.noted)
+        self.connected.entry(self.wanted.client.label, &self.file.noted)
     }
 
     fn show(&self) -> Result<ConnectOutcome, Failure> {
         let before = self.file.read(self.clients)?;
         let put = self.put(before.as_deref())?;
         let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::WouldWrite };
-        Ok(self.of_put(before.as_deref(), &put, status))
+        Ok(self.put_outcome(before.as_deref(), &put, status))
     }
 
     fn write(mut self) -> Result<ConnectOutcome, Failure> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let before = self.file.read(self.clients)?;
             let mut put = self.put(before.as_deref())?;
             put.traces.folders = self.file.missing_folders(self.clients);
@@ -272,7 +272,7 @@ impl Task<'_> {
                 continue;
             }
             let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::Written };
-            let outcome = self.of_put(before.as_deref(), &put, status);
+            let outcome = self.put_outcome(before.as_deref(), &put, status);
             self.note(&put)?;
             return Ok(outcome);
         }
@@ -281,7 +281,7 @@ impl Task<'_> {
 
     fn remove(mut self) -> Result<ConnectOutcome, Failure> {
         let client = self.wanted.client;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let before = self.file.read(self.clients)?;
             let (traces, noted) = self.noted().map(|noted| (noted.traces, noted.entry.clone())).unzip();
             let taken =
@@ -317,13 +317,13 @@ impl Task<'_> {
         Err(self.changes())
     }
 
-    fn put(&self, before: Option<&[u8]>) -> Result<Put, Failure> {
+    fn put(&self, before: Option<&[u8]>) -> Result<EntryInsertion, Failure> {
         let noted = self.noted().map(|noted| &noted.entry);
         put(self.wanted.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
     }
 
     /// Notes a written entry. What was written around it is what the first write made.
-    fn note(&mut self, put: &Put) -> Result<(), Failure> {
+    fn note(&mut self, put: &EntryInsertion) -> Result<(), Failure> {
         let wanted = self.wanted;
         let noted = self.noted();
         let entry = ConnectedEntry {
@@ -351,7 +351,12 @@ impl Task<'_> {
             .map_err(|error| Failure::from(error).hint("the entry is written; connect again to note it"))
     }
 
-    fn of_put(&self, before: Option<&[u8]>, put: &Put, status: ConnectStatus) -> ConnectOutcome {
+    fn put_outcome(
+        &self,
+        before: Option<&[u8]>,
+        put: &EntryInsertion,
+        status: ConnectStatus,
+    ) -> ConnectOutcome {
         let client = self.wanted.client;
         let noted = self.noted().map(|noted| &noted.entry);
         let old = before.map(|before| {
@@ -395,7 +400,7 @@ impl Task<'_> {
         format!("{}{entry}{}", self.redactor.redact_str(before), self.redactor.redact_str(behind))
     }
 
-    fn refused(&self, why: &Refused) -> Failure {
+    fn refused(&self, why: &EditRefusal) -> Failure {
         let path = match self.wanted.scope {
             Scope::Project => self.file.noted.clone(),
             Scope::User => self.clients.absolute(&self.file.noted).display().to_string(),

@@ -41,7 +41,7 @@ impl Closeouts {
 pub fn closeouts(fs: &dyn Fs) -> Closeouts {
     let mut found = Closeouts::default();
     let mut latest: Option<(Option<Timestamp>, String)> = None;
-    let folder = RelPath::of(CLOSEOUTS);
+    let folder = RelPath::from_static(CLOSEOUTS);
     let entries = match fs.list_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return found,
@@ -89,7 +89,7 @@ pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(
 
 /// Creates a directory for a closeout. A number is added if the name is taken.
 fn new_closeout(fs: &dyn Fs, now: Timestamp) -> Result<(String, RelPath), FsError> {
-    let parent = RelPath::of(CLOSEOUTS);
+    let parent = RelPath::from_static(CLOSEOUTS);
     fs.create_dir_all(&parent)?;
     let name = format!("{}-{SUFFIX}", now.compact());
     let mut number = 1;

@@ -14,7 +14,7 @@ use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
 use serde::{Deserialize, Serialize};
 
-use crate::setup::{CATALOG_LOCK, Existing, Ignore, Setup};
+use crate::setup::{CATALOG_LOCK, Ignore, OnExisting, Setup};
 
 /// The file with the user's selection of harnesses.
 const SELECTION: &str = ".brigade/config.json";
@@ -37,7 +37,7 @@ pub struct DefaultsRequest {
     pub dry_run: bool,
     /// Whether to replace existing entries. Kept entries of older versions gain missing harnesses and projections.
     /// Existing sources are always kept.
-    pub existing: Existing,
+    pub existing: OnExisting,
     /// Whether to write the ignore lines.
     pub ignore: Ignore,
 }
@@ -144,7 +144,7 @@ impl Setup<'_> {
         let scope = self.projection_scope()?;
         let mut done = Defaults {
             dry_run: request.dry_run,
-            force: request.existing == Existing::Overwrite,
+            force: request.existing == OnExisting::Overwrite,
             default_count: starter::SOURCES.len(),
             projection_scope: scope.clone().map(|scope| scope.into_iter().collect()),
             gitignore: "skipped".to_owned(),
@@ -161,7 +161,7 @@ impl Setup<'_> {
             self.ignore_change(request.ignore)?;
             Some(self.lock_catalog()?)
         };
-        let bytes = match self.fs.read(&RelPath::of(CATALOG), CONFIG_LIMIT) {
+        let bytes = match self.fs.read(&RelPath::from_static(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error.into()),
@@ -180,8 +180,8 @@ impl Setup<'_> {
             return Ok(done);
         }
         let tools = match request.existing {
-            Existing::Keep => starter::tools_beside(&catalog),
-            Existing::Overwrite => starter::tools(),
+            OnExisting::Keep => starter::tools_beside(&catalog),
+            OnExisting::Overwrite => starter::tools(),
         };
         let tools = scoped(tools, scope.as_ref());
         let merged = match merge(&before, &tools, request.existing) {
@@ -237,7 +237,7 @@ impl Setup<'_> {
 
     /// Reads the selected harnesses of this workspace; `None` without a usable selection.
     fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Failure> {
-        let bytes = match self.fs.read(&RelPath::of(SELECTION), DOCUMENT_LIMIT) {
+        let bytes = match self.fs.read(&RelPath::from_static(SELECTION), DOCUMENT_LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),

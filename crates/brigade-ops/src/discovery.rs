@@ -6,7 +6,8 @@ pub(crate) mod remember;
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    DISCOVERED, Discovered, Look, Machine, Memory, fit_to_remember, registered_from, remember, remembered,
+    DISCOVERED, DiscoverRequest, Discovery, Machine, Memory, fit_to_remember, read_remembered,
+    registered_from, remember,
 };
 use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Masks, Runtimes, Tool};
@@ -14,7 +15,8 @@ use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
 use brigade_harness::{
-    DiscoveredEntry, DiscoveryIssue, Extent, NotRemembered, Remembered, harness, harnesses, shows_words,
+    DiscoveredEntry, DiscoveryIssue, Extent, RememberedEntries, RememberedFileError, harness, harnesses,
+    shows_words,
 };
 use brigade_policy::Failure;
 use brigade_workspace::{WorkspaceContext, load};
@@ -27,11 +29,11 @@ use crate::report::{DiscoveryReport, RegistrySyncReport};
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
-pub fn discover(context: &WorkspaceContext, request: &Look) -> Result<DiscoveryReport, Failure> {
+pub fn discover(context: &WorkspaceContext, request: &DiscoverRequest) -> Result<DiscoveryReport, Failure> {
     if let Some(unknown) = request.harnesses.iter().flatten().find(|label| harness(label).is_none()) {
         return Err(unknown_harness(unknown));
     }
-    let Discovered { harnesses, entries, issues, .. } = look(context, request)?;
+    let Discovery { harnesses, entries, issues, .. } = look(context, request)?;
     Ok(DiscoveryReport {
         schema: DiscoveryReport::SCHEMA,
         target: context.target(),
@@ -50,17 +52,17 @@ pub fn discover(context: &WorkspaceContext, request: &Look) -> Result<DiscoveryR
 /// # Errors
 /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
 pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
-    let found = look(context, &Look::default())?;
-    let Discovered { harnesses, mut entries, mut issues, lacks_home, .. } = found;
-    let nothing = || Remembered::new(context.now(), Vec::new(), Vec::new());
+    let found = look(context, &DiscoverRequest::default())?;
+    let Discovery { harnesses, mut entries, mut issues, lacks_home, .. } = found;
+    let nothing = || RememberedEntries::new(context.now(), Vec::new(), Vec::new());
     // What is in the file is compared with what would be: what was written without a mask is written anew.
-    let memory = remembered(&*context.fs, &Masks::default())?;
-    let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
+    let memory = read_remembered(&*context.fs, &Masks::default())?;
+    let is_damaged = memory == Memory::Unfit(RememberedFileError::Damaged);
     let (before, is_new) = match memory {
         Memory::Found(found) => (*found, false),
-        Memory::Nothing | Memory::Unfit(NotRemembered::Damaged) => (nothing(), true),
-        Memory::Unfit(NotRemembered::Newer) => {
-            let message = format!("`{DISCOVERED}`: {}", NotRemembered::Newer);
+        Memory::Nothing | Memory::Unfit(RememberedFileError::Damaged) => (nothing(), true),
+        Memory::Unfit(RememberedFileError::Newer) => {
+            let message = format!("`{DISCOVERED}`: {}", RememberedFileError::Newer);
             let error = Failure::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION);
             return Err(error.hint("delete the file; it is only a cache"));
         }
@@ -79,7 +81,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
         before.keep(|path| of_user.contains(path), &mut entries, &mut issues);
     }
     let now = context.now();
-    let mut found = Remembered::new(now, entries, issues);
+    let mut found = RememberedEntries::new(now, entries, issues);
     fit_to_remember(&mut found);
     let catalog = load::catalog(context)?;
     let registered = registered_from(&*context.fs, context.environment.config_folder().as_deref(), &catalog);
@@ -94,7 +96,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     .iter()
     .map(|change| source_issue(change, &masks))
     .collect();
-    let difference = match remembered(&*context.fs, &masks)? {
+    let difference = match read_remembered(&*context.fs, &masks)? {
         Memory::Found(before) if !is_new => before.compare(&found.entries),
         _ => before.compare(&found.entries),
     };
@@ -142,7 +144,11 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
 }
 
 /// Keeps what was known of files that cannot be read now, and says so.
-fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut Vec<DiscoveryIssue>) {
+fn keep_unread(
+    before: &RememberedEntries,
+    entries: &mut Vec<DiscoveredEntry>,
+    issues: &mut Vec<DiscoveryIssue>,
+) {
     let is_of_unread = |issue: &DiscoveryIssue| {
         matches!(issue.code, IssueType::ClientFileInvalid | IssueType::ClientFileUnreadable)
     };
@@ -159,13 +165,13 @@ fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: 
     }
 }
 
-fn look(context: &WorkspaceContext, request: &Look) -> Result<Discovered, Failure> {
+fn look(context: &WorkspaceContext, request: &DiscoverRequest) -> Result<Discovery, Failure> {
     let catalog = load::catalog(context)?;
     let harnesses = match &request.harnesses {
         Some(harnesses) => Some(harnesses.clone()),
         None => catalog.chosen_harnesses()?.map(<[String]>::to_vec),
     };
-    let request = Look { harnesses, ..request.clone() };
+    let request = DiscoverRequest { harnesses, ..request.clone() };
     let mut found = crate::look_at_machine(
         &Machine::new(&*context.fs, &context.environment, load::masks_of(context)),
         &request,

@@ -20,8 +20,8 @@ use brigade_call::{CALLS, RUNS};
 use brigade_catalog::{Reads, Tool};
 use brigade_core::{ConfigIssue, Place, Timestamp};
 use brigade_doctor::{
-    BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
-    RunnerState, Snapshot, ToolIssues, diagnose,
+    BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState, PolicyFacts,
+    RunnerState, ServerOffer, Snapshot, ToolIssues, diagnose,
 };
 use brigade_fs::{FileKind, Fs, RelPath};
 use brigade_kitchen::health::KitchenHealth;
@@ -34,10 +34,10 @@ use brigade_workspace::{CATALOG, Config, Host, Places, SummaryFacts, masks, poli
 
 use crate::clients::{Clients, client_states};
 use crate::doctor::error::UpkeepError;
-use crate::doctor::examine::{Examined, Keep, examine};
+use crate::doctor::examine::{FactRetention, ToolExamination, examine};
 use crate::doctor::history::{HistoryFacts, history_facts};
 use crate::doctor::locks::left_locks;
-use crate::doctor::modes::{Which, wide_modes};
+use crate::doctor::modes::{ListExtent, wide_modes};
 use crate::doctor::sandbox::sandbox_gaps;
 use crate::doctor::site::Site;
 use crate::pins::states::pin_states;
@@ -59,7 +59,7 @@ pub struct Parts {
     /// Calls, runs and checkpoints.
     pub queue: bool,
     /// Whether to check the chain of receipts.
-    pub ledger: Ledger,
+    pub ledger: LedgerCheck,
     /// File modes of the state, and leftover locks.
     pub modes: bool,
     /// The files of clients that were connected.
@@ -70,7 +70,7 @@ pub struct Parts {
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ledger {
+pub enum LedgerCheck {
     /// Check it.
     Check,
     /// Skip the check.
@@ -87,7 +87,7 @@ impl Parts {
             health: Checks::Run,
             sandbox: true,
             queue: true,
-            ledger: Ledger::Check,
+            ledger: LedgerCheck::Check,
             modes: true,
             clients: true,
             kitchen: true,
@@ -103,7 +103,7 @@ impl Parts {
             health: Checks::Skip,
             sandbox: false,
             queue: false,
-            ledger: Ledger::Trust,
+            ledger: LedgerCheck::Trust,
             modes: false,
             clients: false,
             kitchen: false,
@@ -143,7 +143,7 @@ pub struct Survey<'c> {
     kitchen: Option<KitchenHealth>,
     gateway: Vec<ConfigIssue>,
     policy_tracked: Option<Place>,
-    offered: Vec<OfferedBy>,
+    offered: Vec<ServerOffer>,
     upstreams: Vec<(String, Place)>,
 }
 
@@ -157,41 +157,41 @@ impl<'c> Survey<'c> {
         let is_set = |name: &str| host.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
         // Only calls and runs are planned again.
-        let mut unread = Unread(if parts.queue { of_another_kind(fs) } else { Vec::new() });
-        let is_there = |path| fs.exists(&RelPath::of(path)).unwrap_or_default();
+        let mut unread = UnreadFiles(if parts.queue { of_another_kind(fs) } else { Vec::new() });
+        let is_there = |path| fs.exists(&RelPath::from_static(path)).unwrap_or_default();
         let is_planned_again = parts.queue && (is_there(CALLS) || is_there(RUNS));
-        let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
+        let keep = if is_planned_again { FactRetention::All } else { FactRetention::Summaries };
         let examined = if parts.tools {
             let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
             examine(host, config, &tools, policy, keep)
         } else {
-            Examined::default()
+            ToolExamination::default()
         };
-        let Examined { issues, summaries, read } = examined;
+        let ToolExamination { issues, summaries, read } = examined;
         let orphans = if parts.orphans {
             find_orphans(host, config, &Places::new(fs, host.root())).orphans
         } else {
             Vec::new()
         };
         let runtimes =
-            if parts.runtimes { unread.or_none(fs, find_runtimes(site, parts.health))? } else { None };
+            if parts.runtimes { unread.ok_or_note(fs, find_runtimes(site, parts.health))? } else { None };
         let history = if parts.queue {
             let view = site.queue.read().map_err(UpkeepError::from);
             let facts = view.and_then(|view| history_facts(site, &view, &read, parts.ledger));
-            unread.or_none(fs, facts)?.unwrap_or_default()
+            unread.ok_or_note(fs, facts)?.unwrap_or_default()
         } else {
             HistoryFacts::default()
         };
         let pins = if parts.tools {
             let states = pin_states(PinStore { fs, clock: host.clock }, &config.catalog);
-            unread.or_none(fs, states.map_err(UpkeepError::from))?.unwrap_or_default()
+            unread.ok_or_note(fs, states.map_err(UpkeepError::from))?.unwrap_or_default()
         } else {
             Vec::new()
         };
         let sandbox_gaps = if parts.sandbox { sandbox_gaps(fs.root(), &config.policy) } else { None };
         let (left_locks, wide_modes) = if parts.modes {
             let locks = left_locks(fs, site.now());
-            let modes = wide_modes(fs, Which::First);
+            let modes = wide_modes(fs, ListExtent::First);
             (
                 locks.iter().map(ToString::to_string).collect(),
                 modes.iter().map(|wide| wide.path.to_string()).collect(),
@@ -206,11 +206,11 @@ impl<'c> Survey<'c> {
             Vec::new()
         };
         let receipts = match parts.ledger {
-            Ledger::Check => ReceiptCheck::All,
-            Ledger::Trust => ReceiptCheck::Nothing,
+            LedgerCheck::Check => ReceiptCheck::All,
+            LedgerCheck::Trust => ReceiptCheck::Nothing,
         };
         let kitchen = if parts.kitchen {
-            unread.or_none(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
+            unread.ok_or_note(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
         } else {
             None
         };
@@ -222,10 +222,10 @@ impl<'c> Survey<'c> {
             upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
             gateway: agents.err().unwrap_or_default(),
             policy_tracked,
-            offered: offered(host, config),
+            offered: server_offers(host, config),
             now: site.now(),
             config,
-            is_catalog_there: fs.exists(&RelPath::of(CATALOG))?,
+            is_catalog_there: fs.exists(&RelPath::from_static(CATALOG))?,
             summaries,
             tool_issues: parts.tools.then_some(issues),
             orphans,
@@ -305,11 +305,11 @@ impl<'c> Survey<'c> {
 }
 
 /// What could not be read. The rest of the survey goes on without it.
-struct Unread(Vec<BrokenFile>);
+struct UnreadFiles(Vec<BrokenFile>);
 
-impl Unread {
+impl UnreadFiles {
     /// Returns what was read; `None` and a note if a file or directory stands in the way.
-    fn or_none<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
+    fn ok_or_note<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
         let error = match read {
             Ok(read) => return Ok(Some(read)),
             Err(
@@ -322,15 +322,15 @@ impl Unread {
         let is_said = |part: &BrokenFile| Path::new(&error.path).starts_with(&part.file);
         if !self.0.iter().any(is_said) {
             let path = error.path.parse::<RelPath>();
-            let file = path.map_or(error.path, |path| what_is_there(fs, path).to_string());
-            self.0.push(unread(file, error.kind.to_string()));
+            let file = path.map_or(error.path, |path| existing_ancestor(fs, path).to_string());
+            self.0.push(unreadable_file(file, error.kind.to_string()));
         }
         Ok(None)
     }
 }
 
 /// Returns the part of a path that something has: a file may stand where a directory of the path should be.
-fn what_is_there(fs: &dyn Fs, mut path: RelPath) -> RelPath {
+fn existing_ancestor(fs: &dyn Fs, mut path: RelPath) -> RelPath {
     while !path.is_root() && fs.link_metadata(&path).is_err() {
         path = path.parent();
     }
@@ -345,20 +345,20 @@ fn of_another_kind(fs: &dyn Fs) -> Vec<BrokenFile> {
     let wrong = NEEDED.into_iter().filter(is_another);
     let problem =
         |kind| if kind == FileKind::Directory { "it is not a directory" } else { "it is not a file" };
-    wrong.map(|(path, kind)| unread(path.to_owned(), problem(kind).to_owned())).collect()
+    wrong.map(|(path, kind)| unreadable_file(path.to_owned(), problem(kind).to_owned())).collect()
 }
 
-fn unread(file: String, problem: String) -> BrokenFile {
+fn unreadable_file(file: String, problem: String) -> BrokenFile {
     BrokenFile { file, id: None, problem, is_restorable: false }
 }
 
 /// Returns what the servers of gateway.toml listed last and still offer.
-fn offered(host: Host<'_>, config: &Config) -> Vec<OfferedBy> {
-    let mut all: Vec<OfferedBy> = Vec::new();
+fn server_offers(host: Host<'_>, config: &Config) -> Vec<ServerOffer> {
+    let mut all: Vec<ServerOffer> = Vec::new();
     for offer in config.offers(&host) {
         let names = OfferedNames::read(host.fs, &offer.server);
         let still = |names: Vec<String>| names.into_iter().filter(|name| offer.includes(name)).collect();
-        let mut by = OfferedBy {
+        let mut by = ServerOffer {
             server: offer.server.clone(),
             place: offer.place.clone(),
             resources: Vec::new(),

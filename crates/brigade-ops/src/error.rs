@@ -6,12 +6,12 @@ use std::ops::Deref;
 use brigade_call::Checkpoint;
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Exit, Hint};
-use brigade_policy::{Blocker, Failure, NotDone};
+use brigade_policy::{Blocker, Failure, FailureReport};
 use brigade_redact::Redactor;
 use brigade_workspace::WorkspaceContext;
 use miette::Diagnostic;
 
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::{Refusal, WorkspaceRefusal};
 use crate::report::RuntimeStopReport;
 
 pub use brigade_core::ErrorKind;
@@ -23,7 +23,7 @@ pub use brigade_core::ErrorKind;
 #[derive(Debug)]
 pub struct Error {
     failure: Failure,
-    refused: Option<Box<Refused>>,
+    refused: Option<Box<WorkspaceRefusal>>,
 }
 
 impl fmt::Display for Error {
@@ -93,7 +93,7 @@ impl Error {
     pub fn refusing(mut self, context: &WorkspaceContext, refusal: Refusal) -> Error {
         // A file error is not a refusal.
         if self.kind() != ErrorKind::Environment && self.refused.is_none() {
-            self.refused = Some(Box::new(Refused { target: context.target(), refusal }));
+            self.refused = Some(Box::new(WorkspaceRefusal { target: context.target(), refusal }));
         }
         self
     }
@@ -107,7 +107,7 @@ impl Error {
     /// Makes the error of an operation that was not done. A refusal has what the operation tells of it.
     pub fn not_done<T>(
         context: &WorkspaceContext,
-        not_done: NotDone<T>,
+        not_done: FailureReport<T>,
         refusal: impl FnOnce(T) -> Refusal,
     ) -> Error {
         let error = Error::from(not_done.failure);
@@ -175,7 +175,7 @@ impl Diagnostic for Error {
 }
 
 /// Returns `None` if the name matches nothing or several things.
-pub(crate) fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn ok_if_found<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_about_request() => Ok(None),

@@ -37,7 +37,7 @@ pub struct InboxFile {
 
 /// Unreadable lines that were moved to a quarantine file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct SetAside {
+pub struct QuarantinedLines {
     /// Number of lines.
     pub lines: usize,
     /// The quarantine file, relative to the workspace.
@@ -182,7 +182,7 @@ impl<'a> InboxStore<'a> {
         InboxStore { fs: &*context.fs, clock: &*context.clock, timeout: context.timeout }
     }
 
-    pub(crate) fn of(site: &Site<'a>) -> InboxStore<'a> {
+    pub(crate) fn for_site(site: &Site<'a>) -> InboxStore<'a> {
         InboxStore { fs: site.fs(), clock: site.host.clock, timeout: site.timeout }
     }
 
@@ -191,7 +191,7 @@ impl<'a> InboxStore<'a> {
     /// # Errors
     /// Returns file errors.
     pub fn read(&self) -> Result<InboxFile, FsError> {
-        match self.fs.read(&RelPath::of(INBOX), CONFIG_LIMIT) {
+        match self.fs.read(&RelPath::from_static(INBOX), CONFIG_LIMIT) {
             Ok(bytes) => Ok(InboxFile::parse(&bytes)),
             Err(error) if error.is_not_found() => Ok(InboxFile::default()),
             Err(error) => Err(error),
@@ -202,27 +202,30 @@ impl<'a> InboxStore<'a> {
     ///
     /// # Errors
     /// Returns file errors, and a timeout if another process keeps the lock.
-    pub fn change<T>(&self, change: impl FnOnce(&mut InboxFile) -> T) -> Result<(T, SetAside), FsError> {
-        self.fs.create_dir_all(&RelPath::of(FOLDER))?;
+    pub fn change<T>(
+        &self,
+        change: impl FnOnce(&mut InboxFile) -> T,
+    ) -> Result<(T, QuarantinedLines), FsError> {
+        self.fs.create_dir_all(&RelPath::from_static(FOLDER))?;
         let holder = format!("process {}, since {}", std::process::id(), self.clock.now());
-        let _lock = self.fs.lock(&RelPath::of(LOCK), &holder, self.timeout)?;
+        let _lock = self.fs.lock(&RelPath::from_static(LOCK), &holder, self.timeout)?;
         let mut inbox = self.read()?;
         let result = change(&mut inbox);
         let set_aside = quarantine(self.fs, &inbox)?;
         let has_rows = !inbox.appended.is_empty();
         if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
-            self.fs.write_atomic(&RelPath::of(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+            self.fs.write_atomic(&RelPath::from_static(INBOX), &inbox.to_bytes(), FileMode::Private)?;
         } else if has_rows {
-            self.fs.append_durable(&RelPath::of(INBOX), &inbox.appended)?;
+            self.fs.append_durable(&RelPath::from_static(INBOX), &inbox.appended)?;
         }
         Ok((result, set_aside))
     }
 }
 
 /// Copies unreadable lines to a quarantine file, before the inbox is written without them.
-fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
+fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<QuarantinedLines, FsError> {
     if inbox.broken.is_empty() {
-        return Ok(SetAside::default());
+        return Ok(QuarantinedLines::default());
     }
     let mut bytes = inbox.broken.join(&b'\n');
     bytes.push(b'\n');
@@ -239,5 +242,5 @@ fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
             Ok(_) | Err(_) => number += 1,
         }
     };
-    Ok(SetAside { lines: inbox.broken.len(), file: Some(path.to_string()) })
+    Ok(QuarantinedLines { lines: inbox.broken.len(), file: Some(path.to_string()) })
 }

@@ -10,13 +10,13 @@
 //!
 //! use brigade_fs::MemoryFs;
 //! use brigade_workspace::{WorkspaceContext};
-//! use brigade_ops::{Attempt, Calls, Error, ErrorKind, Ready, Refusal, Request, Runner};
+//! use brigade_ops::{Attempt, Calls, Error, ErrorKind, ReadyCall, Refusal, Request, Runner};
 //!
 //! /// A host that shows calls and decides about them, and runs none.
 //! struct Office;
 //!
 //! impl Runner for Office {
-//!     fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
+//!     fn attempt(&self, ready: ReadyCall) -> Result<Attempt, Error> {
 //!         let message = format!("call {} runs elsewhere", ready.call.id());
 //!         Ok(Attempt::Taken(Box::new(ready.call.call().clone()), Error::new(ErrorKind::Refused, message)))
 //!     }
@@ -58,8 +58,8 @@ pub mod work;
 pub use brigade_workspace::RUNTIMES;
 pub use calls::args::ArgsSource;
 pub use calls::live::{contracts_live, tool_live};
-pub use calls::request::{Blocked, Request};
-pub use calls::running::{Attempt, Ready, RunTarget, Runner, refused, run_stored};
+pub use calls::request::{OnBlocked, Request};
+pub use calls::running::{Attempt, ReadyCall, RunTarget, Runner, refusal_error, run_stored};
 pub use calls::waiting::waiting;
 pub use calls::watching::{remember_observed, watch};
 pub use calls::{
@@ -67,17 +67,18 @@ pub use calls::{
     record_interrupted, record_review,
 };
 pub use checkpoints::Checkpoints;
-pub use clients::{Clients, ConnectOutcome, ConnectStatus, ConnectStep, Wanted};
+pub use clients::{ClientEntry, Clients, ConnectOutcome, ConnectStatus, ConnectStep};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 pub use defaults::starters::add_default_tools;
 pub use defaults::{DefaultConflict, DefaultSource, Defaults, DefaultsRequest, SourceAction};
-pub use discovery::machine_view::{Discovered, Look, Machine, look_at_machine};
+pub use discovery::machine_view::{DiscoverRequest, Discovery, Machine, look_at_machine};
 pub use discovery::remember::{
-    DISCOVERED, Memory, REGISTERED, RegisteredFrom, fit_to_remember, registered_from, remember, remembered,
+    DISCOVERED, Memory, REGISTERED, RegisteredDefinitions, fit_to_remember, read_remembered, registered_from,
+    remember,
 };
 pub use discovery::{discover, harness_labels, sync};
 pub use doctor::error::UpkeepError;
-pub use doctor::examine::{Examined, Keep, examine};
+pub use doctor::examine::{FactRetention, ToolExamination, examine};
 pub use doctor::fix::{Fix, FixKind, Fixes, fix};
 pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use doctor::incoming::left_incoming;
@@ -87,36 +88,38 @@ pub use doctor::sections::{
 pub use doctor::shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of};
 pub use doctor::site::Site;
 pub use doctor::temporary::left_temporary;
-pub use doctor::{Ledger, Parts, Survey};
+pub use doctor::{LedgerCheck, Parts, Survey};
 pub use error::{Error, ErrorKind};
-pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
+pub use inbox::{INBOX, InboxFile, InboxStore, QuarantinedLines};
 pub use packs::files::{
-    FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
+    FoundPacks, NewPack, OpenPack, OpenPackError, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,
 };
 pub use pins::states::pin_states;
-pub use pins::{Pinned, Pins, keep as keep_pin, pin_of_call, pin_store};
-pub use projections::files::{Change, OrphanSearch, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
+pub use pins::{PinnedCall, Pins, keep as keep_pin, pin_of_call, pin_store};
+pub use projections::files::{
+    Change, OrphanSearch, Prune, PruneResult, Purpose, Turn, Work, find_orphans, prune,
+};
 pub use receipts::envelope::{PrivateKey, PublicKey, envelope, key_id, verify};
 pub use receipts::keys::{HostKeys, KeyError, public_key};
 pub use refusal::{Refusal, RunRefusal};
 pub use report::*;
 pub use runs::logs::{LogReach, open_log};
 pub use runs::observe::{Declare, observe};
-pub use runs::observed::{Seen, SeenRuns, seen_run, seen_runs};
+pub use runs::observed::{ObservedRun, SeenRuns, seen_run, seen_runs};
 pub use runs::{RunFilter, Runs};
 pub use runtimes::host::{RuntimeHost, STATE, find_runtime, machine_of};
 pub use runtimes::{Runtimes, runtime_of};
-pub use setup::init::{MARKER, init_tools, marked, write_starter};
-pub use setup::{CATALOG_LOCK, Existing, Ignore, NewIgnore, Setup};
+pub use setup::init::{MARKER, init_tools, marked_workspace, write_starter};
+pub use setup::{CATALOG_LOCK, Ignore, NewIgnore, OnExisting, Setup};
 pub use state::check::{StateCheck, StateDamage, check_state};
-pub use state::compact::{Compacted, compact};
+pub use state::compact::{CompactResult, compact};
 pub use tools::catalog::{contracts, describe, lines, lines_of};
-pub use tools::checking::{RunChecks, WhatToCheck, check};
-pub use tools::finding::{ListFilter, discovered, doubts, find, search, show, stats};
-pub use tools::health::{diagnosed, list, list_of};
-pub use tools::import::{Imported, Listed};
+pub use tools::checking::{CheckSelection, RunChecks, check};
+pub use tools::finding::{ListFilter, discovered_entries, doubts, find, search, show, stats};
+pub use tools::health::{diagnose_catalog, list, list_of};
+pub use tools::import::{ImportResult, ServerListing};
 pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
-pub use tools::installing::{InstallRequest, Installing, WhatToInstall, install};
+pub use tools::installing::{InstallRequest, InstallSelection, Installing, install};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use work::brief::brief;

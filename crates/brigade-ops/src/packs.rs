@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::setup::Setup;
 use crate::{
-    Existing, FoundPacks, Ignore, NotOpened, OpenPack, PACKS, ProjectionPlanReport, archive_pack, find_pack,
-    packs as all_packs, projections, store_pack,
+    FoundPacks, Ignore, OnExisting, OpenPack, OpenPackError, PACKS, ProjectionPlanReport, archive_pack,
+    find_pack, packs as all_packs, projections, store_pack,
 };
 use brigade_catalog::pack::{
     CopiedSource, Entry, ImportPlan, Pack, PackConflict, PortableCatalog, SourceState, portable_entries,
@@ -18,9 +18,9 @@ use brigade_core::json::to_json;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Place, Report as _, codes};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
-use brigade_policy::{Blocker, Failure, NotDone};
+use brigade_policy::{Blocker, Failure, FailureReport};
 use brigade_redact::Redactor;
-use brigade_workspace::{CATALOG, WorkspaceContext, gather, meant, near_path};
+use brigade_workspace::{CATALOG, WorkspaceContext, did_you_mean, gather, near_path};
 
 use crate::report::{
     CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
@@ -38,7 +38,7 @@ pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     // A pack tells of a catalog that cannot be read, too.
     let projections = match projections::plan(context, None) {
         Ok(planned) => planned,
-        Err(NotDone { failure, told }) => *told.ok_or(failure)?,
+        Err(FailureReport { failure, told }) => *told.ok_or(failure)?,
     };
     let values = gather::telling_values(context);
     let (redactor, bound) = (Redactor::new(&values).for_settings(), Redactor::bound_only(&values));
@@ -113,7 +113,7 @@ pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, 
 /// # Errors
 /// When no pack or several packs have this prefix, or the disk fails.
 pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
-    let pack = shown(context, found(context, id)?);
+    let pack = shown(context, require_pack(context, id)?);
     Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
 }
 
@@ -123,7 +123,7 @@ pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport,
 /// [`ErrorKind::Usage`] when the archive already has it; when no pack or several packs have this prefix, or the
 /// disk fails.
 pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
-    let pack = found(context, id)?;
+    let pack = require_pack(context, id)?;
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
         FsErrorKind::Exists => {
             let message = format!("`{}` is already in the archive", error.path);
@@ -149,8 +149,8 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
 pub fn import(
     context: &WorkspaceContext,
     folder: &Path,
-    existing: Existing,
-) -> Result<PackImportReport, NotDone<Box<PackImportReport>>> {
+    existing: OnExisting,
+) -> Result<PackImportReport, FailureReport<Box<PackImportReport>>> {
     let pack = open(context, folder)?;
     let setup = Setup::new(context);
     setup.check_place(CATALOG)?;
@@ -160,7 +160,7 @@ pub fn import(
     let (current, errors) = Entry::of_catalog(CATALOG, &before);
     let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]).for_settings());
     let plan =
-        ImportPlan::of(packed, &current, existing, &redactor, |place| pack.compare(place, &*context.fs));
+        ImportPlan::new(packed, &current, existing, &redactor, |place| pack.compare(place, &*context.fs));
     let mut report = PackImportReport {
         schema: PackImportReport::SCHEMA,
         target: context.target(),
@@ -186,7 +186,7 @@ pub fn import(
     }
     if !report.conflicts.is_empty() {
         let failure = Failure::new(ErrorKind::Refused, "nothing was imported");
-        return Err(NotDone::refused(
+        return Err(FailureReport::refused(
             failure.because(report.conflicts.iter().flat_map(reasons)),
             Box::new(report),
         ));
@@ -235,20 +235,22 @@ fn shown(context: &WorkspaceContext, pack: Pack) -> Pack {
     Pack { path: pack.path.as_deref().map(|path| context.absolute(path)), ..pack }
 }
 
-fn found(context: &WorkspaceContext, id: &IdPrefix) -> Result<Pack, Failure> {
+fn require_pack(context: &WorkspaceContext, id: &IdPrefix) -> Result<Pack, Failure> {
     find_pack(&*context.fs, id)
 }
 
 /// Opens a pack anywhere on the disk, or in the files that replace it.
 fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> {
-    let failed = |why: NotOpened, near: Option<String>| match why {
-        NotOpened::NotAPack(why) => {
+    let failed = |why: OpenPackError, near: Option<String>| match why {
+        OpenPackError::NotAPack(why) => {
             let message = format!("not a tool pack: `{}`: {why}", pack_path(context, folder));
-            let hint =
-                near.map_or_else(|| "name a directory with tool-pack.json".to_owned(), |near| meant(&near));
+            let hint = near.map_or_else(
+                || "name a directory with tool-pack.json".to_owned(),
+                |near| did_you_mean(&near),
+            );
             Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID).hint(hint)
         }
-        NotOpened::Disk(error) => error.into(),
+        OpenPackError::Disk(error) => error.into(),
     };
     if let Some(files) = &context.files {
         let inside = folder.strip_prefix(files.root()).unwrap_or(folder);
@@ -256,8 +258,8 @@ fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> 
         return OpenPack::open(files.clone(), inside).map_err(|why| failed(why, None));
     }
     let path = context.typed_path(folder);
-    let disk =
-        DiskFs::open(&path).map_err(|error| failed(NotOpened::of_disk(error), near_path(folder, &path)));
+    let disk = DiskFs::open(&path)
+        .map_err(|error| failed(OpenPackError::from_disk(error), near_path(folder, &path)));
     OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(|why| failed(why, None))
 }
 

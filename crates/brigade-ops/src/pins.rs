@@ -8,15 +8,15 @@ use brigade_call::{Call, VerifiedCall};
 use brigade_core::{Fingerprint, Timestamp};
 use brigade_fs::FsError;
 use brigade_mcp::{
-    Exchange, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, ServerState, server_issues,
+    Exchange, McpOfCall, McpTool, PINS, PinLookupError, PinRecord, PinStore, ServerState, server_issues,
 };
 use brigade_workspace::{Config, WorkspaceContext, load};
 
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, Report as _,
-    ServerSummary, Unfilled,
+    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, RefusalMember,
+    Report as _, ServerSummary,
 };
 
 /// Operations on pins.
@@ -42,8 +42,10 @@ impl Pins {
         let states = pin_store(&self.context).servers(&load::catalog(&self.context)?, &pins)?;
         let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
         issues.iter_mut().for_each(|issue| issue.spell(&self.context.speller()));
-        let servers: Vec<ServerSummary> =
-            states.iter().map(|state| ServerSummary::of(state, |path| self.context.absolute(path))).collect();
+        let servers: Vec<ServerSummary> = states
+            .iter()
+            .map(|state| ServerSummary::new(state, |path| self.context.absolute(path)))
+            .collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| pin_summary(&self.context, pin)).collect();
         Ok(PinListReport {
             schema: PinListReport::SCHEMA,
@@ -81,7 +83,7 @@ impl Pins {
     /// # Errors
     /// Returns [`Refusal::Pin`] if no pin matches or it has no change, and file errors.
     pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
-        self.context.decides()?;
+        self.context.require_outside_run()?;
         if let Some(state) = find_server(&self.context, id)? {
             return accept_server(&self.context, state, fingerprint);
         }
@@ -132,14 +134,14 @@ fn server_report(context: &WorkspaceContext, state: &ServerState) -> PinReport {
         target: context.target(),
         pins_path: context.absolute(PINS),
         pin: None,
-        server: Some(ServerSummary::of(state, |path| context.absolute(path))),
+        server: Some(ServerSummary::new(state, |path| context.absolute(path))),
         description: None,
         input_schema: brigade_core::Json::Null,
         offered: None,
         changes: state.changes(),
         accepted: false,
-        error: Unfilled::default(),
-        candidates: Unfilled::default(),
+        error: RefusalMember::default(),
+        candidates: RefusalMember::default(),
     }
 }
 
@@ -149,14 +151,14 @@ pub fn pin_store(context: &WorkspaceContext) -> PinStore<'_> {
 }
 
 /// A call's tool and its pin, if it has one.
-pub type Pinned<'c> = (McpOfCall<'c>, Option<Arc<PinRecord>>);
+pub type PinnedCall<'c> = (McpOfCall<'c>, Option<Arc<PinRecord>>);
 
 /// Returns the pin that a verified call is compared with. `None` for what is no MCP call.
 pub fn pin_of_call<'c>(
     context: &WorkspaceContext,
     config: &'c Arc<Config>,
     call: &VerifiedCall,
-) -> Result<Option<Pinned<'c>>, NoPin> {
+) -> Result<Option<PinnedCall<'c>>, PinLookupError> {
     let store = pin_store(context);
     let found = match &context.memory {
         Some(memory) => memory.pin_of_call(context.host(), config, call.call())?,
@@ -217,7 +219,7 @@ pub(crate) fn renew_pin(
 }
 
 pub(crate) fn pin_summary(context: &WorkspaceContext, record: &PinRecord) -> PinSummary {
-    PinSummary::of(record, |path| context.absolute(path))
+    PinSummary::new(record, |path| context.absolute(path))
 }
 
 fn pin_report(context: &WorkspaceContext, record: &PinRecord) -> PinReport {
@@ -233,7 +235,7 @@ fn pin_report(context: &WorkspaceContext, record: &PinRecord) -> PinReport {
         input_schema: record.pin.tool().input_schema.clone(),
         offered: record.offered.as_ref().map(OfferedTool::from),
         accepted: false,
-        error: Unfilled::default(),
-        candidates: Unfilled::default(),
+        error: RefusalMember::default(),
+        candidates: RefusalMember::default(),
     }
 }

@@ -8,7 +8,7 @@ use crate::find_orphans;
 pub use apply::{ApplyRequest, Selection, SyncRequest, apply, sync_apply};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
-use brigade_policy::{ErrorLine, Failure, NotDone};
+use brigade_policy::{ErrorLine, Failure, FailureReport};
 use brigade_projection::{Depth, Orphan, OrphanReport, ProjectionReport};
 use brigade_workspace::{CATALOG, Places, WorkspaceContext, gather, load, load::shown_id, plan_projections};
 pub use harnesses::{harness, list_harnesses};
@@ -24,17 +24,17 @@ use crate::report::{ProjectionPlanReport, SyncPlanReport};
 pub fn plan(
     context: &WorkspaceContext,
     id: Option<&str>,
-) -> Result<ProjectionPlanReport, NotDone<Box<ProjectionPlanReport>>> {
+) -> Result<ProjectionPlanReport, FailureReport<Box<ProjectionPlanReport>>> {
     let config = gather::config(context)?;
     let places = places(context);
     let search = find_orphans(context.host(), &config, &places);
     let selected = select(context, &config.catalog, id, &search.orphans);
     let tools = &selected.tools;
     let absolute = |path: &str| context.absolute(path);
-    let report = |item| ProjectionReport::of(item, absolute);
+    let report = |item| ProjectionReport::new(item, absolute);
     let projections = plan_projections(context.host(), &config, tools, &places, Depth::Full, report);
     let orphans: Vec<OrphanReport> =
-        selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
+        selected.orphans.iter().map(|orphan| OrphanReport::new(orphan, absolute)).collect();
     let report = ProjectionPlanReport {
         schema: ProjectionPlanReport::SCHEMA,
         target: context.target(),
@@ -50,13 +50,13 @@ pub fn plan(
         orphans,
         orphans_complete: search.is_complete,
     };
-    done(report, selected.missing)
+    report_or_missing(report, selected.missing)
 }
 
 /// Returns the report, or refuses the operation because nothing could be selected.
-fn done<R>(report: R, missing: Option<Failure>) -> Result<R, NotDone<Box<R>>> {
+fn report_or_missing<R>(report: R, missing: Option<Failure>) -> Result<R, FailureReport<Box<R>>> {
     match missing {
-        Some(failure) => Err(NotDone::refused(failure, Box::new(report))),
+        Some(failure) => Err(FailureReport::refused(failure, Box::new(report))),
         None => Ok(report),
     }
 }
@@ -68,7 +68,7 @@ fn done<R>(report: R, missing: Option<Failure>) -> Result<R, NotDone<Box<R>>> {
 pub fn sync_plan(
     context: &WorkspaceContext,
     id: Option<&str>,
-) -> Result<SyncPlanReport, NotDone<Box<SyncPlanReport>>> {
+) -> Result<SyncPlanReport, FailureReport<Box<SyncPlanReport>>> {
     let for_sync = |planned| SyncPlanReport {
         plan: ProjectionPlanReport { schema: SyncPlanReport::SCHEMA, ..planned },
         mode: "sync-plan".into(),
@@ -93,10 +93,10 @@ fn select<'c>(
     catalog: &'c Catalog,
     id: Option<&str>,
     orphans: &[Orphan],
-) -> Selected<'c> {
+) -> SelectedTools<'c> {
     let mut errors = load::errors_of(catalog);
     let Some(id) = id else {
-        return Selected {
+        return SelectedTools {
             tools: load::enabled(catalog),
             orphans: orphans.to_vec(),
             errors,
@@ -121,11 +121,11 @@ fn select<'c>(
             (Vec::new(), Some(error))
         }
     };
-    Selected { tools, orphans, errors, tool_id: Some(tool_id), missing }
+    SelectedTools { tools, orphans, errors, tool_id: Some(tool_id), missing }
 }
 
 /// The selected tools and orphans.
-struct Selected<'c> {
+struct SelectedTools<'c> {
     tools: Vec<&'c Tool>,
     orphans: Vec<Orphan>,
     /// Errors in the catalog, and an error for an unknown tool.

@@ -5,7 +5,7 @@ pub(crate) mod keys;
 
 use std::path::Path;
 
-use crate::Existing;
+use crate::OnExisting;
 use crate::{HostKeys, envelope, key_id, verify};
 use brigade_core::json::from_json;
 use brigade_core::{IdPrefix, Json, NextStep};
@@ -23,10 +23,10 @@ impl Runs {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] if a key exists and may not be replaced. Also fails without a home directory, and
     /// inside a run.
-    pub fn init_keys(&self, existing: Existing) -> Result<KeyReport, Error> {
-        self.context.decides()?;
+    pub fn init_keys(&self, existing: OnExisting) -> Result<KeyReport, Error> {
+        self.context.require_outside_run()?;
         let keys = host_keys(&self.context)?;
-        let public = keys.make(existing == Existing::Overwrite)?;
+        let public = keys.make(existing == OnExisting::Overwrite)?;
         Ok(KeyReport {
             schema: KeyReport::SCHEMA,
             private_key_path: keys.private_key_path().display().to_string(),
@@ -49,7 +49,7 @@ impl Runs {
             return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }
         let path = stored.name();
-        let statement = Statement::of(stored.receipt, path, stored.sha256);
+        let statement = Statement::new(stored.receipt, path, stored.sha256);
         let payload = Json::Object(statement.to_members()).to_canonical().into_bytes();
         let key = match host_keys(&self.context) {
             Ok(keys) => keys.read(&*self.context.fs)?,

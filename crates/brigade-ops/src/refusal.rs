@@ -12,7 +12,7 @@ use crate::report::{
 
 /// A refusal and its workspace.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct WorkspaceRefusal {
     pub(crate) target: String,
     pub(crate) refusal: Refusal,
 }

@@ -22,7 +22,7 @@ mod upstreams;
 mod work;
 
 pub use attest::*;
-pub(crate) use brigade_core::Unfilled;
+pub(crate) use brigade_core::RefusalMember;
 pub use brigade_core::json::Rows;
 pub use brigade_core::{Report, SchemaId};
 pub use brigade_projection::ProjectionReport;

@@ -7,24 +7,24 @@ pub(crate) mod observing;
 
 use std::sync::Arc;
 
-use crate::{Seen, seen_run};
+use crate::{ObservedRun, seen_run};
 use brigade_call::{
     CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs,
 };
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
-    Enqueued, FoundReceipt, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost,
-    View, check_status, unrecorded_receipt,
+    EnqueueOutcome, FoundReceipt, ListedRun, LocalHost, OnDuplicate, OpenRun, ResolvedRun, RunPage,
+    StoredReceipt, View, check_status, unrecorded_receipt,
 };
-use brigade_workspace::{WorkspaceContext, gather, gather::Again, load};
+use brigade_workspace::{WorkspaceContext, gather, gather::RepeatRequest, load};
 
 use crate::calls;
 use crate::calls::running;
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunInputsReport,
-    RunListReport, RunShowReport, RunSummary, Unfilled,
+    BrokenReceipt, LedgerFinding, LedgerReport, RefusalMember, ReplayReport, Report as _, Rows,
+    RunInputsReport, RunListReport, RunShowReport, RunSummary,
 };
 
 pub use brigade_queue::RunFilter;
@@ -65,7 +65,7 @@ impl Runs {
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.context, &view, &run));
         let absolute = |path: &str| self.context.absolute(path);
-        let errors: Vec<BrokenReceipt> = bad.iter().map(|bad| BrokenReceipt::of(bad, absolute)).collect();
+        let errors: Vec<BrokenReceipt> = bad.iter().map(|bad| BrokenReceipt::new(bad, absolute)).collect();
         let context = self.context.clone();
         let runs = Rows::new(shown.len(), move |place| listed_summary(&context, &view, &shown[place]));
         let total: u64 = counts.values().sum();
@@ -94,7 +94,7 @@ impl Runs {
     /// Returns [`Refusal::RunShow`] if no finished run matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
         let shown = logs::meant_run(&self.context, prefix).and_then(|run| match run {
-            MeantRun::Abandoned(run) => abandoned_report(&self.context, &run),
+            ResolvedRun::Abandoned(run) => abandoned_report(&self.context, &run),
             run => Ok(run_report(&self.context, run.into_receipt()?)),
         });
         shown.map_err(|error| error.missing(&self.context, Refusal::RunShow))
@@ -108,8 +108,8 @@ impl Runs {
         let receipt = *self.show(prefix)?.run;
         let seen = seen_run(&*self.context.fs, &self.context.queue().read()?, &receipt)?;
         let (seen, reason) = match seen {
-            Seen::Run(seen) => (Some(*seen), None),
-            Seen::Nothing(why) => (None, Some(why)),
+            ObservedRun::Run(seen) => (Some(*seen), None),
+            ObservedRun::Nothing(why) => (None, Some(why)),
         };
         let observed_run_id = seen.as_ref().map(|seen| seen.id.clone());
         let SeenRun { observed, data: shared, .. } = seen.unwrap_or_default();
@@ -173,7 +173,8 @@ impl Runs {
             return Err(error.refusing(context, refused(None)));
         }
         let config = gather::config(context)?;
-        let planned = gather::plan_again(context, &config, &Again::run(receipt), context.caller.clone());
+        let planned =
+            gather::plan_again(context, &config, &RepeatRequest::run(receipt), context.caller.clone());
         let planned = planned.map_err(|error| Error::from(error).missing(context, refused(None)))?;
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(context, &config, &planned)?);
@@ -193,7 +194,7 @@ impl Runs {
         let queued = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, is_taken| {
             plan.to_call(now, Some(replay.clone()), is_taken)
         })?;
-        let Some(Enqueued::Queued(call)) = queued.into_iter().next() else {
+        let Some(EnqueueOutcome::Queued(call)) = queued.into_iter().next() else {
             unreachable!("a replay is queued beside calls that ask for the same");
         };
         Ok(ReplayReport {
@@ -203,8 +204,8 @@ impl Runs {
             calls_path: context.absolute(CALLS),
             run,
             plan: plan_report,
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
+            blockers: RefusalMember::default(),
+            blocker_details: RefusalMember::default(),
             created: 1,
             executed: 0,
             call: Box::new(call.call.shown(context)),
@@ -239,7 +240,7 @@ pub(crate) fn find_run(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<
 /// Finds a finished run before a write. A run whose runner is gone is recorded first.
 fn find_run_to_change(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
     match logs::meant_run(context, prefix)? {
-        MeantRun::Abandoned(run) => {
+        ResolvedRun::Abandoned(run) => {
             calls::record_interrupted(context)?;
             find_run(context, &IdPrefix::new(&run.run_id))
         }
@@ -252,9 +253,9 @@ fn abandoned_report(context: &WorkspaceContext, run: &OpenRun) -> Result<RunShow
     let stored = context.queue().read()?.call(&run.call_id)?;
     let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
     let (Some(stored), Some(claim)) = (stored, claim) else {
-        return Ok(run_report(context, MeantRun::Abandoned(run.clone()).into_receipt()?));
+        return Ok(run_report(context, ResolvedRun::Abandoned(run.clone()).into_receipt()?));
     };
-    let host = ThisHost::new(context.fs.clone());
+    let host = LocalHost::new(context.fs.clone());
     let mut receipt = unrecorded_receipt(&host, &stored, &claim.run_id, context.now());
     receipt.extra.show(&["recorded"]);
     let next = next_of_run(context, &receipt);
@@ -275,8 +276,8 @@ fn shown_run(context: &WorkspaceContext, receipt: Receipt, next: Option<NextStep
         target: context.target(),
         runs_path: context.absolute(RUNS),
         run: Box::new(receipt.shown(context)),
-        error: Unfilled::default(),
-        candidates: Unfilled::default(),
+        error: RefusalMember::default(),
+        candidates: RefusalMember::default(),
         next,
     }
 }
@@ -294,7 +295,9 @@ pub(crate) fn replay_of(context: &WorkspaceContext, run_id: &str) -> Option<Next
 
 fn plan_of_replay(context: &WorkspaceContext, receipt: &Receipt) -> Option<Plan> {
     let config = gather::config(context).ok()?;
-    Some(gather::plan_again(context, &config, &Again::run(receipt), context.caller.clone()).ok()?.plan)
+    Some(
+        gather::plan_again(context, &config, &RepeatRequest::run(receipt), context.caller.clone()).ok()?.plan,
+    )
 }
 
 /// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
@@ -304,7 +307,7 @@ fn listed_summary(context: &WorkspaceContext, view: &View<'_>, run: &ListedRun) 
         _ => {
             let mut receipt = Receipt::default();
             receipt.id.clone_from(&run.id);
-            RunSummary::of(receipt)
+            RunSummary::from_receipt(receipt)
         }
     }
 }

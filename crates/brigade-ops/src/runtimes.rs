@@ -8,7 +8,7 @@ mod logs;
 
 use std::sync::Arc;
 
-use crate::{Existing, InitReport, RUNTIMES, RuntimeHost, STATE, find_runtime, machine_of, write_starter};
+use crate::{InitReport, OnExisting, RUNTIMES, RuntimeHost, STATE, find_runtime, machine_of, write_starter};
 use brigade_call::{Call, Plan, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity, codes, text::escape_terminal};
@@ -21,12 +21,12 @@ use brigade_workspace::{Config, WorkspaceContext, gather, load};
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{
-    Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport, RuntimesSummary,
-    Strictness, Unfilled,
+    RefusalMember, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
+    RuntimesSummary, Strictness,
 };
 
 /// The runtimes of a workspace, and what they may use of the host.
-struct Configured<'a> {
+struct ConfiguredRuntimes<'a> {
     runtimes: RuntimeFile,
     host: RuntimeHost<'a>,
 }
@@ -50,11 +50,11 @@ impl Runtimes {
     /// # Errors
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the file exists and may not be replaced, and
     /// inside a run.
-    pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.context.decides()?;
+    pub fn init(&self, existing: OnExisting) -> Result<InitReport, Error> {
+        self.context.require_outside_run()?;
         let starter = (RUNTIMES, starter::RUNTIMES_TOML);
         let report = write_starter(&self.context, starter, existing, NextStep::ListRuntimes)?;
-        self.context.fs.create_dir_all(&RelPath::of(STATE))?;
+        self.context.fs.create_dir_all(&RelPath::from_static(STATE))?;
         Ok(report)
     }
 
@@ -103,7 +103,7 @@ impl Runtimes {
     /// # Errors
     /// Returns [`Refusal::Runtime`] if no runtime has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
-        let Configured { runtimes, host } = configured(&self.context)?;
+        let ConfiguredRuntimes { runtimes, host } = configured_runtimes(&self.context)?;
         let found = find_runtime(&runtimes, id).map_err(Error::from);
         // If several entries have the id, the first one counts, as everywhere else.
         let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
@@ -112,7 +112,7 @@ impl Runtimes {
             entry.is_none_or(|entry| meant.iter().any(|runtime| runtime.id == entry))
         };
         let issues = runtimes.issues().iter().filter(concerns).cloned().collect();
-        let one = Configured { runtimes: RuntimeFile::new(meant.clone(), issues), host };
+        let one = ConfiguredRuntimes { runtimes: RuntimeFile::new(meant.clone(), issues), host };
         let facts = facts_of(&self.context, &one, Checks::Skip);
         let mut summary = summary(&self.context, &one.runtimes, &facts);
         if let Err(error) = found {
@@ -134,7 +134,7 @@ impl Runtimes {
             ),
             diagnosis: diagnosis(&self.context, &summary),
             summary,
-            error: Unfilled::default(),
+            error: RefusalMember::default(),
         })
     }
 }
@@ -157,14 +157,18 @@ fn diagnosis(context: &WorkspaceContext, summary: &RuntimesSummary) -> Option<Di
 }
 
 fn look_at_runtimes(context: &WorkspaceContext, checks: Checks) -> Result<RuntimesSummary, Error> {
-    let configured = configured(context)?;
+    let configured = configured_runtimes(context)?;
     let mut facts = facts_of(context, &configured, checks);
     let supervisor = configured.host.supervisor();
     facts.extend(supervisor.facts_of_left(&supervisor.left(configured.runtimes.runtimes())?));
     Ok(summary(context, &configured.runtimes, &facts))
 }
 
-fn facts_of(context: &WorkspaceContext, configured: &Configured<'_>, checks: Checks) -> Vec<RuntimeFacts> {
+fn facts_of(
+    context: &WorkspaceContext,
+    configured: &ConfiguredRuntimes<'_>,
+    checks: Checks,
+) -> Vec<RuntimeFacts> {
     let supervisor = configured.host.supervisor();
     supervisor.facts(configured.runtimes.runtimes(), checks, context.cancel.as_ref())
 }
@@ -187,7 +191,7 @@ fn summary(context: &WorkspaceContext, runtimes: &RuntimeFile, facts: &[RuntimeF
         errors: errors.map(ErrorLine::from).collect(),
         runtimes: facts.iter().map(|facts| runtime_status(context, facts)).collect(),
         runtime_count: facts.len(),
-        counts: StateCounts::of(facts).by_state(),
+        counts: StateCounts::new(facts).by_state(),
         issue_count: all.len(),
         issues: all.into_iter().map(|(_, issue)| issue).collect(),
         top_issue: top,
@@ -234,7 +238,7 @@ pub fn runtime_of(context: &WorkspaceContext, call: &Call, plan: &Plan, config: 
 /// Returns whether calls start the runtime of a tool, and nobody else ever did.
 fn is_left_to_calls(context: &WorkspaceContext, tool: &Tool) -> bool {
     let Ok(runtimes) = load::known_runtimes(context) else { return false };
-    let file = context.fs.exists(&RelPath::of(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    let file = context.fs.exists(&RelPath::from_static(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     needed_runtime(tool, &runtimes, file)
         .is_ok_and(|runtime| runtime.on_demand && !brigade_runtime::was_started(&*context.fs, runtime))
 }
@@ -257,15 +261,15 @@ fn look_at_runtime(
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
     let runtimes = load::known_runtimes(context).map_err(cannot)?;
-    let file = context.fs.exists(&RelPath::of(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    let file = context.fs.exists(&RelPath::from_static(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     let runtime = needed_runtime(tool, &runtimes, file)?;
     let host = machine_of(context.host(), &config.policy).map_err(|error| cannot(error.into()))?;
     Ok(host.supervisor().facts_of_one(runtime, checks, context.cancel.as_ref()))
 }
 
 /// Reads the runtimes, and the outside directories that the policy allows them.
-fn configured(context: &WorkspaceContext) -> Result<Configured<'_>, Error> {
-    Ok(Configured {
+fn configured_runtimes(context: &WorkspaceContext) -> Result<ConfiguredRuntimes<'_>, Error> {
+    Ok(ConfiguredRuntimes {
         runtimes: load::runtimes(context)?,
         host: machine_of(context.host(), &load::policy(context))?,
     })

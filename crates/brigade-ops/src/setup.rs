@@ -4,7 +4,7 @@ pub(crate) mod init;
 
 use std::time::Duration;
 
-pub use brigade_catalog::edit::Existing;
+pub use brigade_catalog::edit::OnExisting;
 use brigade_catalog::starter::{self, Starter};
 use brigade_catalog::{Catalog, Level, edit};
 use brigade_core::{Clock, ErrorKind, NextStep, codes};
@@ -62,7 +62,7 @@ impl Setup<'_> {
     pub fn write_starter(
         &self,
         starter: &Starter,
-        existing: Existing,
+        existing: OnExisting,
         ignore: Ignore,
     ) -> Result<(Vec<String>, String), Failure> {
         self.refuse_existing(CATALOG, existing)?;
@@ -108,8 +108,8 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// Fails if the file exists and may not be replaced, or on a disk error.
-    pub fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Failure> {
-        if existing == Existing::Keep && self.fs.exists(&RelPath::composed(file))? {
+    pub fn refuse_existing(&self, file: &str, existing: OnExisting) -> Result<(), Failure> {
+        if existing == OnExisting::Keep && self.fs.exists(&RelPath::composed(file))? {
             let failure = Failure::new(ErrorKind::Usage, format!("`{file}` exists already"));
             return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
         }
@@ -121,7 +121,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the lock is not free in time, or on a disk error.
     pub fn lock_catalog(&self) -> Result<Lock, FsError> {
-        let path = RelPath::of(CATALOG_LOCK);
+        let path = RelPath::from_static(CATALOG_LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let now = self.clock.now();
         let holder = format!("process {} (change of the catalog), since {now}", std::process::id());
@@ -133,7 +133,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the file is not UTF-8, or on a disk error.
     pub fn text_of_catalog(&self) -> Result<String, Failure> {
-        match self.fs.read(&RelPath::of(CATALOG), CONFIG_LIMIT) {
+        match self.fs.read(&RelPath::from_static(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
             }),
@@ -206,7 +206,7 @@ impl Setup<'_> {
         if ignore == Ignore::Skip {
             return Ok(None);
         }
-        let existing = match self.fs.read(&RelPath::of(GITIGNORE), CONFIG_LIMIT) {
+        let existing = match self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind == FsErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -234,7 +234,7 @@ impl Setup<'_> {
         let Some(NewIgnore { bytes, word }) = change else {
             return Ok("skipped".to_owned());
         };
-        self.fs.write_atomic(&RelPath::of(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+        self.fs.write_atomic(&RelPath::from_static(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
         Ok(format!("{word} ({GITIGNORE})"))
     }
 

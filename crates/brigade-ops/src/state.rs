@@ -13,12 +13,12 @@ use brigade_queue::Calls;
 use crate::doctor::site::Site;
 use crate::report::{CompactReport, DamageReport, Quarantine, StateReport};
 use crate::state::check::{StateCheck, check_state};
-use crate::state::compact::Compacted;
+use crate::state::compact::CompactResult;
 use brigade_workspace::{WorkspaceContext, gather};
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Exported {
+pub enum ExportLine {
     /// The latest revision of a call.
     Call(Box<Call>),
     /// A receipt.
@@ -67,7 +67,7 @@ pub fn check(context: &WorkspaceContext) -> Result<StateReport, Failure> {
 /// Returns file errors.
 pub fn export(
     context: &WorkspaceContext,
-    found: &mut dyn FnMut(Exported) -> ControlFlow<()>,
+    found: &mut dyn FnMut(ExportLine) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let queue = context.queue();
     let view = queue.read()?;
@@ -76,7 +76,7 @@ pub fn export(
     }
     let mut stopped = false;
     view.for_each_call(&Calls::All, &mut |stored| {
-        let flow = found(Exported::Call(Box::new(stored.call.shown(context))));
+        let flow = found(ExportLine::Call(Box::new(stored.call.shown(context))));
         stopped = flow.is_break();
         flow
     })?;
@@ -85,7 +85,7 @@ pub fn export(
     }
     for stored in view.receipts(usize::MAX)?.receipts {
         let receipt = Box::new(stored.receipt.shown(context));
-        if found(Exported::Receipt(receipt)).is_break() {
+        if found(ExportLine::Receipt(receipt)).is_break() {
             break;
         }
     }
@@ -98,7 +98,7 @@ pub fn export(
 /// Returns file errors.
 pub fn compact(context: &WorkspaceContext) -> Result<CompactReport, Failure> {
     let config = gather::config(context)?;
-    let Compacted { compaction, removed } = compact::compact(&Site::new(context, &config))?;
+    let CompactResult { compaction, removed } = compact::compact(&Site::new(context, &config))?;
     Ok(CompactReport {
         schema: CompactReport::SCHEMA,
         target: context.target(),

@@ -15,8 +15,8 @@ use brigade_access::{GatewayConfig, Share, Upstream};
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::{ErrorKind, Fingerprint, Label, Place, reasons};
-use brigade_exec::{Keep, OpenedProgram, Prepared, StartedFrom, Watch, prepare};
-use brigade_mcp::{Farewell, Held, Server, ServerStart};
+use brigade_exec::{KeepRequest, OpenedProgram, PreparedStart, StartSource, Watch, prepare};
+use brigade_mcp::{Farewell, Server, ServerHold, ServerStart};
 use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, SandboxMode, SandboxRequest};
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, GATEWAY, StartInput, WorkspaceContext, gather};
@@ -36,7 +36,7 @@ struct Pool {
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     settings: RwLock<Vec<Upstream>>,
     /// Servers that ended no call yet, and get no more.
-    retired: Mutex<Vec<Arc<Kept>>>,
+    retired: Mutex<Vec<Arc<KeptServer>>>,
 }
 
 /// What calls share a process by.
@@ -51,10 +51,10 @@ struct Key {
 }
 
 #[derive(Default)]
-struct Slot(Mutex<Option<Arc<Kept>>>);
+struct Slot(Mutex<Option<Arc<KeptServer>>>);
 
 /// A kept server and what it was started with.
-pub struct Kept {
+pub struct KeptServer {
     /// The start, as receipts of its calls name it.
     pub id: String,
     /// The server, as the catalog names it.
@@ -64,7 +64,7 @@ pub struct Kept {
     /// The server.
     pub server: Server,
     /// What it was started from.
-    pub started_from: Arc<StartedFrom>,
+    pub started_from: Arc<StartSource>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
     /// Masks what it says.
     pub redactor: Redactor,
@@ -72,13 +72,13 @@ pub struct Kept {
 }
 
 /// What a server is needed for.
-struct Needed<'a> {
+struct ServerNeed<'a> {
     agent: Option<&'a str>,
     terms: Terms,
     /// The files that it is needed with.
     files: &'a BTreeMap<String, Fingerprint>,
     /// Tells what a server was started from that is not what it is needed with.
-    differs: &'a dyn Fn(&StartedFrom) -> Option<Change>,
+    differs: &'a dyn Fn(&StartSource) -> Option<Change>,
 }
 
 /// What a process is started with besides its bytes.
@@ -93,7 +93,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn of(decision: &Decision, data: &[String]) -> Terms {
+    fn new(decision: &Decision, data: &[String]) -> Terms {
         Terms {
             sandbox: decision.sandbox.clone(),
             data: data.to_vec(),
@@ -108,7 +108,7 @@ impl Terms {
     }
 }
 
-impl Kept {
+impl KeptServer {
     /// Returns what confines the process, for receipts.
     pub fn sandbox(&self) -> SandboxUsed {
         self.sandbox.get().cloned().unwrap_or_default()
@@ -121,9 +121,9 @@ impl Kept {
 }
 
 /// Whether a kept server can make a call.
-pub enum Found {
+pub enum ServerLookup {
     /// This one can. It does not end for want of calls while it is held.
-    Ready(Arc<Kept>, Held),
+    Ready(Arc<KeptServer>, ServerHold),
     /// None can, for these reasons.
     Refused(Vec<Blocker>),
 }
@@ -160,7 +160,7 @@ impl Upstreams {
     pub fn end(&self, at_most: Duration) {
         let until = Instant::now() + at_most;
         let slots: Vec<Arc<Slot>> = lock(&self.0.slots).drain().map(|(_, slot)| slot).collect();
-        let mut kept: Vec<Arc<Kept>> = slots.iter().filter_map(|slot| lock(&slot.0).take()).collect();
+        let mut kept: Vec<Arc<KeptServer>> = slots.iter().filter_map(|slot| lock(&slot.0).take()).collect();
         kept.append(&mut lock(&self.0.retired));
         for one in &kept {
             one.server.end(Farewell::BRIEF);
@@ -180,10 +180,10 @@ impl Upstreams {
         config: &Config,
         tool: &Tool,
         call: &VerifiedCall,
-    ) -> Result<Found, Failure> {
-        let needed = Needed {
+    ) -> Result<ServerLookup, Failure> {
+        let needed = ServerNeed {
             agent: call.call().caller.agent(),
-            terms: Terms::of(call.decision(), call.plan().data()),
+            terms: Terms::new(call.decision(), call.plan().data()),
             files: &call.binding().files,
             differs: &|from| from.differs(&*context.fs, call.binding()),
         };
@@ -199,15 +199,15 @@ impl Upstreams {
         context: &WorkspaceContext,
         config: &Config,
         tool: &Tool,
-    ) -> Result<Found, Failure> {
+    ) -> Result<ServerLookup, Failure> {
         let (start, _) = match plan_upstream(context, config, tool)? {
             Gate::Passed(planned) => planned,
-            Gate::Refused(reasons) => return Ok(Found::Refused(reasons)),
+            Gate::Refused(reasons) => return Ok(ServerLookup::Refused(reasons)),
         };
         let undecided = || Failure::new(ErrorKind::Refused, "the policy did not decide on the server");
-        let needed = Needed {
+        let needed = ServerNeed {
             agent: context.caller.agent(),
-            terms: Terms::of(start.decision().ok_or_else(undecided)?, start.data()),
+            terms: Terms::new(start.decision().ok_or_else(undecided)?, start.data()),
             files: start.files(),
             differs: &|from| from.differs_from_start(&*context.fs, &start),
         };
@@ -219,9 +219,9 @@ impl Upstreams {
         context: &WorkspaceContext,
         config: &Config,
         tool: &Tool,
-        needed: Needed<'_>,
-    ) -> Result<Found, Failure> {
-        let Needed { agent, terms, files, differs } = needed;
+        needed: ServerNeed<'_>,
+    ) -> Result<ServerLookup, Failure> {
+        let ServerNeed { agent, terms, files, differs } = needed;
         let settings = self.settings(server_id(tool));
         let agent = agent.filter(|_| settings.share == Share::Agent);
         let mut labels = tool.env_labels.clone();
@@ -244,11 +244,11 @@ impl Upstreams {
                 if let Some(change) = differs(&kept.started_from) {
                     kept.server.end(Farewell::CALM);
                     lock(&self.0.retired).push(kept);
-                    return Ok(Found::Refused(vec![since_the_start(&change)]));
+                    return Ok(ServerLookup::Refused(vec![since_the_start(&change)]));
                 }
                 kept.server.keep_for(Some(Duration::from_secs(settings.keep)));
                 *held = Some(kept.clone());
-                return Ok(Found::Ready(kept, hold));
+                return Ok(ServerLookup::Ready(kept, hold));
             }
             // Its calls go on, and it gets no more.
             Some((kept, _)) => {
@@ -259,18 +259,18 @@ impl Upstreams {
         }
         let kept = match start(context, config, tool, &key, &settings, terms)? {
             Gate::Passed(kept) => Arc::new(kept),
-            Gate::Refused(reasons) => return Ok(Found::Refused(reasons)),
+            Gate::Refused(reasons) => return Ok(ServerLookup::Refused(reasons)),
         };
         if let Some(change) = differs(&kept.started_from) {
             kept.server.end(Farewell::CALM);
-            return Ok(Found::Refused(vec![since_the_start(&change)]));
+            return Ok(ServerLookup::Refused(vec![since_the_start(&change)]));
         }
         kept.server.keep_for(Some(Duration::from_secs(settings.keep)));
         let hold = kept.server.hold();
         let gone = || Failure::new(ErrorKind::Environment, "the server ended as soon as it was started");
         let hold = hold.ok_or_else(gone)?;
         *held = Some(kept.clone());
-        Ok(Found::Ready(kept, hold))
+        Ok(ServerLookup::Ready(kept, hold))
     }
 
     fn forget_ended(&self) {
@@ -295,7 +295,7 @@ fn since_the_start(change: &Change) -> Blocker {
 }
 
 /// A start that may be made, with its program open.
-type Planned = (VerifiedStart, OpenedProgram);
+type PlannedStart = (VerifiedStart, OpenedProgram);
 
 /// What the gate says to a start.
 enum Gate<T> {
@@ -306,7 +306,11 @@ enum Gate<T> {
 }
 
 /// Checks the start of a server.
-fn plan_upstream(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Result<Gate<Planned>, Failure> {
+fn plan_upstream(
+    context: &WorkspaceContext,
+    config: &Config,
+    tool: &Tool,
+) -> Result<Gate<PlannedStart>, Failure> {
     let StartInput { facts, program } = FactReader::new(context.host(), config).upstream(tool)?;
     Ok(match plan_start(facts) {
         Ok(verified) => Gate::Passed((verified, program.expect("a verified start has its program open"))),
@@ -325,7 +329,7 @@ fn start(
     key: &Key,
     settings: &Upstream,
     terms: Terms,
-) -> Result<Gate<Kept>, Failure> {
+) -> Result<Gate<KeptServer>, Failure> {
     let (verified, program) = match plan_upstream(context, config, tool)? {
         Gate::Passed(planned) => planned,
         Gate::Refused(reasons) => return Ok(Gate::Refused(reasons)),
@@ -341,7 +345,7 @@ fn start(
         (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
         (_, Observe::Always | Observe::Changed) => Watch::Observe,
     };
-    let keep = Keep {
+    let keep = KeepRequest {
         start: &verified,
         program: &program,
         fs: &context.fs,
@@ -357,8 +361,8 @@ fn start(
             return Ok(Gate::Refused(vec![Blocker::new(reasons::SERVER_NOT_STARTED, why)]));
         }
     };
-    let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
-    let of = record::Of {
+    let PreparedStart { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
+    let of = record::RecordSubject {
         tool,
         served: config.served_with(&context.host(), tool),
         agent: key.agent.as_deref(),
@@ -383,5 +387,5 @@ fn start(
     let server = server.map_err(|error| environment(&error))?;
     tracing::debug!(server = server_id(tool), start = id, "started a server that is kept");
     let (server_id, sampling) = (server_id(tool).to_owned(), settings.sampling);
-    Ok(Gate::Passed(Kept { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
+    Ok(Gate::Passed(KeptServer { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
 }

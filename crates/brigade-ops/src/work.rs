@@ -7,7 +7,7 @@ pub(crate) mod brief;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{IdPrefix, Report as _, Unfilled};
+use brigade_core::{IdPrefix, RefusalMember, Report as _};
 use brigade_doctor::{Import, InboxItem, InboxRow, InboxStatus, import as add_rows, quiet};
 use brigade_policy::Failure;
 use brigade_queue::check_status;
@@ -18,7 +18,7 @@ use crate::doctor::shown::counts;
 use crate::doctor::site::Site;
 use crate::doctor::{Parts, Survey};
 use crate::inbox::InboxStore;
-use crate::inbox::{INBOX, InboxFile, SetAside};
+use crate::inbox::{INBOX, InboxFile, QuarantinedLines};
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
 use brigade_workspace::{WorkspaceContext, gather};
 
@@ -65,7 +65,7 @@ impl InboxStep {
 pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     // Quarantine unreadable lines first, because a quarantine file is an issue itself.
     let set_aside = match InboxStore::new(context).read()?.unreadable() {
-        0 => SetAside::default(),
+        0 => QuarantinedLines::default(),
         _ => InboxStore::new(context).change(|_| ())?.1,
     };
     let config = gather::config(context)?;
@@ -78,7 +78,7 @@ pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
         Import::default()
     } else {
         let add = |inbox: &mut InboxFile| {
-            let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
+            let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::parse).collect();
             let imported = add_rows(&issues, &rows, &*context.speller, survey.now);
             for row in &imported.created {
                 inbox.append(row);
@@ -144,26 +144,26 @@ pub fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<InboxRep
 /// Shows one row.
 ///
 /// # Errors
-/// Returns [`NoRow::Refused`] if no row matches, and file errors.
-pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemReport, NoRow> {
+/// Returns [`RowError::Refused`] if no row matches, and file errors.
+pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemReport, RowError> {
     let inbox = InboxStore::new(context).read()?;
-    let index = inbox.find(prefix).map_err(|failure| NoRow::Refused(failure, None))?;
+    let index = inbox.find(prefix).map_err(|failure| RowError::Refused(failure, None))?;
     Ok(item_report(context, inbox.row(index).clone()))
 }
 
 /// Records a decision on a row. Starts nothing.
 ///
 /// # Errors
-/// Returns [`NoRow::Refused`] if no row matches or the row has this decision already, and file errors.
+/// Returns [`RowError::Refused`] if no row matches or the row has this decision already, and file errors.
 pub fn decide(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
     step: InboxStep,
     reason: Option<&str>,
-) -> Result<InboxItemReport, NoRow> {
+) -> Result<InboxItemReport, RowError> {
     let reason = reason.map(|reason| gather::clean_reason(context, reason)).transpose()?;
     let now = context.now();
-    let refused = |item| move |failure: Failure| NoRow::Refused(failure, item);
+    let refused = |item| move |failure: Failure| RowError::Refused(failure, item);
     // Look without the lock first, so a mistyped id changes nothing and does not wait.
     InboxStore::new(context).read()?.find(prefix).map_err(refused(None))?;
     let decide = |inbox: &mut InboxFile| inbox.decide(prefix, step.status(), reason.clone(), now);
@@ -178,23 +178,23 @@ fn item_report(context: &WorkspaceContext, item: InboxItem) -> InboxItemReport {
         target: context.target(),
         imports_path: context.absolute(INBOX),
         item,
-        error: Unfilled::default(),
-        candidates: Unfilled::default(),
+        error: RefusalMember::default(),
+        candidates: RefusalMember::default(),
     }
 }
 
 /// Why a row was not shown or decided.
 #[derive(Debug)]
-pub enum NoRow {
+pub enum RowError {
     /// No row matches, or the row has this decision already.
     Refused(Failure, Option<Box<InboxItem>>),
     /// A file or a reason cannot be used.
     Failed(Failure),
 }
 
-impl<E: Into<Failure>> From<E> for NoRow {
-    fn from(failure: E) -> NoRow {
-        NoRow::Failed(failure.into())
+impl<E: Into<Failure>> From<E> for RowError {
+    fn from(failure: E) -> RowError {
+        RowError::Failed(failure.into())
     }
 }
 

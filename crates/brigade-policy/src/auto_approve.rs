@@ -8,7 +8,7 @@ use brigade_core::{AgentName, Glob, Json, Place, Timestamp, words};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Located, PolicyState, RiskLevel};
+use crate::{LocatedValue, PolicyState, RiskLevel};
 
 /// One `[[auto_approve]]` rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,17 +18,17 @@ pub struct AutoApprove {
     /// The place of the rule.
     pub place: Place,
     /// Patterns for whole ids of tools; at least one.
-    pub tools: Vec<Located<Glob>>,
+    pub tools: Vec<LocatedValue<Glob>>,
     /// Every effect that a tool may have; at least one.
-    pub effects: Vec<Located<String>>,
+    pub effects: Vec<LocatedValue<String>>,
     /// The agents whose calls it approves. Absent: every agent of the gateway.
-    pub agents: Option<Vec<Located<AgentName>>>,
+    pub agents: Option<Vec<LocatedValue<AgentName>>>,
     /// Patterns for string arguments.
-    pub arguments: BTreeMap<String, Located<Glob>>,
+    pub arguments: BTreeMap<String, LocatedValue<Glob>>,
     /// How many calls it approves in an hour.
-    pub max_calls_per_hour: Option<Located<u64>>,
+    pub max_calls_per_hour: Option<LocatedValue<u64>>,
     /// The start of the last day on which it holds.
-    pub expires: Option<Located<Timestamp>>,
+    pub expires: Option<LocatedValue<Timestamp>>,
 }
 
 words! {
@@ -43,7 +43,7 @@ words! {
 
 /// A call that a rule is asked to approve.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RuleRequest<'a> {
     /// The id of the tool.
     pub tool_id: &'a str,
     /// The effects of the tool.
@@ -78,7 +78,7 @@ pub struct Asked<'a> {
 /// What is missing for a rule to approve a call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum NotCovered {
+pub enum CoverageGap {
     /// The caller is not an agent.
     #[error("rules approve calls of agents only")]
     NoAgent,
@@ -135,10 +135,10 @@ pub enum NotCovered {
     Expired(String),
 }
 
-impl NotCovered {
+impl CoverageGap {
     /// Returns whether other arguments could be covered.
     pub fn is_about_arguments(&self) -> bool {
-        use NotCovered as N;
+        use CoverageGap as N;
         matches!(self, N::Argument(_) | N::ArgumentMissing(_) | N::ArgumentNotText(_))
     }
 }
@@ -168,7 +168,7 @@ pub struct RuleReport {
 
 impl RuleReport {
     /// Asks a rule about calls of a tool, whatever their arguments.
-    pub fn of(rule: &AutoApprove, asked: &Asked<'_>) -> RuleReport {
+    pub fn new(rule: &AutoApprove, asked: &RuleRequest<'_>) -> RuleReport {
         let mut missing = covers(rule, asked).err().unwrap_or_default();
         missing.retain(|missing| !missing.is_about_arguments());
         RuleReport::lacking(rule, &missing)
@@ -176,10 +176,10 @@ impl RuleReport {
 
     /// Reports a rule about a tool that is denied to the agent, whatever the rule says.
     pub fn denied(rule: &AutoApprove) -> RuleReport {
-        RuleReport::lacking(rule, &[NotCovered::Denied])
+        RuleReport::lacking(rule, &[CoverageGap::Denied])
     }
 
-    fn lacking(rule: &AutoApprove, missing: &[NotCovered]) -> RuleReport {
+    fn lacking(rule: &AutoApprove, missing: &[CoverageGap]) -> RuleReport {
         let patterns = rule.arguments.iter().map(|(name, glob)| (name.clone(), glob.value.to_string()));
         RuleReport {
             name: rule.name.clone(),
@@ -199,7 +199,7 @@ fn day(time: Timestamp) -> String {
 }
 
 /// The rules of a policy, and what they say about a call.
-pub type Rules<'a> = Vec<(&'a AutoApprove, Vec<NotCovered>)>;
+pub type Rules<'a> = Vec<(&'a AutoApprove, Vec<CoverageGap>)>;
 
 impl PolicyState {
     /// Returns the rules, in file order. Only a valid policy has any.
@@ -212,24 +212,24 @@ impl PolicyState {
 ///
 /// # Errors
 /// Returns everything that is missing, in a stable order.
-pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovered>> {
+pub fn covers(rule: &AutoApprove, asked: &RuleRequest<'_>) -> Result<(), Vec<CoverageGap>> {
     let mut missing = never_covered(asked);
     if !rule.tools.iter().any(|glob| glob.value.matches(asked.tool_id)) {
-        missing.push(NotCovered::Tool);
+        missing.push(CoverageGap::Tool);
     }
     let unlisted = |effect: &&String| !rule.effects.iter().any(|listed| listed.value == **effect);
-    let shown = |effect: &String| NotCovered::Effect(format!("`{}`", crate::shown_label(effect)));
+    let shown = |effect: &String| CoverageGap::Effect(format!("`{}`", crate::shown_label(effect)));
     missing.extend(asked.effects.iter().filter(unlisted).map(shown));
     missing.extend(agent(rule, asked));
     for (name, glob) in &rule.arguments {
         let shown = || format!("`{}`", brigade_core::text::escape_terminal(name));
         match asked.args.get(name).map(Json::as_str) {
-            None => missing.push(NotCovered::ArgumentMissing(shown())),
-            Some(None) => missing.push(NotCovered::ArgumentNotText(shown())),
+            None => missing.push(CoverageGap::ArgumentMissing(shown())),
+            Some(None) => missing.push(CoverageGap::ArgumentNotText(shown())),
             Some(Some(text)) => {
                 let is_command = asked.command == Some(name.as_str());
                 if !is_matched(&glob.value, text, is_command) {
-                    missing.push(NotCovered::Argument(shown()));
+                    missing.push(CoverageGap::Argument(shown()));
                 }
             }
         }
@@ -237,13 +237,13 @@ pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovere
     if let Some(last) = &rule.expires
         && Duration::from_secs(24 * 3600) <= asked.now.since(last.value)
     {
-        missing.push(NotCovered::Expired(day(last.value)));
+        missing.push(CoverageGap::Expired(day(last.value)));
     }
     if missing.is_empty()
         && let Some(most) = &rule.max_calls_per_hour
         && most.value <= (asked.approved_last_hour)(rule)
     {
-        missing.push(NotCovered::LimitReached(most.value));
+        missing.push(CoverageGap::LimitReached(most.value));
     }
     if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
@@ -252,7 +252,7 @@ pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovere
 ///
 /// # Errors
 /// Returns what is missing for each rule, in file order; nothing if there are no rules.
-pub fn covering<'a>(policy: &'a PolicyState, asked: &Asked<'_>) -> Result<&'a AutoApprove, Rules<'a>> {
+pub fn covering<'a>(policy: &'a PolicyState, asked: &RuleRequest<'_>) -> Result<&'a AutoApprove, Rules<'a>> {
     let mut reasons = Vec::new();
     for rule in policy.auto_approve() {
         match covers(rule, asked) {
@@ -264,29 +264,29 @@ pub fn covering<'a>(policy: &'a PolicyState, asked: &Asked<'_>) -> Result<&'a Au
 }
 
 /// Returns why no rule could approve the call.
-fn never_covered(asked: &Asked<'_>) -> Vec<NotCovered> {
+fn never_covered(asked: &RuleRequest<'_>) -> Vec<CoverageGap> {
     let for_person = asked.for_person.map(str::to_owned);
     let reasons = [
-        (asked.agent.is_none(), NotCovered::NoAgent),
-        (asked.policy_tracked, NotCovered::PolicyTracked),
-        (asked.pin_changed, NotCovered::PinChanged),
-        (for_person.is_some(), NotCovered::ForPerson(for_person.unwrap_or_default())),
-        (asked.approval_mode == Some(ApprovalMode::Always), NotCovered::AlwaysAsks),
-        (asked.gate == Gate::Ask, NotCovered::GateAsks),
-        (asked.risk == RiskLevel::Critical, NotCovered::Critical),
-        (asked.effects.is_empty(), NotCovered::NoEffects),
+        (asked.agent.is_none(), CoverageGap::NoAgent),
+        (asked.policy_tracked, CoverageGap::PolicyTracked),
+        (asked.pin_changed, CoverageGap::PinChanged),
+        (for_person.is_some(), CoverageGap::ForPerson(for_person.unwrap_or_default())),
+        (asked.approval_mode == Some(ApprovalMode::Always), CoverageGap::AlwaysAsks),
+        (asked.gate == Gate::Ask, CoverageGap::GateAsks),
+        (asked.risk == RiskLevel::Critical, CoverageGap::Critical),
+        (asked.effects.is_empty(), CoverageGap::NoEffects),
     ];
     reasons.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
 }
 
-fn agent(rule: &AutoApprove, asked: &Asked<'_>) -> Option<NotCovered> {
+fn agent(rule: &AutoApprove, asked: &RuleRequest<'_>) -> Option<CoverageGap> {
     let agent = asked.agent?;
     if !asked.agents.iter().any(|known| known.as_str() == agent) {
-        return Some(NotCovered::UnknownAgent);
+        return Some(CoverageGap::UnknownAgent);
     }
     let listed = rule.agents.as_ref()?;
     let is_listed = listed.iter().any(|listed| listed.value.as_str() == agent);
-    (!is_listed).then_some(NotCovered::Agent)
+    (!is_listed).then_some(CoverageGap::Agent)
 }
 
 /// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use brigade_core::codes::Code;
-use brigade_core::{Hint, Place, Spell};
+use brigade_core::{Hint, Place, StepFormatter};
 use miette::Diagnostic;
 
 /// A reason why a call may not run, with the line that decided and how to change it.
@@ -58,7 +58,7 @@ impl Blocker {
     }
 
     /// Spells the next steps of the hint, as they are stored and shown.
-    pub fn spell(&mut self, speller: &dyn Spell) {
+    pub fn spell(&mut self, speller: &dyn StepFormatter) {
         self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
 }

@@ -7,7 +7,7 @@ use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
-use crate::ruling::{Judge, Keep, Ruling, Topic, refuse_undeclared_code};
+use crate::ruling::{Judge, KeptRulings, Ruling, Topic, refuse_undeclared_code};
 use crate::{
     Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
     PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
@@ -324,7 +324,7 @@ pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Envi
 /// Like [`decide`], but also returns the ruling of every rule, with its line: families, effects, labels, files, network
 /// and limits.
 pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Explanation {
-    let mut judge = Judge::new(state, facts, environment, Keep::All);
+    let mut judge = Judge::new(state, facts, environment, KeptRulings::All);
     judge.judge();
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
@@ -338,7 +338,7 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
 
 /// Returns only the refusals. Used to check thousands of tools at once.
 pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Vec<Ruling> {
-    let mut judge = Judge::new(state, facts, environment, Keep::Refusals);
+    let mut judge = Judge::new(state, facts, environment, KeptRulings::Refusals);
     judge.judge();
     judge.rulings
 }
@@ -418,7 +418,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     let general = &policy.sandbox;
     let has = |wanted: &str| facts.effects.iter().any(|effect| effect == wanted);
     let workspace_write = has(WRITE_EFFECT);
-    let both = |paths: fn(&SandboxRules) -> &Vec<crate::Located<String>>| {
+    let both = |paths: fn(&SandboxRules) -> &Vec<crate::LocatedValue<String>>| {
         sorted(paths(general).iter().chain(paths(tool)).map(|path| path.value.clone()))
     };
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located<T> {
+pub struct LocatedValue<T> {
     /// The value.
     pub value: T,
     /// The place of the value.
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a non-empty string, trimmed.
-    pub fn string(&mut self, field: &str, value: &Value<'_>) -> Option<Located<String>> {
+    pub fn string(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<String>> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(field, value, "a string");
             return None;
@@ -166,11 +166,11 @@ impl<'a> Reader<'a> {
             self.error(value.span(), Some(field), "expected a non-empty string", None);
             return None;
         }
-        Some(Located { value: text.to_owned(), place: self.place(&value.span()) })
+        Some(LocatedValue { value: text.to_owned(), place: self.place(&value.span()) })
     }
 
     /// Reads a list of non-empty strings.
-    pub fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+    pub fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<LocatedValue<String>> {
         let DeValue::Array(elements) = value.get_ref() else {
             self.wrong_type(field, value, "a list of strings");
             return Vec::new();
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a list of strings that is not empty.
-    pub fn some_strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+    pub fn some_strings(&mut self, field: &str, value: &Value<'_>) -> Vec<LocatedValue<String>> {
         if matches!(value.get_ref(), DeValue::Array(elements) if elements.is_empty()) {
             self.error(
                 value.span(),
@@ -228,10 +228,10 @@ impl<'a> Reader<'a> {
         value: &Value<'_>,
         all: &[T],
         name: fn(T) -> &'static str,
-    ) -> Option<Located<T>> {
+    ) -> Option<LocatedValue<T>> {
         let text = self.string(field, value)?;
         match all.iter().find(|word| name(**word) == text.value) {
-            Some(word) => Some(Located { value: *word, place: text.place }),
+            Some(word) => Some(LocatedValue { value: *word, place: text.place }),
             None => {
                 let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
                 let message = format!("expected one of {}", known.join(", "));
@@ -242,16 +242,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a boolean.
-    pub fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<Located<bool>> {
+    pub fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<bool>> {
         if let DeValue::Boolean(truth) = value.get_ref() {
-            return Some(Located { value: *truth, place: self.place(&value.span()) });
+            return Some(LocatedValue { value: *truth, place: self.place(&value.span()) });
         }
         self.wrong_type(field, value, "true or false");
         None
     }
 
     /// Reads a number greater than 0, which may be infinite.
-    pub fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<Located<f64>> {
+    pub fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<f64>> {
         const EXPECTED: &str = "a number greater than 0";
         let number = match value.get_ref() {
             DeValue::Integer(_) => integer(value).map(|integer| integer as f64),
@@ -262,7 +262,9 @@ impl<'a> Reader<'a> {
             }
         };
         match number {
-            Some(number) if number > 0.0 => Some(Located { value: number, place: self.place(&value.span()) }),
+            Some(number) if number > 0.0 => {
+                Some(LocatedValue { value: number, place: self.place(&value.span()) })
+            }
             _ => {
                 self.error(value.span(), Some(field), &format!("expected {EXPECTED}"), None);
                 None
@@ -271,17 +273,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole number greater than 0.
-    pub fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+    pub fn count(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<u64>> {
         self.whole(field, value, "a whole number greater than 0", integer(value).filter(|number| 0 < *number))
     }
 
     /// Reads a whole number that may be 0.
-    pub fn number(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+    pub fn number(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<u64>> {
         self.whole(field, value, "a whole number that is not negative", integer(value))
     }
 
     /// Reads a number of bytes: a whole number, or a string such as `512MiB`.
-    pub fn size(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+    pub fn size(&mut self, field: &str, value: &Value<'_>) -> Option<LocatedValue<u64>> {
         let bytes = match value.get_ref() {
             DeValue::String(text) => parse_size(text).map(i128::from),
             _ => integer(value),
@@ -300,9 +302,9 @@ impl<'a> Reader<'a> {
         value: &Value<'_>,
         expected: &str,
         number: Option<i128>,
-    ) -> Option<Located<u64>> {
+    ) -> Option<LocatedValue<u64>> {
         match number.and_then(|number| u64::try_from(number).ok()) {
-            Some(number) => Some(Located { value: number, place: self.place(&value.span()) }),
+            Some(number) => Some(LocatedValue { value: number, place: self.place(&value.span()) }),
             None => {
                 self.error(value.span(), Some(field), &format!("expected {expected}"), None);
                 None

@@ -19,7 +19,7 @@ words! {
 
 /// What an effect opens in the sandbox of a run, beside what every run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opens {
+pub enum SandboxOpening {
     /// Nothing.
     Nothing,
     /// Writing in the workspace.
@@ -49,49 +49,52 @@ pub struct Effect {
     /// How risky it is.
     pub risk: RiskLevel,
     /// What it opens in a sandbox.
-    pub opens: Opens,
+    pub opens: SandboxOpening,
     /// What it may change.
     pub changes: Changes,
     /// Whether it reaches what is outside of this machine.
     pub is_remote: bool,
 }
 
-const fn effect(name: &'static str, risk: RiskLevel, opens: Opens, changes: Changes) -> Effect {
-    Effect { name, risk, opens, changes, is_remote: matches!(opens, Opens::Network) }
+const fn effect(name: &'static str, risk: RiskLevel, opens: SandboxOpening, changes: Changes) -> Effect {
+    Effect { name, risk, opens, changes, is_remote: matches!(opens, SandboxOpening::Network) }
 }
 
 /// Every known effect.
 pub const EFFECTS: &[Effect] = &[
-    effect(READ_EFFECT, RiskLevel::Low, Opens::Nothing, Changes::Nothing),
-    effect("session", RiskLevel::Low, Opens::Nothing, Changes::Nothing),
-    effect("local-write", RiskLevel::Medium, Opens::Workspace, Changes::Anything),
-    effect("git-write", RiskLevel::Medium, Opens::Repository, Changes::Anything),
-    effect("state-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
-    effect("memory-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
-    effect("network", RiskLevel::High, Opens::Network, Changes::Anything),
-    effect("remote-read", RiskLevel::Medium, Opens::Network, Changes::Nothing),
-    effect("remote-mutation", RiskLevel::High, Opens::Network, Changes::Anything),
-    effect("process-exec", RiskLevel::High, Opens::Nothing, Changes::Anything),
-    effect("process-control", RiskLevel::High, Opens::Nothing, Changes::Anything),
-    effect("local-delete", RiskLevel::High, Opens::Nothing, Changes::Anything),
-    Effect { is_remote: true, ..effect("install", RiskLevel::High, Opens::Nothing, Changes::Anything) },
-    effect("secret-read", RiskLevel::Critical, Opens::Nothing, Changes::Nothing),
+    effect(READ_EFFECT, RiskLevel::Low, SandboxOpening::Nothing, Changes::Nothing),
+    effect("session", RiskLevel::Low, SandboxOpening::Nothing, Changes::Nothing),
+    effect("local-write", RiskLevel::Medium, SandboxOpening::Workspace, Changes::Anything),
+    effect("git-write", RiskLevel::Medium, SandboxOpening::Repository, Changes::Anything),
+    effect("state-write", RiskLevel::Medium, SandboxOpening::Nothing, Changes::Records),
+    effect("memory-write", RiskLevel::Medium, SandboxOpening::Nothing, Changes::Records),
+    effect("network", RiskLevel::High, SandboxOpening::Network, Changes::Anything),
+    effect("remote-read", RiskLevel::Medium, SandboxOpening::Network, Changes::Nothing),
+    effect("remote-mutation", RiskLevel::High, SandboxOpening::Network, Changes::Anything),
+    effect("process-exec", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
+    effect("process-control", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
+    effect("local-delete", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
+    Effect {
+        is_remote: true,
+        ..effect("install", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything)
+    },
+    effect("secret-read", RiskLevel::Critical, SandboxOpening::Nothing, Changes::Nothing),
 ];
 
 /// The effect of reading the workspace. Every run may.
 pub const READ_EFFECT: &str = "local-read";
 
 /// The effect that makes the workspace writable.
-pub const WRITE_EFFECT: &str = opening::<1>(Opens::Workspace)[0];
+pub const WRITE_EFFECT: &str = opening::<1>(SandboxOpening::Workspace)[0];
 
 /// The effect of tools that write to the repository of the workspace.
-pub const GIT_EFFECT: &str = opening::<1>(Opens::Repository)[0];
+pub const GIT_EFFECT: &str = opening::<1>(SandboxOpening::Repository)[0];
 
 /// The effects that allow network access.
-pub const NETWORK_EFFECTS: &[&str] = &opening::<3>(Opens::Network);
+pub const NETWORK_EFFECTS: &[&str] = &opening::<3>(SandboxOpening::Network);
 
 /// Returns the effects that open something, in the order of the table.
-const fn opening<const COUNT: usize>(wanted: Opens) -> [&'static str; COUNT] {
+const fn opening<const COUNT: usize>(wanted: SandboxOpening) -> [&'static str; COUNT] {
     let mut names = [""; COUNT];
     let (mut at, mut found) = (0, 0);
     while at < EFFECTS.len() {

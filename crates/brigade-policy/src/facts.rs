@@ -65,7 +65,7 @@ pub struct CallFacts<'a> {
 
 impl<'a> CallFacts<'a> {
     /// Takes the facts from a catalog entry.
-    pub fn of(tool: &'a Tool) -> CallFacts<'a> {
+    pub fn from_tool(tool: &'a Tool) -> CallFacts<'a> {
         CallFacts {
             tool_id: tool.id.as_str(),
             kind: CallKind::Run,
@@ -85,7 +85,7 @@ impl<'a> CallFacts<'a> {
     pub fn of_installation(installation: &'a Tool, tool: &'a Tool) -> CallFacts<'a> {
         // Nothing but the command is written in the entry, so there is no other field to change.
         let registered = Some(tool);
-        CallFacts { kind: CallKind::Install, entry: None, registered, ..CallFacts::of(installation) }
+        CallFacts { kind: CallKind::Install, entry: None, registered, ..CallFacts::from_tool(installation) }
     }
 
     /// Returns the facts of a command that only looks whether a tool is there: those of a script that somebody asks
@@ -99,7 +99,7 @@ impl<'a> CallFacts<'a> {
             timeout: None,
             runtime_id: None,
             env_labels: &[],
-            ..CallFacts::of(tool)
+            ..CallFacts::from_tool(tool)
         }
     }
 

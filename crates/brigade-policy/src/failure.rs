@@ -4,7 +4,7 @@ use std::fmt;
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, Place, Spell, closest};
+use brigade_core::{ConfigIssue, ErrorKind, Hint, OperationError, Place, StepFormatter, closest};
 use brigade_redact::Redactor;
 use miette::Diagnostic;
 
@@ -40,7 +40,7 @@ impl std::error::Error for Failure {
     }
 }
 
-impl<E: Explained + Send + Sync + 'static> From<E> for Failure {
+impl<E: OperationError + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
         let mut failure = Failure::new(error.kind(), error.to_string());
         failure.0.code = error.code();
@@ -192,7 +192,7 @@ impl Failure {
 
     /// Returns the message followed by its hints, for documents with one text for both. A hint that is a step is left
     /// out: documents have steps of their own.
-    pub fn with_hints(&self, speller: &dyn Spell) -> String {
+    pub fn with_hints(&self, speller: &dyn StepFormatter) -> String {
         let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
         let told = self.0.hints.iter().filter(|hint| hint.step().is_none());
         let hints: Vec<String> = told.map(words).collect();
@@ -203,7 +203,7 @@ impl Failure {
     }
 
     /// Returns the error as reports have it, with its hints in the words of a face.
-    pub fn line(&self, speller: &dyn Spell) -> ErrorLine {
+    pub fn line(&self, speller: &dyn StepFormatter) -> ErrorLine {
         ErrorLine::with(self.with_hints(speller), self.faults().0)
     }
 
@@ -227,7 +227,7 @@ impl Failure {
 
 /// Why an operation was not done, and what its refusal tells beside the failure.
 #[derive(Debug)]
-pub struct NotDone<T> {
+pub struct FailureReport<T> {
     /// Why.
     pub failure: Failure,
     /// What a refusal tells: the report of what would have been done, with every reason. `None` if the operation failed
@@ -235,31 +235,31 @@ pub struct NotDone<T> {
     pub told: Option<T>,
 }
 
-impl<T> NotDone<T> {
+impl<T> FailureReport<T> {
     /// Refuses an operation.
-    pub fn refused(failure: Failure, told: T) -> NotDone<T> {
-        NotDone { failure, told: Some(told) }
+    pub fn refused(failure: Failure, told: T) -> FailureReport<T> {
+        FailureReport { failure, told: Some(told) }
     }
 
     /// Changes what the refusal tells.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> NotDone<U> {
-        NotDone { failure: self.failure, told: self.told.map(change) }
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> FailureReport<U> {
+        FailureReport { failure: self.failure, told: self.told.map(change) }
     }
 }
 
-impl<T, E: Into<Failure>> From<E> for NotDone<T> {
-    fn from(failure: E) -> NotDone<T> {
-        NotDone { failure: failure.into(), told: None }
+impl<T, E: Into<Failure>> From<E> for FailureReport<T> {
+    fn from(failure: E) -> FailureReport<T> {
+        FailureReport { failure: failure.into(), told: None }
     }
 }
 
-impl<T> fmt::Display for NotDone<T> {
+impl<T> fmt::Display for FailureReport<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.failure.fmt(f)
     }
 }
 
-impl<T: fmt::Debug> std::error::Error for NotDone<T> {
+impl<T: fmt::Debug> std::error::Error for FailureReport<T> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.failure.source()
     }
@@ -287,11 +287,11 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("it failed")]
-    struct Explains {
+    struct ExplainedFailure {
         is_about_request: bool,
     }
 
-    impl Explained for Explains {
+    impl OperationError for ExplainedFailure {
         fn kind(&self) -> ErrorKind {
             ErrorKind::Refused
         }
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_failure_keeps_its_cause_whether_or_not_the_request_is_wrong() {
         for is_about_request in [true, false] {
-            let failure = Failure::from(Explains { is_about_request });
+            let failure = Failure::from(ExplainedFailure { is_about_request });
             assert_eq!(failure.is_about_request(), is_about_request);
             assert_eq!(failure.source().map(ToString::to_string).as_deref(), Some("it failed"));
         }

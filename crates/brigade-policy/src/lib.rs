@@ -61,7 +61,7 @@
 //! let policy = PolicyState::parse(".brigade/tools/policy.toml", Some(b"denied_effects = [\"network\"]"));
 //! let mut tool = Tool::new("fetch", Family::Script)?;
 //! tool.effects = vec!["network".to_owned()];
-//! let decision = decide(&policy, &CallFacts::of(&tool), &|_: &str| false);
+//! let decision = decide(&policy, &CallFacts::from_tool(&tool), &|_: &str| false);
 //! assert_eq!(decision.blockers[0].code, "policy_denied_effect");
 //! assert_eq!(decision.blockers[0].place.as_ref().unwrap().line, Some(1));
 //! # Ok::<(), brigade_catalog::InvalidToolId>(())
@@ -86,7 +86,7 @@ mod record;
 mod ruling;
 mod web_url;
 
-pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
+pub use auto_approve::{AutoApprove, CoverageGap, Gate, RuleReport, RuleRequest, Rules, covering, covers};
 pub use blocker::Blocker;
 pub use closed::{ALWAYS_CLOSED, RefusedWrite, Writable, always_closed, refused_write};
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
@@ -94,13 +94,13 @@ pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
     TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
-pub use document::Located;
+pub use document::LocatedValue;
 pub use effects::{
-    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT,
-    effect_of, risk_of,
+    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, READ_EFFECT, RiskLevel, SandboxOpening,
+    WRITE_EFFECT, effect_of, risk_of,
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
-pub use failure::{Failure, NotDone};
+pub use failure::{Failure, FailureReport};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{

@@ -12,7 +12,7 @@ use brigade_core::{ConfigIssue, Label, Place, Severity, words};
 
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
-use crate::document::Located;
+use crate::document::LocatedValue;
 use crate::{AutoApprove, CallFacts, CallKind};
 
 /// The state of the policy file.
@@ -130,12 +130,12 @@ pub struct Rule<T> {
     /// The place of the key, if it is present.
     pub place: Option<Place>,
     /// The elements, in file order.
-    pub items: Vec<Located<T>>,
+    pub items: Vec<LocatedValue<T>>,
 }
 
 impl<T: PartialEq> Rule<T> {
     /// Returns the element that equals a value.
-    pub fn find(&self, wanted: &T) -> Option<&Located<T>> {
+    pub fn find(&self, wanted: &T) -> Option<&LocatedValue<T>> {
         self.items.iter().find(|item| item.value == *wanted)
     }
 }
@@ -235,19 +235,19 @@ pub struct SandboxRules {
     /// The place of the table, if it is present.
     pub place: Option<Place>,
     /// Whether runs are confined. The tool's mode overrides the general one.
-    pub mode: Option<Located<SandboxMode>>,
+    pub mode: Option<LocatedValue<SandboxMode>>,
     /// Paths that are readable in addition to the system, the program and the workspace.
-    pub read_paths: Vec<Located<String>>,
+    pub read_paths: Vec<LocatedValue<String>>,
     /// Paths that calls with the effect `local-write` may write in addition to the workspace.
-    pub write_paths: Vec<Located<String>>,
+    pub write_paths: Vec<LocatedValue<String>>,
     /// Whether runs may connect to sockets of this machine. The tool's value overrides the general one.
-    pub local_sockets: Option<Located<bool>>,
+    pub local_sockets: Option<LocatedValue<bool>>,
     /// Which runs are observed; that of the tool replaces the general one.
-    pub observe: Option<Located<Observe>>,
+    pub observe: Option<LocatedValue<Observe>>,
     /// What of the workspace runs may read. The tool's value overrides the general one.
-    pub reads: Option<Located<Reads>>,
+    pub reads: Option<LocatedValue<Reads>>,
     /// What of the repository runs of the tool may write. Only tables of tools have it.
-    pub git: Option<Located<GitAccess>>,
+    pub git: Option<LocatedValue<GitAccess>>,
 }
 
 /// `[limits]`: resource limits for each process of a run. Absent limits are not set.
@@ -299,13 +299,13 @@ pub struct Policy {
     /// The approval modes that tools may have.
     pub required_approval_modes: Rule<ApprovalMode>,
     /// The maximum timeout, which is also the default for tools without one.
-    pub max_timeout: Option<Located<Seconds>>,
+    pub max_timeout: Option<LocatedValue<Seconds>>,
     /// Runtimes that calls may use.
     pub allowed_runtimes: Rule<String>,
     /// The place of `env_bindings`.
     pub env_bindings_place: Option<Place>,
     /// The environment variable of each label.
-    pub env_bindings: BTreeMap<Label, Located<Label>>,
+    pub env_bindings: BTreeMap<Label, LocatedValue<Label>>,
     /// The general sandbox rules, `[sandbox]`.
     pub sandbox: SandboxRules,
     /// The sandbox rules of single tools, `[sandbox.tool.ID]`, by tool id.
@@ -322,21 +322,21 @@ pub struct Policy {
     /// `[web] domains`: the hosts whose pages built-in tools may fetch.
     pub web_domains: Rule<String>,
     /// `[programs] capture`: the command line that prints an image of the screen.
-    pub capture: Option<Located<Argv>>,
+    pub capture: Option<LocatedValue<Argv>>,
     /// `[programs] forge`: the program that reaches the forge of pull requests.
-    pub forge: Option<Located<Argv>>,
+    pub forge: Option<LocatedValue<Argv>>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.
-    pub inline_code: Option<Located<InlineCode>>,
+    pub inline_code: Option<LocatedValue<InlineCode>>,
     /// `[commands] undeclared_code`: whether commands that choose their code themselves may do without `code`.
-    pub undeclared_code: Option<Located<UndeclaredCode>>,
+    pub undeclared_code: Option<LocatedValue<UndeclaredCode>>,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The place of `[limits]`.
     pub limits_place: Option<Place>,
     /// The number of bytes kept of each output stream. The rest is only counted.
-    pub max_output_bytes: Option<Located<u64>>,
+    pub max_output_bytes: Option<LocatedValue<u64>>,
     /// What a crew of coding agents may do, `[kitchen]`.
     pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use brigade_cmdline::Argv;
 use brigade_core::json::present;
-use brigade_core::{Extra, Fingerprint, Label, Number, Place, Recorded, Severity, record};
+use brigade_core::{Extra, Fingerprint, Label, Number, Place, RecordedWord, Severity, record};
 use brigade_redact::shown_command;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blocker, Decision, InlineCode, KitchenGrants, Limits, Located, Policy, PolicyState, Rule, SandboxMode,
-    SandboxRequest, UndeclaredCode, shown_label,
+    Blocker, Decision, InlineCode, KitchenGrants, Limits, LocatedValue, Policy, PolicyState, Rule,
+    SandboxMode, SandboxRequest, UndeclaredCode, shown_label,
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
@@ -98,7 +98,7 @@ impl PolicyDecision {
 #[non_exhaustive]
 pub struct SandboxDecision {
     /// The mode: `off`, `best-effort` or `enforce`.
-    pub mode: Recorded<SandboxMode>,
+    pub mode: RecordedWord<SandboxMode>,
     /// Whether the workspace is writable.
     pub workspace_write: bool,
     /// Whether network access is allowed.
@@ -302,7 +302,7 @@ impl From<&SandboxRequest> for SandboxDecision {
 impl Policy {
     /// Returns the rules of the policy, with the keys of its file.
     pub fn rules(&self) -> PolicyRules {
-        let shown = |line: &Located<Argv>| shown_command(&line.value.to_string()).into_owned();
+        let shown = |line: &LocatedValue<Argv>| shown_command(&line.value.to_string()).into_owned();
         PolicyRules {
             allowed_families: self
                 .allowed_families
@@ -358,7 +358,7 @@ fn texts(rule: &Rule<String>) -> Vec<String> {
     rule.values().cloned().collect()
 }
 
-fn located(values: &[Located<String>]) -> Vec<String> {
+fn located(values: &[LocatedValue<String>]) -> Vec<String> {
     values.iter().map(|value| value.value.clone()).collect()
 }
 

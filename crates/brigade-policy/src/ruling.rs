@@ -10,7 +10,7 @@ use brigade_core::codes::ErrorCode;
 use brigade_core::{Hint, NextStep, Place, reasons, words};
 use brigade_redact::{MARK, looks_secret_value};
 
-use crate::document::Located;
+use crate::document::LocatedValue;
 use crate::label::{LabelProblem, check_label};
 use crate::{
     Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, PolicyState, Rule,
@@ -84,13 +84,13 @@ pub(crate) struct Judge<'a> {
     pub(crate) standing: Standing,
     pub(crate) facts: &'a CallFacts<'a>,
     pub(crate) environment: &'a dyn Environment,
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeptRulings,
     pub(crate) rulings: Vec<Ruling>,
 }
 
 /// Which rulings are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum KeptRulings {
     All,
     Refusals,
 }
@@ -101,7 +101,7 @@ impl<'a> Judge<'a> {
         state: &'a PolicyState,
         facts: &'a CallFacts<'a>,
         environment: &'a dyn Environment,
-        keep: Keep,
+        keep: KeptRulings,
     ) -> Judge<'a> {
         let (policy, standing) = (state.policy(), state.standing());
         Judge { file: state.file(), policy, standing, facts, environment, keep, rulings: Vec::new() }
@@ -138,7 +138,7 @@ impl Judge<'_> {
         reason: impl fmt::Display,
         rule: Option<(&'static str, &Place)>,
     ) {
-        if self.keep == Keep::Refusals {
+        if self.keep == KeptRulings::Refusals {
             return;
         }
         let (field, place) = rule.map(|(field, place)| (field, place.clone())).unzip();
@@ -348,7 +348,7 @@ impl Judge<'_> {
     }
 
     fn command(&mut self, policy: &Policy) {
-        let Some(Located { value, place }) = &policy.inline_code else { return };
+        let Some(LocatedValue { value, place }) = &policy.inline_code else { return };
         let Some(argv) = self.facts.command.and_then(|command| Argv::parse(command).ok()) else { return };
         let Some(risk) = inline_code_of(&argv) else { return };
         match value {
@@ -376,7 +376,7 @@ impl Judge<'_> {
     fn timeout(&mut self, policy: &Policy) {
         let subject = self.facts.timeout.map_or_else(|| "none".to_owned(), |seconds| format!("{seconds} s"));
         match (&policy.max_timeout, self.facts.timeout) {
-            (Some(Located { value: maximum, place }), Some(asked)) if *maximum < asked => {
+            (Some(LocatedValue { value: maximum, place }), Some(asked)) if *maximum < asked => {
                 let hint = format!("raise max_timeout in {place}{}", self.or_change("timeout"));
                 let message = format!("timeout {asked} s is over max_timeout {maximum} s of {}", self.file);
                 let blocker = Blocker::new(reasons::POLICY_TIMEOUT, message).at(place.clone()).hint(hint);
@@ -425,7 +425,9 @@ impl Judge<'_> {
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }
         for label in &fit {
-            let Some(Located { value: variable, place }) = policy.env_bindings.get(label) else { continue };
+            let Some(LocatedValue { value: variable, place }) = policy.env_bindings.get(label) else {
+                continue;
+            };
             if self.environment.is_set(variable.as_str()) {
                 let rule = Some(("env_bindings", place));
                 self.allow(

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;
 
 /// The longest URL that is read, in bytes.
-const LONGEST: usize = 4000;
+const MAX_URL_BYTES: usize = 4000;
 
 /// Why a URL of a page is refused. Does not name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -126,7 +126,7 @@ impl WebUrl {
     /// If it is not `http` or `https`, programs differ in how they read it, or it holds credentials.
     pub fn parse(text: &str) -> Result<WebUrl, WebProblem> {
         let is_odd = |c: char| !c.is_ascii_graphic() || "\\\"<>^`{|}".contains(c);
-        if LONGEST < text.len() || text.contains(is_odd) {
+        if MAX_URL_BYTES < text.len() || text.contains(is_odd) {
             return Err(WebProblem::NotPlain);
         }
         let (scheme, rest) = text.split_once("://").ok_or(WebProblem::NotPlain)?;
@@ -379,7 +379,7 @@ mod tests {
         ] {
             refused(text, WebProblem::NotPlain);
         }
-        refused(&format!("http://a.example/{}", "x".repeat(LONGEST)), WebProblem::NotPlain);
+        refused(&format!("http://a.example/{}", "x".repeat(MAX_URL_BYTES)), WebProblem::NotPlain);
         for text in ["https://user@a.example/", "https://u:p@a.example/", "http://a.example@127.0.0.1/"] {
             refused(text, WebProblem::Credentials);
         }

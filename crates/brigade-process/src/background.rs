@@ -14,7 +14,7 @@ use crate::keeper::start_detached;
 use crate::launch::{Image, OnParentDeath, Streams};
 use crate::log_writer::{LogWriter, Logs};
 use crate::outcome::{Exit, Step};
-use crate::sandbox::{Keeping, prepare};
+use crate::sandbox::{PlaceholderCleanup, prepare};
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
 
 #[cfg(target_os = "linux")]
@@ -29,7 +29,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A started program that outlives the caller.
 #[derive(Debug)]
-pub struct Detached {
+pub struct DetachedProcess {
     /// The program.
     pub program: ProcessIdentity,
     /// The process that writes its logs. It started the program, and on Linux adopts orphans of the program's tree. It
@@ -59,7 +59,7 @@ impl ExitLine {
 
 /// The result of ending a process tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct TreeEnd {
     /// Number of terminated or killed processes; 0 if the tree had ended before.
     pub signalled: u32,
     /// Number of processes that needed `SIGKILL`.
@@ -76,7 +76,7 @@ pub struct Ended {
 /// over their standard streams would see the end of input and exit, as many watchers do. To find re-parented processes
 /// later, set a unique variable and pass it to [`kill_tree`]. The process that writes the logs is a copy of the caller.
 /// Memory that the caller changes afterwards stays in use twice while the program runs.
-pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
+pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<DetachedProcess, SpawnError> {
     let _spawning = crate::spec::spawn_span(spec);
     let open = || {
         let (writer, [stdout, stderr]) = LogWriter::new(logs)?;
@@ -84,7 +84,7 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     };
     let (writer, streams) = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
-    image.sandbox = prepare(spec, Keeping::Nobody)?;
+    image.sandbox = prepare(spec, PlaceholderCleanup::Nobody)?;
     let started = start_detached(image, writer)?;
     crate::spec::trace_start(spec, &started.program);
     Ok(started)
@@ -116,7 +116,7 @@ fn silent() -> io::Result<OwnedFd> {
 /// (`NAME=value`) in its environment, and all their descendants. The marker finds re-parented daemons. If the root has
 /// ended, only the marker counts, because the number of the root may belong to another process. The caller is never
 /// signalled. Blocks until the tree has ended.
-pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> Ended {
+pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> TreeEnd {
     end_tree(identity, None, marker, grace, platform::Root::Checked)
 }
 
@@ -127,7 +127,7 @@ pub fn kill_detached(
     writer: Option<&ProcessIdentity>,
     marker: Option<&str>,
     grace: Duration,
-) -> Ended {
+) -> TreeEnd {
     end_tree(program, writer, marker, grace, platform::Root::Checked)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn kill_without_keeper(
     identity: &ProcessIdentity,
     marker: Option<&str>,
     grace: Duration,
-) -> Ended {
+) -> TreeEnd {
     end_tree(identity, None, marker, grace, platform::Root::JustEnded)
 }
 
@@ -147,7 +147,7 @@ fn end_tree(
     marker: Option<&str>,
     grace: Duration,
     root: platform::Root,
-) -> Ended {
+) -> TreeEnd {
     let _span = tracing::debug_span!("end_tree", pid = identity.pid()).entered();
     let ended = platform::kill_tree(identity, writer, marker, grace, root);
     tracing::debug!(

@@ -28,7 +28,7 @@ impl CancelSignal {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CancelState {
     requests: AtomicU32,
     /// Who asked first, where that was said.
     by: OnceLock<String>,
@@ -40,7 +40,7 @@ struct Shared {
 ///
 /// A request cannot be undone. The first request terminates runs; a second one skips the grace period.
 #[derive(Clone, Debug)]
-pub struct CancelToken(Arc<Shared>);
+pub struct CancelToken(Arc<CancelState>);
 
 /// The descriptor the signal handler writes to, or -1.
 static HANDLER_PIPE: AtomicI32 = AtomicI32::new(-1);
@@ -80,7 +80,12 @@ impl CancelToken {
     /// Creates a token that is not triggered.
     pub fn new() -> io::Result<CancelToken> {
         let (read, write) = new_pipe()?;
-        Ok(CancelToken(Arc::new(Shared { requests: AtomicU32::new(0), by: OnceLock::new(), read, write })))
+        Ok(CancelToken(Arc::new(CancelState {
+            requests: AtomicU32::new(0),
+            by: OnceLock::new(),
+            read,
+            write,
+        })))
     }
 
     /// Installs handlers for these signals until the process ends. They trigger the returned token.

@@ -23,7 +23,7 @@ pub(crate) struct Gate {
 
 /// The caller's side.
 #[derive(Debug)]
-pub(crate) struct Watchman {
+pub(crate) struct GateControl {
     ready: OwnedFd,
     go: OwnedFd,
 }
@@ -33,10 +33,10 @@ const GO: u8 = 1;
 const STAY: u8 = 0;
 
 /// Makes both sides.
-pub(crate) fn gate() -> io::Result<(Gate, Watchman)> {
+pub(crate) fn gate() -> io::Result<(Gate, GateControl)> {
     let ((ready, ready_end), (go_end, go)) = (pipe()?, pipe()?);
     let of_caller = [ready.as_raw_fd(), go.as_raw_fd()];
-    Ok((Gate { ready: ready_end, go: go_end, of_caller }, Watchman { ready, go }))
+    Ok((Gate { ready: ready_end, go: go_end, of_caller }, GateControl { ready, go }))
 }
 
 impl Gate {
@@ -56,7 +56,7 @@ impl Gate {
     }
 }
 
-impl Watchman {
+impl GateControl {
     /// Waits until the child is ready, or its keeper has something to report, and looks; returns when it began to look.
     pub(crate) fn look(
         self,

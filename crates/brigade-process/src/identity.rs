@@ -94,14 +94,14 @@ impl ProcessIdentity {
     }
 
     /// Identifies the process that has this id now. Fails with `NotFound` if there is none. A zombie still counts.
-    pub fn of(pid: u32) -> io::Result<ProcessIdentity> {
+    pub fn from_pid(pid: u32) -> io::Result<ProcessIdentity> {
         let start_time = platform::start_time(pid)?;
         Ok(ProcessIdentity { pid, start_time, boot_id: boot_id()?.to_owned() })
     }
 
     /// Identifies the calling process.
     pub fn current() -> io::Result<ProcessIdentity> {
-        ProcessIdentity::of(std::process::id())
+        ProcessIdentity::from_pid(std::process::id())
     }
 
     /// Returns the process id.
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_zombie_has_ended() {
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-        let identity = ProcessIdentity::of(child.id()).unwrap();
+        let identity = ProcessIdentity::from_pid(child.id()).unwrap();
         // Waits without collecting, so the zombie stays.
         let mut options = rustix::process::WaitIdOptions::EXITED;
         options |= rustix::process::WaitIdOptions::NOWAIT;

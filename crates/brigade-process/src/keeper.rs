@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::gate::{gap, gate};
-use crate::launch::{Begun, Image, pipe, read_full, start_program, write_all, write_quietly};
+use crate::launch::{ExecutedProgram, Image, pipe, read_full, start_program, write_all, write_quietly};
 use crate::outcome::Step;
 use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
 
@@ -94,16 +94,16 @@ impl Report {
 }
 
 /// How long to wait for a keeper that is late in ending its tree.
-const PATIENCE: Duration = Duration::from_secs(3);
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns how long to wait for the end after a request with this grace period.
 pub(crate) fn longest_end(grace: Duration, ending: Ending) -> Duration {
-    grace.saturating_add(ending.kill_limit).saturating_add(PATIENCE)
+    grace.saturating_add(ending.kill_limit).saturating_add(KEEPER_TIMEOUT)
 }
 
 /// The result of [`Keeper::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum KeeperEvent {
     /// A report.
     Report(Report),
     /// Nothing yet.
@@ -118,7 +118,7 @@ pub(crate) struct Keeper {
     reports: OwnedFd,
     commands: Option<OwnedFd>,
     identity: ProcessIdentity,
-    process: platform::Hold,
+    process: platform::KeeperHandle,
 }
 
 /// Both ends of the keeper's two pipes.
@@ -193,12 +193,12 @@ impl Keeper {
     }
 
     /// Returns the next report without waiting.
-    pub(crate) fn next(&self) -> io::Result<Heard> {
+    pub(crate) fn next(&self) -> io::Result<KeeperEvent> {
         let mut bytes = [0u8; RECORD];
         match rustix::io::read(&self.reports, &mut bytes) {
-            Ok(RECORD) => Ok(Report::parse(&bytes).map_or(Heard::Gone, Heard::Report)),
-            Ok(_) => Ok(Heard::Gone),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Heard::Nothing),
+            Ok(RECORD) => Ok(Report::parse(&bytes).map_or(KeeperEvent::Gone, KeeperEvent::Report)),
+            Ok(_) => Ok(KeeperEvent::Gone),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(KeeperEvent::Nothing),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -219,7 +219,7 @@ impl Keeper {
 }
 
 /// Starts the program and reports whether it was executed.
-fn tell_start<'a>(image: &'a Image, reports: &OwnedFd) -> Option<Begun<'a>> {
+fn tell_start<'a>(image: &'a Image, reports: &OwnedFd) -> Option<ExecutedProgram<'a>> {
     match start_program(image) {
         Ok(begun) => {
             Report::Started { pid: begun.pid as u32, start_time: begun.start_time }.send(reports);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::gate::Gate;
 use crate::observe::{Line, Observer, Watcher};
-use crate::sandbox::Prepared;
+use crate::sandbox::PreparedSandbox;
 use crate::{SpawnError, Spec, Step};
 
 /// How often to retry a program that is open for writing, every 2 ms.
@@ -43,14 +43,14 @@ pub(crate) struct Streams {
 /// A program ready for exec, with every string, pointer, limit and rule in the form of the system calls.
 pub(crate) struct Image {
     path: CString,
-    how: How,
+    how: ProgramSource,
     argv: Strings,
     environment: Strings,
     directory: CString,
     limits: Vec<(Resource, libc::rlimit)>,
     core: libc::rlimit,
     streams: Streams,
-    pub(crate) sandbox: Option<Prepared>,
+    pub(crate) sandbox: Option<PreparedSandbox>,
     /// How the run is observed. This needs a keeper.
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
@@ -61,7 +61,7 @@ pub(crate) struct Image {
     on_parent_death: OnParentDeath,
 }
 
-enum How {
+enum ProgramSource {
     /// By path.
     Path,
     /// By path, if it still is this file.
@@ -122,7 +122,7 @@ impl Image {
         }
         let how = match spec.program.file() {
             Some(file) => how_to_execute(file).map_err(|source| SpawnError::at(Step::Program, source))?,
-            None => How::Path,
+            None => ProgramSource::Path,
         };
         Ok(Image {
             path,
@@ -158,10 +158,10 @@ impl Image {
         use rustix::fs::{Mode, OFlags};
 
         match &self.how {
-            How::Path | How::PathOf { .. } => {
+            ProgramSource::Path | ProgramSource::PathOf { .. } => {
                 rustix::fs::open(self.path.as_c_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
             }
-            How::Descriptor(file) => rustix::io::fcntl_dupfd_cloexec(file, 3).ok(),
+            ProgramSource::Descriptor(file) => rustix::io::fcntl_dupfd_cloexec(file, 3).ok(),
         }
     }
 
@@ -214,7 +214,7 @@ impl Image {
         }
         #[cfg(not(target_os = "linux"))]
         let _ = (parent, self.on_parent_death);
-        if let How::PathOf { device, inode } = self.how {
+        if let ProgramSource::PathOf { device, inode } = self.how {
             // The sandbox may hide the path, so this is the last time to check it.
             let found = rustix::fs::stat(self.path.as_c_str())
                 .map_err(|errno| Failure { step: Step::Program, errno: errno.raw_os_error() })?;
@@ -250,12 +250,12 @@ impl Image {
         match &self.how {
             // SAFETY: the path ends with NUL, both arrays end with a null pointer and point to strings that end with
             // NUL.
-            How::Path | How::PathOf { .. } => unsafe {
+            ProgramSource::Path | ProgramSource::PathOf { .. } => unsafe {
                 libc::execve(self.path.as_ptr(), argv, environment);
             },
             // SAFETY: as above, and the descriptor is open.
             #[cfg(target_os = "linux")]
-            How::Descriptor(file) => unsafe {
+            ProgramSource::Descriptor(file) => unsafe {
                 libc::syscall(
                     libc::SYS_execveat,
                     file.as_raw_fd(),
@@ -294,18 +294,18 @@ fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
 }
 
 /// ELF files are executed by descriptor. The interpreter of a script opens the path again, so a script needs its path.
-fn how_to_execute(file: &File) -> io::Result<How> {
+fn how_to_execute(file: &File) -> io::Result<ProgramSource> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::FileExt;
 
         let mut start = [0u8; 4];
         if file.read_at(&mut start, 0)? == 4 && &start == b"\x7fELF" {
-            return Ok(How::Descriptor(file.try_clone()?));
+            return Ok(ProgramSource::Descriptor(file.try_clone()?));
         }
     }
     let metadata = file.metadata()?;
-    Ok(How::PathOf { device: metadata.dev(), inode: metadata.ino() })
+    Ok(ProgramSource::PathOf { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// Moves descriptors 0 to 2 up, so that placing one stream never overwrites another.
@@ -420,9 +420,9 @@ pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)
 
 /// Ends the process if it is dropped, which only a panic can do. A forked child must never unwind into the frames of
 /// its parent.
-pub(crate) struct NoUnwind;
+pub(crate) struct ExitOnUnwind;
 
-impl Drop for NoUnwind {
+impl Drop for ExitOnUnwind {
     fn drop(&mut self) {
         // SAFETY: ends the process, runs nothing.
         unsafe { libc::_exit(70) }
@@ -468,7 +468,7 @@ pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let pid = libc::fork();
         if pid == 0 {
-            let _guard = NoUnwind;
+            let _guard = ExitOnUnwind;
             child();
             libc::_exit(0);
         }
@@ -493,7 +493,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// A program that was executed.
-pub(crate) struct Begun<'a> {
+pub(crate) struct ExecutedProgram<'a> {
     pub(crate) pid: libc::pid_t,
     pub(crate) start_time: u64,
     /// What observes it. The program waits until its calls are answered.
@@ -503,7 +503,7 @@ pub(crate) struct Begun<'a> {
 /// Forks the program, and returns after it was executed.
 ///
 /// On Linux it makes only plain system calls, because the keeper calls it between fork and exec.
-pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
+pub(crate) fn start_program(image: &Image) -> Result<ExecutedProgram<'_>, Failure> {
     let failed = |step, error: io::Error| Failure { step, errno: error.raw_os_error().unwrap_or(0) };
     let (errors, errors_end) = pipe().map_err(|error| failed(Step::Pipes, error))?;
     let line = Line::open(image).map_err(|error| failed(Step::Pipes, error))?;
@@ -524,7 +524,7 @@ pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
     #[cfg(target_os = "linux")]
     let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
     #[cfg(not(target_os = "linux"))]
-    let start_time = crate::ProcessIdentity::of(pid as u32).map_or(0, |identity| identity.start_time());
+    let start_time = crate::ProcessIdentity::from_pid(pid as u32).map_or(0, |identity| identity.start_time());
     let mut bytes = [0u8; 8];
     let mut watcher = line.receive(image);
     let read = match &mut watcher {
@@ -538,7 +538,7 @@ pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
         let step = Step::from_number(number(&bytes[..4])).unwrap_or(Step::Execute);
         return Err(Failure { step, errno: number(&bytes[4..]) as i32 });
     }
-    Ok(Begun { pid, start_time, watcher })
+    Ok(ExecutedProgram { pid, start_time, watcher })
 }
 
 /// Writes as much as fits, without `SIGPIPE`, because its default action would end the embedding program.

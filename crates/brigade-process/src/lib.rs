@@ -70,7 +70,7 @@ mod typed;
 mod sandbox;
 
 pub use ancestry::is_inside_run;
-pub use background::{Detached, Ended, ExitLine, kill_detached, kill_tree, spawn_detached};
+pub use background::{DetachedProcess, ExitLine, TreeEnd, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{
     current_dir, current_program, is_sealed, leave_no_core_file, local_offset_minutes, random_bytes,
@@ -80,18 +80,18 @@ pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boo
 pub use listening::{OwnSocket, listener_of};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
-    Attempt, Observation, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile,
+    Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,
 };
-pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
+pub use outcome::{CapturedBytes, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped, spawn_piped_checked};
 pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network,
-    OpenedRepository, Opening, Replaced, Repositories, SandboxError, SandboxProfile, State, Surroundings,
-    installation_in, installation_of, is_only_of_root, json_files_in, shared_git, system_read_paths,
-    without_links, without_links_below,
+    ClosedWorkspace, Code, Enforcement, Extent, Installation, LocalSockets, Mode, Network, OpenedRepository,
+    ProgramOrigin, ProtectedEntries, Replaced, Repositories, SandboxError, SandboxProfile, State,
+    Surroundings, WritableScope, installation_in, installation_of, is_only_of_root, json_files_in,
+    shared_git, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
-pub use typed::{Typed, read_typed_line};
+pub use typed::{TypedLine, read_typed_line};

@@ -101,7 +101,7 @@ fn listening(address: &SocketAddr) -> Option<String> {
 }
 
 /// The flags of a Unix socket that listens.
-const LISTENS: &str = "00010000";
+const LISTENING_FLAGS: &str = "00010000";
 
 /// Returns the inode of the socket that listens at a path.
 fn local(path: &str) -> Option<String> {
@@ -109,7 +109,7 @@ fn local(path: &str) -> Option<String> {
     table.lines().skip(1).find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         // Accepted connections have the same path.
-        (words.get(7) == Some(&path) && words.get(3) == Some(&LISTENS))
+        (words.get(7) == Some(&path) && words.get(3) == Some(&LISTENING_FLAGS))
             .then(|| words.get(6).map(|inode| (*inode).to_owned()))?
     })
 }

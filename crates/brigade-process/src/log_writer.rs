@@ -35,7 +35,7 @@ mod surroundings;
 const PIECE: usize = 64 * 1024;
 
 /// The polling interval if waiting is impossible.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A log that is open for appending, with its directory and name.
 #[derive(Debug)]
@@ -200,7 +200,7 @@ impl Charge {
 
     /// The program is a child of somebody else.
     #[cfg(any(test, not(target_os = "linux")))]
-    pub(crate) fn nobody() -> Charge {
+    pub(crate) fn without_program() -> Charge {
         Charge { program: 0, line: -1 }
     }
 }
@@ -264,7 +264,7 @@ fn wait_for_any(channels: &[Channel; 2]) {
     };
     if polled.is_err_and(|errno| errno != Errno::INTR) {
         // A lowered limit makes waiting impossible. Nothing else reads the pipes, so from now on the writer polls.
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

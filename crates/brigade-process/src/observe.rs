@@ -38,37 +38,37 @@ use crate::Spec;
 
 /// Whether to observe a run.
 #[derive(Debug)]
-pub(crate) enum Observing {
+pub(crate) enum ObservationMode {
     No,
     Yes(Arc<Observer>),
     Unavailable(String),
 }
 
-impl Observing {
+impl ObservationMode {
     /// Prepares the observation that the spec requests. Without a sandbox nothing is observed.
-    pub(crate) fn of(spec: &Spec) -> Observing {
+    pub(crate) fn prepare(spec: &Spec) -> ObservationMode {
         match (&spec.observe, &spec.sandbox) {
             (Some(workspace), Some(_)) => match Observer::prepare(workspace) {
-                Ok(observer) => Observing::Yes(observer),
-                Err(reason) => Observing::Unavailable(reason),
+                Ok(observer) => ObservationMode::Yes(observer),
+                Err(reason) => ObservationMode::Unavailable(reason),
             },
-            _ => Observing::No,
+            _ => ObservationMode::No,
         }
     }
 
     pub(crate) fn observer(&self) -> Option<Arc<Observer>> {
         match self {
-            Observing::Yes(observer) => Some(Arc::clone(observer)),
-            Observing::No | Observing::Unavailable(_) => None,
+            ObservationMode::Yes(observer) => Some(Arc::clone(observer)),
+            ObservationMode::No | ObservationMode::Unavailable(_) => None,
         }
     }
 
     /// Returns the result, after the keeper has ended.
     pub(crate) fn outcome(&self) -> Option<Observation> {
         match self {
-            Observing::Yes(observer) => Some(observer.seen()),
-            Observing::No => None,
-            Observing::Unavailable(reason) => Some(Observation::Unavailable(reason.clone())),
+            ObservationMode::Yes(observer) => Some(observer.seen()),
+            ObservationMode::No => None,
+            ObservationMode::Unavailable(reason) => Some(Observation::Unavailable(reason.clone())),
         }
     }
 }
@@ -77,14 +77,14 @@ impl Observing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// The run was observed.
-    Done(Box<Observed>),
+    Done(Box<ObservedUse>),
     /// The run could not be observed, for this reason, and ran without observation.
     Unavailable(String),
 }
 
 /// What a run used. Paths in the workspace are relative and without links, each once per content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedUse {
     /// Workspace files opened for reading.
     pub read: Vec<ObservedFile>,
     /// Workspace files executed.

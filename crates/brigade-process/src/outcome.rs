@@ -106,7 +106,7 @@ pub struct Usage {
 
 /// The number of bytes of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedBytes {
     /// Bytes passed to the sink.
     pub bytes: u64,
     /// Bytes over the cap: read, counted and dropped.
@@ -127,9 +127,9 @@ pub struct Outcome {
     /// Resource usage.
     pub usage: Usage,
     /// Standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedBytes,
     /// Standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedBytes,
     /// Number of descendants that were alive after the main process had ended and the linger time had passed.
     pub outlived: u32,
     /// Processes that `SIGKILL` did not end in time. Usually empty.

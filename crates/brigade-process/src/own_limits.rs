@@ -4,16 +4,16 @@
 //! not open files could not record how the run ended.
 
 /// The limits that a process needs to record a run and clean up.
-const KEPT: [crate::launch::Resource; 2] = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
+const KEPT_LIMITS: [crate::launch::Resource; 2] = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
 
 /// Saved limits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnLimits([libc::rlimit; KEPT.len()]);
+pub(crate) struct OwnLimits([libc::rlimit; KEPT_LIMITS.len()]);
 
 impl OwnLimits {
     /// Returns the limits of the calling process. Makes only plain system calls.
     pub(crate) fn now() -> OwnLimits {
-        OwnLimits(KEPT.map(|resource| {
+        OwnLimits(KEPT_LIMITS.map(|resource| {
             let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
             // SAFETY: `limit` is valid for writing.
             unsafe { libc::getrlimit(resource, &mut limit) };
@@ -26,7 +26,7 @@ impl OwnLimits {
     pub(crate) fn restore(&self) -> bool {
         let mut restored = true;
         let now = OwnLimits::now();
-        for ((resource, before), now) in KEPT.iter().zip(&self.0).zip(&now.0) {
+        for ((resource, before), now) in KEPT_LIMITS.iter().zip(&self.0).zip(&now.0) {
             if before.rlim_cur <= now.rlim_cur {
                 continue;
             }
@@ -53,7 +53,7 @@ mod tests {
         // Runs in its own process, because limits apply to a whole process.
         let child = crate::launch::fork_into(|| {
             let before = OwnLimits::now();
-            for (resource, limit) in KEPT.into_iter().zip(before.0) {
+            for (resource, limit) in KEPT_LIMITS.into_iter().zip(before.0) {
                 let none = libc::rlimit { rlim_cur: 0, ..limit };
                 // SAFETY: the limit outlives the call.
                 unsafe { libc::setrlimit(resource, &none) };

@@ -8,10 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe};
-use crate::observe::Observing;
-use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
+use crate::observe::ObservationMode;
+use crate::outcome::{CapturedBytes, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{Keeping, Prepared, prepare};
+use crate::sandbox::{PlaceholderCleanup, PreparedSandbox, prepare};
 use crate::{Ending, Enforcement, ProcessIdentity, Spec};
 
 /// A running program with pipes.
@@ -28,7 +28,7 @@ pub struct Child {
     pub stderr: Option<File>,
     identity: ProcessIdentity,
     enforcement: Option<Enforcement>,
-    observing: Observing,
+    observing: ObservationMode,
     ending: Ending,
     started: Instant,
     progress: Progress,
@@ -116,8 +116,8 @@ impl Child {
             ended_by: self.ended_by,
             duration: self.started.elapsed(),
             usage: self.progress.usage,
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+            stdout: CapturedBytes::default(),
+            stderr: CapturedBytes::default(),
             outlived: self.progress.outlived,
             survivors: self.progress.survivors.clone(),
             method: METHOD,
@@ -156,9 +156,9 @@ pub fn spawn_piped_checked(
         pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let streams = Streams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
     let mut image = Image::new(spec, streams, OnParentDeath::Kill)?;
-    image.sandbox = prepare(spec, Keeping::Keeper)?;
-    let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
-    let observing = Observing::of(spec);
+    image.sandbox = prepare(spec, PlaceholderCleanup::Keeper)?;
+    let enforcement = image.sandbox.as_ref().map(PreparedSandbox::enforcement);
+    let observing = ObservationMode::prepare(spec);
     image.observer = observing.observer();
     let (keeper, check_gap) = Keeper::start_checked(image, ending, look)?;
     crate::spec::trace_start(spec, keeper.identity());

@@ -18,7 +18,7 @@ use crate::{ProcessIdentity, boot_id, random_bytes};
 const PREFIX: &str = "brigade-run-";
 
 /// How many names are tried.
-const TRIES: usize = 16;
+const MAX_NAME_ATTEMPTS: usize = 16;
 
 /// A directory with mode 0700 for one run. Dropping it removes the directory with its content.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl PrivateFolder {
         let folder = folder.canonicalize()?;
         sweep(&folder);
         let owner = Owner::current()?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_NAME_ATTEMPTS {
             let random: String = random_bytes::<8>()?.iter().map(|byte| format!("{byte:02x}")).collect();
             let path = folder.join(format!("{PREFIX}{owner}.{random}"));
             match rustix::fs::mkdir(&path, rustix::fs::Mode::RWXU) {
@@ -61,7 +61,7 @@ impl PrivateFolder {
                 Err(errno) => return Err(errno.into()),
             }
             let metadata = path.symlink_metadata()?;
-            let disposal = Disposal::of(&path, &metadata)?;
+            let disposal = Disposal::new(&path, &metadata)?;
             return Ok(PrivateFolder { path, disposal });
         }
         Err(io::ErrorKind::AlreadyExists.into())
@@ -91,7 +91,7 @@ impl Drop for PrivateFolder {
 }
 
 impl Disposal {
-    fn of(path: &Path, metadata: &Metadata) -> io::Result<Disposal> {
+    fn new(path: &Path, metadata: &Metadata) -> io::Result<Disposal> {
         let path = CString::new(path.as_os_str().as_bytes())?;
         Ok(Disposal { path, device: metadata.dev(), inode: metadata.ino() })
     }
@@ -190,7 +190,7 @@ fn sweep(folder: &Path) {
         if metadata.is_dir()
             && metadata.uid() == me
             && owner.has_ended()
-            && let Ok(disposal) = Disposal::of(&entry.path(), &metadata)
+            && let Ok(disposal) = Disposal::new(&entry.path(), &metadata)
         {
             disposal.remove();
         }
@@ -208,10 +208,10 @@ mod linux {
     use super::Disposal;
 
     /// How many directories on the way down are kept open.
-    const DEEPEST: usize = 128;
+    const MAX_OPEN_DEPTH: usize = 128;
 
     /// How often a directory that became deeper again is emptied once more.
-    const ROUNDS: u32 = 100_000;
+    const MAX_ROUNDS: u32 = 100_000;
 
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -245,10 +245,10 @@ mod linux {
         }
         // What is too deep is brought up, so each round gets further.
         let _ = rustix::fs::fchmod(&top, Mode::RWXU);
-        for round in 0..ROUNDS {
+        for round in 0..MAX_ROUNDS {
             match empty(&top, disposal.device, round) {
-                Left::Deeper => {}
-                Left::Nothing | Left::Something => break,
+                Leftover::Deeper => {}
+                Leftover::Nothing | Leftover::Something => break,
             }
         }
         // Removes a directory only if it is empty.
@@ -256,7 +256,7 @@ mod linux {
     }
 
     /// What a round left.
-    enum Left {
+    enum Leftover {
         Nothing,
         /// A directory that was too deep, which now lies at the top.
         Deeper,
@@ -283,29 +283,29 @@ mod linux {
         None
     }
 
-    fn empty(top: &OwnedFd, device: u64, round: u32) -> Left {
-        let Ok(first) = top.try_clone() else { return Left::Something };
-        let mut levels: [Option<Level>; DEEPEST] = [const { None }; DEEPEST];
+    fn empty(top: &OwnedFd, device: u64, round: u32) -> Leftover {
+        let Ok(first) = top.try_clone() else { return Leftover::Something };
+        let mut levels: [Option<Level>; MAX_OPEN_DEPTH] = [const { None }; MAX_OPEN_DEPTH];
         levels[0] = Some(Level { folder: first, removed: 0, stuck: 0 });
         let (mut depth, mut removed) = (0usize, 0u64);
         loop {
-            let Some(level) = &levels[depth] else { return Left::Nothing };
+            let Some(level) = &levels[depth] else { return Leftover::Nothing };
             let before = removed;
             match pass(&level.folder, device, level.stuck, &mut removed) {
-                Some(deeper) if depth + 1 < DEEPEST => {
+                Some(deeper) if depth + 1 < MAX_OPEN_DEPTH => {
                     depth += 1;
                     levels[depth] = Some(Level { folder: deeper, removed, stuck: 0 });
                 }
                 Some(_) => {
                     return if bring_up(top, &level.folder, round).is_some() {
-                        Left::Deeper
+                        Leftover::Deeper
                     } else {
-                        Left::Something
+                        Leftover::Something
                     };
                 }
                 // A listing that changes while it is read may miss entries.
                 None if before != removed => {}
-                None if depth == 0 => return Left::Something,
+                None if depth == 0 => return Leftover::Something,
                 None => {
                     // A directory of which nothing can be removed would be entered forever.
                     let is_stuck = removed == level.removed;
@@ -504,7 +504,7 @@ mod tests {
     fn what_killed_processes_left_is_removed_and_nothing_that_may_be_anothers() {
         let around = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-        let ended = ProcessIdentity::of(child.id()).unwrap();
+        let ended = ProcessIdentity::from_pid(child.id()).unwrap();
         child.wait().unwrap();
         let me = Owner::current().unwrap();
         let dead = Owner { pid: ended.pid(), start_time: ended.start_time(), ..me.clone() };

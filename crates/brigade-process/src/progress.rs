@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::background::kill_without_keeper;
-use crate::keeper::{Heard, Keeper, Report, exit_of};
+use crate::keeper::{Keeper, KeeperEvent, Report, exit_of};
 use crate::own_limits::OwnLimits;
 use crate::{Exit, ProcessIdentity, Spec, Usage};
 
@@ -55,9 +55,9 @@ impl Progress {
     pub(crate) fn listen(&mut self, keeper: &Keeper) -> io::Result<()> {
         while !self.finished {
             match keeper.next()? {
-                Heard::Nothing => return Ok(()),
-                Heard::Report(report) => self.take(report, keeper),
-                Heard::Gone => {
+                KeeperEvent::Nothing => return Ok(()),
+                KeeperEvent::Report(report) => self.take(report, keeper),
+                KeeperEvent::Gone => {
                     // Somebody killed the keeper. The kernel then kills the main process; the rest of its session
                     // and whatever carries the name of the run can still be found.
                     self.limits.restore();

@@ -9,10 +9,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
-use crate::observe::Observing;
-use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
+use crate::observe::ObservationMode;
+use crate::outcome::{CapturedBytes, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{Keeping, Prepared, prepare};
+use crate::sandbox::{PlaceholderCleanup, PreparedSandbox, prepare};
 use crate::{CancelToken, Input, ProcessIdentity, Spec};
 
 /// The size of one read.
@@ -116,19 +116,19 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let spawning = crate::spec::spawn_span(spec);
     let (program_ends, ours) = open_streams(&spec.stdin)?;
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
-    image.sandbox = prepare(spec, Keeping::Keeper).map_err(SpawnError::from)?;
-    let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
-    let observing = Observing::of(spec);
+    image.sandbox = prepare(spec, PlaceholderCleanup::Keeper).map_err(SpawnError::from)?;
+    let enforcement = image.sandbox.as_ref().map(PreparedSandbox::enforcement);
+    let observing = ObservationMode::prepare(spec);
     image.observer = observing.observer();
     let progress = Progress::new(spec);
     let (keeper, check_gap) = Keeper::start_checked(image, control.ending, &mut || sink.about_to_start())?;
-    let mut running = Running {
+    let mut running = RunningProgram {
         control,
         deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
         give_up: None,
         progress,
         ended_by: EndedBy::Itself,
-        ending: Asked::No,
+        ending: EndUrgency::No,
         sink_error: None,
         stdout: Tap::new(ours.stdout, control.output_cap),
         stderr: Tap::new(ours.stderr, control.output_cap),
@@ -170,27 +170,27 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
 
 /// The urgency of the requested end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Asked {
+enum EndUrgency {
     No,
     Politely,
     AtOnce,
 }
 
-struct Running<'a> {
+struct RunningProgram<'a> {
     control: &'a Control,
     deadline: Option<Instant>,
     /// When to continue without the keeper.
     give_up: Option<Instant>,
     progress: Progress,
     ended_by: EndedBy,
-    ending: Asked,
+    ending: EndUrgency,
     sink_error: Option<io::Error>,
     stdout: Tap,
     stderr: Tap,
     feed: Option<Feed>,
 }
 
-impl Running<'_> {
+impl RunningProgram<'_> {
     fn until_finished(&mut self, spec: &Spec, sink: &mut dyn Sink, keeper: &Keeper) -> io::Result<()> {
         let mut buffer = vec![0u8; READ_SIZE];
         loop {
@@ -227,28 +227,28 @@ impl Running<'_> {
     fn end_if_due(&mut self, keeper: &Keeper) {
         let requests = self.control.cancel.as_ref().map_or(0, CancelToken::requests);
         let wished = match requests {
-            0 => Asked::No,
-            1 => Asked::Politely,
-            _ => Asked::AtOnce,
+            0 => EndUrgency::No,
+            1 => EndUrgency::Politely,
+            _ => EndUrgency::AtOnce,
         };
         if self.ending < wished {
             self.end(EndedBy::Cancel, wished, keeper);
         }
         let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        if late && self.ending == Asked::No && !self.progress.exited {
-            self.end(EndedBy::Timeout, Asked::Politely, keeper);
+        if late && self.ending == EndUrgency::No && !self.progress.exited {
+            self.end(EndedBy::Timeout, EndUrgency::Politely, keeper);
         }
         if self.give_up.is_some_and(|until| until <= Instant::now()) {
             keeper.kill();
         }
     }
 
-    fn end(&mut self, cause: EndedBy, how: Asked, keeper: &Keeper) {
-        if self.ending == Asked::No && !self.progress.exited {
+    fn end(&mut self, cause: EndedBy, how: EndUrgency, keeper: &Keeper) {
+        if self.ending == EndUrgency::No && !self.progress.exited {
             self.ended_by = cause;
         }
         self.ending = how;
-        let grace = if how == Asked::AtOnce { Duration::ZERO } else { self.control.ending.grace };
+        let grace = if how == EndUrgency::AtOnce { Duration::ZERO } else { self.control.ending.grace };
         keeper.end(grace);
         self.give_up = Instant::now().checked_add(longest_end(grace, self.control.ending));
     }
@@ -257,13 +257,13 @@ impl Running<'_> {
         if self.sink_error.is_none() {
             self.sink_error = Some(error);
         }
-        if self.ending == Asked::No {
-            self.end(EndedBy::Sink, Asked::Politely, keeper);
+        if self.ending == EndUrgency::No {
+            self.end(EndedBy::Sink, EndUrgency::Politely, keeper);
         }
     }
 
-    fn wait(&self, keeper: &Keeper) -> io::Result<Ready> {
-        let fresh = self.control.cancel.as_ref().filter(|_| self.ending == Asked::No);
+    fn wait(&self, keeper: &Keeper) -> io::Result<ReadyStreams> {
+        let fresh = self.control.cancel.as_ref().filter(|_| self.ending == EndUrgency::No);
         let wanted = [
             (self.stdout.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (self.stderr.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -290,18 +290,18 @@ impl Running<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let ready = |index: usize| wanted[index].0.is_some() && !watched[index + 1].revents().is_empty();
-        Ok(Ready { stdout: ready(0), stderr: ready(1), feed: ready(2) })
+        Ok(ReadyStreams { stdout: ready(0), stderr: ready(1), feed: ready(2) })
     }
 
     /// Returns how long to wait for the next event.
     fn patience(&self) -> Option<Timespec> {
         let until = |moment: Instant| moment.saturating_duration_since(Instant::now());
         let left = match self.ending {
-            Asked::No if self.progress.exited => None,
-            Asked::No => self.deadline.map(until),
+            EndUrgency::No if self.progress.exited => None,
+            EndUrgency::No => self.deadline.map(until),
             // A second request does not change the descriptor.
-            Asked::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
-            Asked::Politely | Asked::AtOnce => self.give_up.map(until),
+            EndUrgency::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
+            EndUrgency::Politely | EndUrgency::AtOnce => self.give_up.map(until),
         };
         left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ })
     }
@@ -349,7 +349,7 @@ impl Running<'_> {
     }
 }
 
-struct Ready {
+struct ReadyStreams {
     stdout: bool,
     stderr: bool,
     feed: bool,
@@ -365,12 +365,12 @@ struct Feed {
 struct Tap {
     pipe: Option<OwnedFd>,
     cap: u64,
-    captured: Captured,
+    captured: CapturedBytes,
 }
 
 impl Tap {
     fn new(pipe: OwnedFd, cap: u64) -> Tap {
-        Tap { pipe: Some(pipe), cap, captured: Captured::default() }
+        Tap { pipe: Some(pipe), cap, captured: CapturedBytes::default() }
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
@@ -399,14 +399,14 @@ impl Tap {
 }
 
 /// The caller's non-blocking ends of the program's pipes.
-struct Ours {
+struct PipeEnds {
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
 }
 
-fn open_streams(input: &Input) -> Result<(Streams, Ours), SpawnError> {
-    let open = || -> io::Result<(Streams, Ours)> {
+fn open_streams(input: &Input) -> Result<(Streams, PipeEnds), SpawnError> {
+    let open = || -> io::Result<(Streams, PipeEnds)> {
         let (stdin, feed) = match input {
             Input::Null => (null()?, None),
             Input::Bytes(_) => {
@@ -419,7 +419,10 @@ fn open_streams(input: &Input) -> Result<(Streams, Ours), SpawnError> {
         let (stderr, stderr_end) = pipe()?;
         rustix::io::ioctl_fionbio(&stdout, true)?;
         rustix::io::ioctl_fionbio(&stderr, true)?;
-        Ok((Streams { stdin, stdout: stdout_end, stderr: stderr_end }, Ours { stdin: feed, stdout, stderr }))
+        Ok((
+            Streams { stdin, stdout: stdout_end, stderr: stderr_end },
+            PipeEnds { stdin: feed, stdout, stderr },
+        ))
     };
     open().map_err(|source| SpawnError::at(Step::Pipes, source))
 }

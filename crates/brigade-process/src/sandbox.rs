@@ -61,12 +61,13 @@ mod shown;
 mod view;
 
 pub use installation::{
-    Installation, NamedBy, Surroundings, installation_in, installation_of, system_read_paths,
+    Installation, ProgramOrigin, Surroundings, installation_in, installation_of, system_read_paths,
 };
 pub use kept::{
-    Kept, Opening, is_only_of_root, json_files_in, shared_git, without_links, without_links_below,
+    ProtectedEntries, WritableScope, is_only_of_root, json_files_in, shared_git, without_links,
+    without_links_below,
 };
-pub(crate) use platform::Prepared;
+pub(crate) use platform::PreparedSandbox;
 pub use repositories::{Extent, Repositories, State};
 pub use repository::{OpenedRepository, Replaced};
 
@@ -122,7 +123,7 @@ impl std::fmt::Debug for Code {
 /// Where namespaces are permitted, a run that writes nothing beside code has a workspace of its own, in which links and
 /// changes of the real one have no effect. Any other run follows no link below the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedWorkspace {
     /// Code that can be read and executed. If namespaces are permitted, the run gets exactly these bytes, read-only,
     /// even if the files change. Otherwise it gets the current files.
     pub code: Vec<Code>,
@@ -171,7 +172,7 @@ pub struct SandboxProfile {
     pub replaced: Option<Replaced>,
     /// What can be read in a closed workspace. If `read` or `write` opens all of it nevertheless, `closed-reads` is not
     /// enforced.
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedWorkspace>,
     /// Whether network sockets can be created.
     pub network: Network,
     /// Whether local sockets can be connected.
@@ -191,7 +192,8 @@ pub struct Enforcement {
     pub landlock: u32,
     /// What the kernel enforces, as labels: `read`, `write`, `truncate`, `protected` (paths of
     /// [`SandboxProfile::deny_write`]), `system-calls`, `network`, `local-sockets` (the last two only when denied),
-    /// `attributes`, `devices`, `signals`, `abstract-sockets`, `closed-reads` and `sealed-code` (of [`Closed`]).
+    /// `attributes`, `devices`, `signals`, `abstract-sockets`, `closed-reads` and `sealed-code` (of
+    /// [`ClosedWorkspace`]).
     pub enforced: Vec<&'static str>,
     /// What the kernel could not enforce, as sentences.
     pub missing: Vec<String>,
@@ -230,13 +232,13 @@ impl SandboxProfile {
 
     /// Returns what a run with this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
-        Ok(platform::prepare(self, None, Keeping::Asking)?.enforcement())
+        Ok(platform::prepare(self, None, PlaceholderCleanup::Asking)?.enforcement())
     }
 }
 
 /// Who removes placeholders at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
+pub(crate) enum PlaceholderCleanup {
     /// The keeper.
     Keeper,
     /// Nobody, so no placeholders are created.
@@ -246,7 +248,10 @@ pub(crate) enum Keeping {
 }
 
 /// Builds the rules of a run, if it has any.
-pub(crate) fn prepare(spec: &Spec, keeping: Keeping) -> Result<Option<Prepared>, SandboxError> {
+pub(crate) fn prepare(
+    spec: &Spec,
+    keeping: PlaceholderCleanup,
+) -> Result<Option<PreparedSandbox>, SandboxError> {
     let home = spec.environment.iter().find(|(name, _)| name == "HOME").map(|(_, value)| Path::new(value));
     spec.sandbox.as_ref().map(|profile| platform::prepare(profile, home, keeping)).transpose()
 }

@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use crate::cancel::CancelToken;
 
 /// The longest line that is read.
-const LONGEST: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// How long a process in the background waits before it looks whether it may read.
 const BACKGROUND: Duration = Duration::from_secs(1);
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum TypedLine {
     /// A line, without its line feed.
     Line(String),
     /// Nothing follows.
@@ -30,7 +30,7 @@ pub enum Typed {
 ///
 /// # Errors
 /// Fails if standard input cannot be read.
-pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<Typed> {
+pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<TypedLine> {
     let input = io::stdin();
     let mut line = Vec::new();
     loop {
@@ -40,7 +40,7 @@ pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<Typed> {
             Err(error) => return Err(error.into()),
         }
         if withdrawn.is_cancelled() {
-            return Ok(Typed::Withdrawn);
+            return Ok(TypedLine::Withdrawn);
         }
         if descriptors[1].revents().is_empty() {
             continue;
@@ -51,13 +51,13 @@ pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<Typed> {
         }
         let mut byte = [0];
         match rustix::io::read(&input, &mut byte) {
-            Ok(0) if line.is_empty() => return Ok(Typed::End),
-            Ok(0) => return Ok(Typed::Line(text(&line))),
-            Ok(_) if byte[0] == b'\n' => return Ok(Typed::Line(text(&line))),
-            Ok(_) if line.len() < LONGEST => line.push(byte[0]),
+            Ok(0) if line.is_empty() => return Ok(TypedLine::End),
+            Ok(0) => return Ok(TypedLine::Line(text(&line))),
+            Ok(_) if byte[0] == b'\n' => return Ok(TypedLine::Line(text(&line))),
+            Ok(_) if line.len() < MAX_LINE_BYTES => line.push(byte[0]),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             // A terminal that was closed.
-            Err(Errno::IO) => return Ok(Typed::End),
+            Err(Errno::IO) => return Ok(TypedLine::End),
             Err(error) => return Err(error.into()),
         }
     }

@@ -14,7 +14,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use brigade_process::{
-    Attempt, Closed, Code, Control, Exit, Mode, Observation, Observed, Program, SandboxProfile,
+    Attempt, ClosedWorkspace, Code, Control, Exit, Mode, Observation, ObservedUse, Program, SandboxProfile,
     installation_of, system_read_paths,
 };
 use common::{Trial, python};
@@ -61,7 +61,7 @@ impl Ground {
             workspace: Some(self.workspace.clone()),
             installed,
             write: vec![self.temporary.clone()],
-            closed: Some(Closed {
+            closed: Some(ClosedWorkspace {
                 code: vec![
                     code("lib/helper.py", "word = 'approved'\n"),
                     code("lib/run.sh", "#!/bin/sh\necho ran\n"),
@@ -86,7 +86,7 @@ impl Ground {
     }
 
     #[track_caller]
-    fn run(&self, mut trial: Trial, profile: SandboxProfile) -> (Observed, String) {
+    fn run(&self, mut trial: Trial, profile: SandboxProfile) -> (ObservedUse, String) {
         trial.spec.directory = self.workspace.clone();
         let has_view = !profile.write.contains(&self.workspace);
         trial.spec.sandbox = Some(profile);

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use brigade_process::{NamedBy, Surroundings, installation_in};
+use brigade_process::{ProgramOrigin, Surroundings, installation_in};
 
 /// Writes a file that can be executed, with the directories above it.
 fn program(path: &Path, text: &str) -> PathBuf {
@@ -40,7 +40,7 @@ fn an_installation_opens_no_home() {
     let path = std::env::join_paths([home.join(".pyenv/shims"), home.join(".local/bin")]).unwrap();
     let around = Surroundings { home: Some(home.clone()), path, rustup_home: None, workspace: None };
     let check = |program: PathBuf, expect: &[&str]| {
-        let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+        let found = installation_in([(program.as_path(), ProgramOrigin::Command)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
@@ -165,7 +165,7 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
     let around =
         Surroundings { home: Some(home.clone()), path, rustup_home: None, workspace: Some(work.clone()) };
     let check = |program: PathBuf, expect: &[&str]| {
-        let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+        let found = installation_in([(program.as_path(), ProgramOrigin::Command)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
@@ -206,7 +206,7 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
     check(make("work/w/bin/pytest", &line(&python), 0o755), &version);
     check(make("work/bin/k", "#!/usr/bin/env python3\n", 0o755), &version);
     check(make("work/bin/l", &line(&real), 0o755), &version);
-    let decided = installation_in([(python.as_path(), NamedBy::Command)], &around).decided_by;
+    let decided = installation_in([(python.as_path(), ProgramOrigin::Command)], &around).decided_by;
     assert_eq!(decided, BTreeSet::from([work.join("w/pyvenv.cfg")]));
 }
 
@@ -222,7 +222,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
         rustup_home: None,
         workspace: Some(home.join("work")),
     };
-    let check = |program: &Path, named_by: NamedBy, expect: &[&str]| {
+    let check = |program: &Path, named_by: ProgramOrigin, expect: &[&str]| {
         let found = installation_in([(program, named_by)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{} {named_by:?}", program.display());
@@ -230,20 +230,24 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     // A directory with programs and libraries, on no PATH, and one that is on it.
     make("dev/tools/lib/part.txt", "");
     let tool = make("dev/tools/bin/runner", "#!/bin/sh\n");
-    check(&tool, NamedBy::Command, &["dev/tools", "dev/tools/bin/runner"]);
-    check(&tool, NamedBy::Workspace, &["dev/tools/bin/runner"]);
+    check(&tool, ProgramOrigin::Command, &["dev/tools", "dev/tools/bin/runner"]);
+    check(&tool, ProgramOrigin::Workspace, &["dev/tools/bin/runner"]);
     make("dev/known/lib/part.txt", "");
     let tool = make("dev/known/bin/runner", "#!/bin/sh\n");
-    check(&tool, NamedBy::Workspace, &["dev/known", "dev/known/bin/runner"]);
+    check(&tool, ProgramOrigin::Workspace, &["dev/known", "dev/known/bin/runner"]);
     // What is no program.
     let folder = tool.parent().unwrap();
-    check(folder, NamedBy::Workspace, &[]);
+    check(folder, ProgramOrigin::Workspace, &[]);
     // A known kind of installation.
     make("py/lib/python3.12/os.py", "");
-    check(&make("py/bin/python3", "\x7fELF"), NamedBy::Workspace, &["py/bin", "py/bin/python3", "py/lib"]);
+    check(
+        &make("py/bin/python3", "\x7fELF"),
+        ProgramOrigin::Workspace,
+        &["py/bin", "py/bin/python3", "py/lib"],
+    );
     make("free/lib/python3.13t/os.py", "");
     let free = ["free/bin", "free/bin/python3.13t", "free/lib"];
-    check(&make("free/bin/python3.13t", "\x7fELF"), NamedBy::Workspace, &free);
+    check(&make("free/bin/python3.13t", "\x7fELF"), ProgramOrigin::Workspace, &free);
     // Issue 12: a project that is no installation, whatever stands beside its programs.
     for (number, neighbour) in [
         "lib/python-notes.txt",
@@ -260,18 +264,18 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     {
         make(&format!("mono{number}/{neighbour}"), "");
         let own = format!("mono{number}/bin/tool");
-        check(&make(&own, "#!/bin/sh\n"), NamedBy::Workspace, &[&own]);
+        check(&make(&own, "#!/bin/sh\n"), ProgramOrigin::Workspace, &[&own]);
     }
     let own = "web/node_modules/p/bin/tool";
-    check(&make(own, "#!/bin/sh\n"), NamedBy::Workspace, &[own]);
+    check(&make(own, "#!/bin/sh\n"), ProgramOrigin::Workspace, &[own]);
     // Directories called like those of version managers, and the one of PATH.
     make("any/lib/secret", "");
-    check(&make("any/shims/node", "#!/bin/sh\n"), NamedBy::Workspace, &["any/shims/node"]);
+    check(&make("any/shims/node", "#!/bin/sh\n"), ProgramOrigin::Workspace, &["any/shims/node"]);
     make(".rustup/settings.toml", "");
     make("keys/secret", "");
-    check(&make("keys/rustup", "\x7fELF"), NamedBy::Workspace, &["keys/rustup"]);
+    check(&make("keys/rustup", "\x7fELF"), ProgramOrigin::Workspace, &["keys/rustup"]);
     let shim = make(".pyenv/shims/python3", "#!/bin/sh\n");
-    check(&shim, NamedBy::Workspace, &[".pyenv/shims", ".pyenv/shims/python3"]);
+    check(&shim, ProgramOrigin::Workspace, &[".pyenv/shims", ".pyenv/shims/python3"]);
 }
 
 #[test]
@@ -288,7 +292,7 @@ fn what_is_only_called_like_an_installation_opens_itself() {
         workspace: Some(work.clone()),
     };
     let check = |program: &Path, expect: &[&str]| {
-        let found = installation_in([(program, NamedBy::Workspace)], &around).paths;
+        let found = installation_in([(program, ProgramOrigin::Workspace)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
@@ -362,13 +366,13 @@ fn a_home_and_a_workspace_behind_links_are_what_they_are() {
             };
             for program in ["bin/tool", ".local/bin/tool"] {
                 let program = through.join(program);
-                let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+                let found = installation_in([(program.as_path(), ProgramOrigin::Command)], &around).paths;
                 let is_local = |path: &PathBuf| path.ends_with(".local") || path.ends_with(".local/share");
                 assert!(!found.iter().any(|path| open(path) || is_local(path)), "{found:?}");
             }
             // A link in the workspace is one, whatever the workspace is called.
             let program = alias.join("bin/l");
-            let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+            let found = installation_in([(program.as_path(), ProgramOrigin::Command)], &around).paths;
             assert!(!found.iter().any(|path| path.ends_with("mono")), "{found:?}");
         }
     }

@@ -12,7 +12,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    CancelToken, Captured, Control, EndedBy, Ending, Exit, Outcome, RunError, Stream, run,
+    CancelToken, CapturedBytes, Control, EndedBy, Ending, Exit, Outcome, RunError, Stream, run,
 };
 use common::{Trial, fixture};
 
@@ -167,7 +167,7 @@ fn bytes_arrive_as_they_were_written() {
     assert_eq!(out, expect);
     expect.reverse();
     assert_eq!(err, expect);
-    assert_eq!(outcome.stdout, Captured { bytes: 257, dropped: 0 });
+    assert_eq!(outcome.stdout, CapturedBytes { bytes: 257, dropped: 0 });
 }
 
 #[test]

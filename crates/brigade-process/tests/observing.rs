@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    Attempt, Control, Exit, Mode, Network, Observation, Observed, ObservedFile, SandboxProfile,
+    Attempt, Control, Exit, Mode, Network, Observation, ObservedFile, ObservedUse, SandboxProfile,
     installation_of, system_read_paths,
 };
 use common::{Trial, python};
@@ -55,7 +55,7 @@ impl Ground {
 
     /// Runs it with these rules; it must end well.
     #[track_caller]
-    fn observe(&self, mut trial: Trial, profile: SandboxProfile) -> (Observed, String) {
+    fn observe(&self, mut trial: Trial, profile: SandboxProfile) -> (ObservedUse, String) {
         trial.spec.directory = self.workspace.clone();
         trial.spec.sandbox = Some(profile);
         trial.spec.observe = Some(self.workspace.clone());

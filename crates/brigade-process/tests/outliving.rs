@@ -111,7 +111,7 @@ fn a_child_lives_on_when_the_thread_that_started_it_ends() {
 fn keeper_of(child: &brigade_process::Child) -> ProcessIdentity {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.identity().pid())).unwrap();
     let parent = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
-    ProcessIdentity::of(parent.parse().unwrap()).unwrap()
+    ProcessIdentity::from_pid(parent.parse().unwrap()).unwrap()
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
         let begun = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap();
         until(|| std::fs::read_to_string(&log).unwrap().ends_with('\n'));
         let daemon: u32 = std::fs::read_to_string(&log).unwrap().trim().parse().unwrap();
-        let daemon = ProcessIdentity::of(daemon).unwrap();
+        let daemon = ProcessIdentity::from_pid(daemon).unwrap();
         until(|| std::fs::read(format!("/proc/{}/environ", daemon.pid())).unwrap().is_empty());
         // What began the daemon is its session, and is about to exit.
         let session = stat_of(daemon.pid()).unwrap()[3].clone();

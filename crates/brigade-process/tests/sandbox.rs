@@ -629,9 +629,9 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
 }
 
 /// A sink that has a last look.
-struct Looking(std::io::Result<()>);
+struct LastLookSink(std::io::Result<()>);
 
-impl brigade_process::Sink for Looking {
+impl brigade_process::Sink for LastLookSink {
     fn write(&mut self, _: brigade_process::Stream, _: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
@@ -649,10 +649,10 @@ fn the_last_look_comes_when_everything_is_prepared() {
         trial.spec.directory = ground.workspace.clone();
         trial.spec.sandbox = profile;
         let refused = Err(std::io::Error::other("it changed"));
-        let error = brigade_process::run(&trial.spec, &mut Looking(refused), &control()).unwrap_err();
+        let error = brigade_process::run(&trial.spec, &mut LastLookSink(refused), &control()).unwrap_err();
         assert_eq!(error.to_string(), "it changed");
         assert!(!ground.workspace.join("ran").exists());
-        let outcome = brigade_process::run(&trial.spec, &mut Looking(Ok(())), &control()).unwrap();
+        let outcome = brigade_process::run(&trial.spec, &mut LastLookSink(Ok(())), &control()).unwrap();
         assert!(outcome.check_gap.is_some_and(|gap| gap < Duration::from_secs(5)), "{:?}", outcome.check_gap);
         fs::remove_file(ground.workspace.join("ran")).unwrap();
     }

@@ -151,8 +151,8 @@ fn a_checked_script_is_refused_when_its_path_was_swapped() {
 
 #[test]
 fn the_sink_learns_who_runs() {
-    struct Who(Option<brigade_process::ProcessIdentity>);
-    impl brigade_process::Sink for Who {
+    struct IdentitySink(Option<brigade_process::ProcessIdentity>);
+    impl brigade_process::Sink for IdentitySink {
         fn write(&mut self, _: brigade_process::Stream, _: &[u8]) -> io::Result<()> {
             Ok(())
         }
@@ -161,7 +161,7 @@ fn the_sink_learns_who_runs() {
             Ok(())
         }
     }
-    let mut who = Who(None);
+    let mut who = IdentitySink(None);
     let outcome = run(&Trial::shell("exit 0").spec, &mut who, &Control::default()).unwrap();
     assert_eq!(who.0, Some(outcome.identity.clone()));
     assert!(!outcome.identity.is_alive());

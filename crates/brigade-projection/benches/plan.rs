@@ -35,7 +35,7 @@ fn source() -> SourceFacts {
 /// Prepares the tools with everything applied, or nothing.
 fn bench(bencher: divan::Bencher<'_, '_>, family: Family, is_applied: bool) {
     let tools = tools(family);
-    let claims = Claims::of("/project", &tools);
+    let claims = Claims::new("/project", &tools);
     let empty: Vec<_> = tools
         .iter()
         .map(|tool| ToolFacts::gather("/project", tool, &source(), |_| TargetFacts::Absent))
@@ -48,7 +48,7 @@ fn bench(bencher: divan::Bencher<'_, '_>, family: Family, is_applied: bool) {
     let look =
         |path: &str| files.get(path).map_or(TargetFacts::Absent, |bytes| TargetFacts::File(bytes.clone()));
     bencher.bench_local(|| {
-        let claims = Claims::of("/project", &tools);
+        let claims = Claims::new("/project", &tools);
         let facts: Vec<_> =
             tools.iter().map(|tool| ToolFacts::gather("/project", tool, &source(), look)).collect();
         plan(&facts, &claims, Overwrite::Never, Depth::Full)

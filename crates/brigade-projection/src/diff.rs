@@ -3,7 +3,7 @@
 use similar::TextDiff;
 
 /// The most lines, old and new together, that are compared; the time grows with how much differs.
-const MOST_LINES: usize = 40_000;
+const MAX_LINES: usize = 40_000;
 
 /// The lines of context around a change.
 const CONTEXT: usize = 3;
@@ -36,7 +36,7 @@ pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Strin
         text.split_inclusive('\n').take(until).skip(skipped).collect()
     };
     let (near_old, near_new) = (cut(&old), cut(&new));
-    if MOST_LINES < lines(&near_old) + lines(&near_new) {
+    if MAX_LINES < lines(&near_old) + lines(&near_new) {
         return format!(
             "Files {old_name} and {new_name} differ: {} and {} lines\n",
             lines(&old),

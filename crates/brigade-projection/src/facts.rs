@@ -110,7 +110,7 @@ impl SourceText {
     ///
     /// # Errors
     /// When there is no text.
-    pub fn of(facts: &SourceFacts) -> Result<SourceText, SourceProblem> {
+    pub fn from_facts(facts: &SourceFacts) -> Result<SourceText, SourceProblem> {
         match facts {
             SourceFacts::NotConfigured => Err(SourceProblem::NotConfigured),
             SourceFacts::Absent => Err(SourceProblem::Absent),
@@ -136,7 +136,7 @@ impl SourceText {
 
 /// A harness that an entry supports, with the path that its projection goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct ProjectionTarget<'a> {
     /// The harness, as the entry names it.
     pub harness: &'a str,
     /// The path as configured; absent when none is.
@@ -146,12 +146,12 @@ pub struct Wanted<'a> {
 /// Lists the harnesses that a tool supports, in the order of the entry, each once.
 ///
 /// A path for a harness that is not supported is not used, as `supported_harnesses` decides.
-pub fn wanted(tool: &Tool) -> Vec<Wanted<'_>> {
-    let mut found: Vec<Wanted<'_>> = Vec::with_capacity(tool.supported_harnesses.len());
+pub fn wanted(tool: &Tool) -> Vec<ProjectionTarget<'_>> {
+    let mut found: Vec<ProjectionTarget<'_>> = Vec::with_capacity(tool.supported_harnesses.len());
     for harness in &tool.supported_harnesses {
         if found.iter().all(|earlier| earlier.harness != harness) {
             let path = tool.projections.get(harness).map(String::as_str).filter(|path| !path.is_empty());
-            found.push(Wanted { harness, path });
+            found.push(ProjectionTarget { harness, path });
         }
     }
     found
@@ -241,7 +241,7 @@ impl<'a> ToolFacts<'a> {
         source: &SourceFacts,
         mut look: impl FnMut(&str) -> TargetFacts,
     ) -> ToolFacts<'a> {
-        let target = |wanted: Wanted<'a>| {
+        let target = |wanted: ProjectionTarget<'a>| {
             let Some(path) = wanted.path else {
                 return Target { harness: wanted.harness, path: None, facts: TargetFacts::Absent };
             };
@@ -256,7 +256,7 @@ impl<'a> ToolFacts<'a> {
         };
         ToolFacts {
             tool,
-            source: SourceText::of(source),
+            source: SourceText::from_facts(source),
             targets: wanted(tool).into_iter().map(target).collect(),
             outside: None,
         }

@@ -164,9 +164,9 @@ fn folders_of<'p>(places: impl IntoIterator<Item = &'p HarnessPlace>) -> Vec<&'s
 
 /// Returns whether a path is where projections usually are.
 pub(crate) fn is_usual(path: &str) -> bool {
-    static USUAL: LazyLock<Vec<&str>> = LazyLock::new(folders);
+    static USUAL_FOLDERS: LazyLock<Vec<&str>> = LazyLock::new(folders);
     let is_below = |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
-    USUAL.iter().any(is_below)
+    USUAL_FOLDERS.iter().any(is_below)
 }
 
 /// Returns a harness by the name that tools.toml has.

@@ -25,7 +25,7 @@ use crate::text::first_line;
 const MARKER: &str = "brigade-tool-projection:";
 
 /// The longest line that is looked at.
-const LONGEST: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The most lines before the header outside front matter.
 const PROLOGUE: usize = 3;
@@ -56,7 +56,7 @@ fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
 
 /// A managed file taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Managed {
+pub(crate) struct ManagedFile {
     pub(crate) header: Header,
     /// The comment that holds the header.
     pub(crate) comment: Comment,
@@ -66,7 +66,7 @@ pub(crate) struct Managed {
     pub(crate) end: usize,
 }
 
-impl Managed {
+impl ManagedFile {
     /// Returns whether the text without the header line is the given one.
     pub(crate) fn body_is(&self, text: &str, body: &str) -> bool {
         text.len() - (self.end - self.start) == body.len()
@@ -147,7 +147,7 @@ pub(crate) fn place(body: &str, comment: Comment) -> (usize, Comment) {
 }
 
 /// Finds the header in a text with line feeds alone.
-pub(crate) fn find(text: &str) -> Option<Managed> {
+pub(crate) fn find(text: &str) -> Option<ManagedFile> {
     if let Some(front) = split(text) {
         return find_in_front_matter(&front);
     }
@@ -156,7 +156,7 @@ pub(crate) fn find(text: &str) -> Option<Managed> {
         let (line, rest) = first_line(&text[offset..]);
         let end = text.len() - rest.len();
         if let Some((header, comment)) = parse_line(line, &Comment::ALL) {
-            return Some(Managed { header, comment, start: offset, end });
+            return Some(ManagedFile { header, comment, start: offset, end });
         }
         if rest.is_empty() || !is_prologue(line, index, None) {
             return None;
@@ -166,12 +166,12 @@ pub(crate) fn find(text: &str) -> Option<Managed> {
     None
 }
 
-fn find_in_front_matter(front: &FrontMatter<'_>) -> Option<Managed> {
+fn find_in_front_matter(front: &FrontMatter<'_>) -> Option<ManagedFile> {
     let mut start = front.opening.len();
     for line in front.block.split_inclusive('\n') {
         let end = start + line.len();
         if let Some((header, comment)) = parse_line(line.trim_end_matches('\n'), &[Comment::Hash]) {
-            return Some(Managed { header, comment, start, end });
+            return Some(ManagedFile { header, comment, start, end });
         }
         start = end;
     }
@@ -179,7 +179,7 @@ fn find_in_front_matter(front: &FrontMatter<'_>) -> Option<Managed> {
 }
 
 fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
-    if LONGEST < line.len() {
+    if MAX_LINE_BYTES < line.len() {
         return None;
     }
     comments.iter().find_map(|comment| {
@@ -193,7 +193,7 @@ fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
 /// A line that could itself be taken for a header never has to, or else what is written would not be what is found.
 fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {
     let of = |wanted| comment.is_none_or(|comment| comment == wanted);
-    if LONGEST < line.len() || line.contains(MARKER) {
+    if MAX_LINE_BYTES < line.len() || line.contains(MARKER) {
         return false;
     }
     let low = line.get(..32.min(line.len())).unwrap_or("").to_ascii_lowercase();

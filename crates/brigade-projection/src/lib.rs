@@ -21,7 +21,7 @@
 //! let catalog = Catalog::parse("tools.toml", Level::Project, file);
 //! let source = SourceFacts::File(b"Make it simpler.".to_vec());
 //! let facts = [ToolFacts::gather("/project", &catalog.tools()[0], &source, |_path| TargetFacts::Absent)];
-//! let claims = Claims::of("/project", catalog.tools());
+//! let claims = Claims::new("/project", catalog.tools());
 //! let planned = planned_writes(&facts, &claims, Overwrite::Never, Timestamp::from_unix_micros(0));
 //! assert_eq!(planned.writes[0].path, ".claude/commands/simplify.md");
 //! assert!(planned.writes[0].bytes.starts_with(b"---\n# brigade-tool-projection: {"));
@@ -50,8 +50,8 @@ mod writes;
 pub use comment::{Comment, comment_of};
 pub use diff::unified;
 pub use facts::{
-    PathRefusal, SourceFacts, SourceProblem, SourceText, TargetFacts, ToolFacts, Wanted, relative_path,
-    wanted,
+    PathRefusal, ProjectionTarget, SourceFacts, SourceProblem, SourceText, TargetFacts, ToolFacts,
+    relative_path, wanted,
 };
 pub use harness::{
     FieldValue, FrontMatterField, FrontMatterReport, Harness, HarnessLine, HarnessPlace, HarnessPlaceReport,
@@ -64,7 +64,7 @@ pub use item::{
 };
 pub use orphan::{FoundFile, Orphan, OrphanCause, OrphanReason, Prunable, PruneAction, orphans};
 pub use plan::{Claims, input_among, plan, plan_tool};
-pub use render::{Rendered, Unrenderable, header_of, render};
+pub use render::{RenderError, RenderedProjection, header_of, render};
 pub use report::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};
 pub use summary::{ProjectionSummary, SummaryRow, blocking, counts, summarise};
 pub use writes::{FileMode, PlannedWrite, PlannedWrites, planned_writes};

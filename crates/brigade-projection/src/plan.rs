@@ -23,12 +23,12 @@ use crate::comment::comment_of;
 use crate::facts::{
     PathRefusal, SourceProblem, SourceText, Target, TargetFacts, ToolFacts, relative_path, wanted,
 };
-use crate::header::{self, Managed};
+use crate::header::{self, ManagedFile};
 use crate::item::{
     Advice, AdviceCode, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionReason,
     ProjectionStatus,
 };
-use crate::render::{self, Rendered, Shape, Unrenderable};
+use crate::render::{self, RenderError, RenderedProjection, Shape};
 use crate::text;
 
 /// The owner of each path: the first tool in the catalog that is enabled, valid, and projects there. Also records which
@@ -73,7 +73,7 @@ pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, pa
 
 impl Claims {
     /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
-    pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
+    pub fn new<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
         let tools: Vec<&Tool> = tools.into_iter().collect();
         // Most tools have a file for each of two harnesses.
         let holders = HashMap::with_capacity(tools.len() * 2);
@@ -222,7 +222,7 @@ pub(crate) struct Planner<'f, 'a> {
     shown: Option<Cow<'a, Tool>>,
     /// What the tool's projections hold, once one was rendered.
     content: Option<String>,
-    rendered: Vec<(Shape, Rc<Rendered>)>,
+    rendered: Vec<(Shape, Rc<RenderedProjection>)>,
 }
 
 /// The findings about one target.
@@ -230,18 +230,18 @@ struct Verdict {
     status: ProjectionStatus,
     reason: Option<ProjectionReason>,
     detail: Cow<'static, str>,
-    managed: Option<Managed>,
+    managed: Option<ManagedFile>,
     actual: Option<Fingerprint>,
-    rendered: Option<Rc<Rendered>>,
+    rendered: Option<Rc<RenderedProjection>>,
 }
 
 impl Verdict {
-    fn of(status: ProjectionStatus, detail: impl Into<Cow<'static, str>>) -> Verdict {
+    fn new(status: ProjectionStatus, detail: impl Into<Cow<'static, str>>) -> Verdict {
         Verdict { status, reason: None, detail: detail.into(), managed: None, actual: None, rendered: None }
     }
 
     fn invalid(reason: ProjectionReason, detail: impl Into<Cow<'static, str>>) -> Verdict {
-        Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::Invalid, detail) }
+        Verdict { reason: Some(reason), ..Verdict::new(ProjectionStatus::Invalid, detail) }
     }
 
     /// The text would hold the values of these labels.
@@ -268,7 +268,7 @@ impl<'f, 'a> Planner<'f, 'a> {
     }
 
     /// Plans one target of the tool; returns the rendering where it was needed.
-    pub(crate) fn plan(&mut self, target: &Target<'a>) -> (ProjectionItem, Option<Rc<Rendered>>) {
+    pub(crate) fn plan(&mut self, target: &Target<'a>) -> (ProjectionItem, Option<Rc<RenderedProjection>>) {
         let tool = self.facts.tool;
         let mut verdict = match &target.path {
             Some(path) => self.verdict(path, target),
@@ -276,7 +276,7 @@ impl<'f, 'a> Planner<'f, 'a> {
                 let detail = format!("no projection path is configured for {}", target.harness);
                 Verdict {
                     reason: Some(ProjectionReason::NoTarget),
-                    ..Verdict::of(ProjectionStatus::Missing, detail)
+                    ..Verdict::new(ProjectionStatus::Missing, detail)
                 }
             }
         };
@@ -292,8 +292,8 @@ impl<'f, 'a> Planner<'f, 'a> {
         {
             match self.render(target.harness, path, source) {
                 Ok(rendered) => verdict.rendered = Some(rendered),
-                Err(Unrenderable::BoundValue(labels)) => verdict = Verdict::bound(&labels),
-                Err(Unrenderable::NoFamily | Unrenderable::NoComment) => {}
+                Err(RenderError::BoundValue(labels)) => verdict = Verdict::bound(&labels),
+                Err(RenderError::NoFamily | RenderError::NoComment) => {}
             }
         }
         let mut advice = verdict.rendered.as_ref().map_or_else(Vec::new, |rendered| rendered.advice.clone());
@@ -396,27 +396,27 @@ impl<'f, 'a> Planner<'f, 'a> {
             }
         };
         if bytes.is_none() {
-            return Verdict::of(ProjectionStatus::Missing, "projection will be created");
+            return Verdict::new(ProjectionStatus::Missing, "projection will be created");
         }
         let Some(text) = found else {
             let detail = "existing file is not UTF-8 text and not managed by Brigade";
             return Verdict {
                 reason: Some(ProjectionReason::NotUtf8),
-                ..Verdict::of(ProjectionStatus::Unmanaged, detail)
+                ..Verdict::new(ProjectionStatus::Unmanaged, detail)
             };
         };
         let Some(managed) = managed else {
-            return Verdict::of(ProjectionStatus::Unmanaged, "existing file is not managed by Brigade");
+            return Verdict::new(ProjectionStatus::Unmanaged, "existing file is not managed by Brigade");
         };
         match self.render(target.harness, path, source) {
             Ok(rendered) => compare(tool, source, &text, managed, rendered),
-            Err(Unrenderable::NoFamily) => {
+            Err(RenderError::NoFamily) => {
                 Verdict::invalid(ProjectionReason::BrokenEntry, "the tool's entry is broken")
             }
-            Err(Unrenderable::NoComment) => {
+            Err(RenderError::NoComment) => {
                 Verdict::invalid(ProjectionReason::NoComment, "the format has no comments")
             }
-            Err(Unrenderable::BoundValue(labels)) => Verdict::bound(&labels),
+            Err(RenderError::BoundValue(labels)) => Verdict::bound(&labels),
         }
     }
 
@@ -426,7 +426,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         harness: &str,
         path: &str,
         source: &SourceText,
-    ) -> Result<Rc<Rendered>, Unrenderable> {
+    ) -> Result<Rc<RenderedProjection>, RenderError> {
         let shape = render::shape(harness, path, source)?;
         if let Some((_, rendered)) = self.rendered.iter().find(|(known, _)| *known == shape) {
             return Ok(Rc::clone(rendered));
@@ -446,8 +446,8 @@ fn compare(
     tool: &Tool,
     source: &SourceText,
     text: &str,
-    managed: Managed,
-    rendered: Rc<Rendered>,
+    managed: ManagedFile,
+    rendered: Rc<RenderedProjection>,
 ) -> Verdict {
     let header = &managed.header;
     let same = managed.body_is(text, &rendered.body);
@@ -462,7 +462,7 @@ fn compare(
     } else {
         (ProjectionStatus::Stale, "projection will be updated")
     };
-    let verdict = Verdict::of(status, detail);
+    let verdict = Verdict::new(status, detail);
     Verdict { managed: Some(managed), actual: Some(actual), rendered: Some(rendered), ..verdict }
 }
 
@@ -500,7 +500,7 @@ fn missing_source(problem: SourceProblem) -> Verdict {
             (refusal.reason(), format!("the source path {}", refusal.phrase()).into())
         }
     };
-    Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::MissingSource, detail) }
+    Verdict { reason: Some(reason), ..Verdict::new(ProjectionStatus::MissingSource, detail) }
 }
 
 fn hash(text: &str) -> Fingerprint {

@@ -18,11 +18,11 @@ use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
 /// The longest description that the Agent Skills format allows, in characters.
-const LONGEST_DESCRIPTION: usize = 1024;
+const MAX_DESCRIPTION_LEN: usize = 1024;
 
 /// Why nothing can be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unrenderable {
+pub enum RenderError {
     /// The entry has no family, because it is broken.
     NoFamily,
     /// The target's format has no comments, so the header would break the file.
@@ -34,7 +34,7 @@ pub enum Unrenderable {
 
 /// What a projection consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedProjection {
     pub(crate) body: String,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) header_at: usize,
@@ -46,7 +46,7 @@ pub struct Rendered {
     shown_only: usize,
 }
 
-impl Rendered {
+impl RenderedProjection {
     /// Returns the file's text without the header.
     pub fn body(&self) -> &str {
         &self.body
@@ -96,8 +96,8 @@ enum Layout {
 }
 
 /// Tells the shape of a target.
-pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Result<Shape, Unrenderable> {
-    let comment = comment_of(path, source.text()).ok_or(Unrenderable::NoComment)?;
+pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Result<Shape, RenderError> {
+    let comment = comment_of(path, source.text()).ok_or(RenderError::NoComment)?;
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.rsplit('/').next().filter(|folder| !folder.is_empty()).map(str::to_owned);
     // A SKILL.md and a .mdc are what they are in any directory and for any harness.
@@ -126,15 +126,20 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 ///
 /// # Errors
 /// When the entry is broken or the target's format has no comments.
-pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Result<Rendered, Unrenderable> {
+pub fn render(
+    tool: &Tool,
+    harness: &str,
+    path: &str,
+    source: &SourceText,
+) -> Result<RenderedProjection, RenderError> {
     let tool = &*tool.without_secrets();
     render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)?.without_bound(tool)
 }
 
 /// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the
 /// page about it.
-pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrenderable> {
-    let family = tool.family.ok_or(Unrenderable::NoFamily)?;
+pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, RenderError> {
+    let family = tool.family.ok_or(RenderError::NoFamily)?;
     Ok(match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
         Family::Script => reference::script(tool, source),
@@ -145,14 +150,14 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrend
     })
 }
 
-impl Rendered {
+impl RenderedProjection {
     /// Returns it, unless it holds a value that is bound for the tool.
-    pub(crate) fn without_bound(self, tool: &Tool) -> Result<Rendered, Unrenderable> {
+    pub(crate) fn without_bound(self, tool: &Tool) -> Result<RenderedProjection, RenderError> {
         if tool.masks.shows(&self.body) {
             return Ok(self);
         }
         let labels = tool.masks.labels_in(&self.body).into_iter().map(str::to_owned);
-        Err(Unrenderable::BoundValue(labels.collect()))
+        Err(RenderError::BoundValue(labels.collect()))
     }
 }
 
@@ -162,8 +167,8 @@ pub(crate) fn render_shape(
     shape: &Shape,
     source: &SourceText,
     content: &str,
-) -> Result<Rendered, Unrenderable> {
-    let family = tool.family.ok_or(Unrenderable::NoFamily)?;
+) -> Result<RenderedProjection, RenderError> {
+    let family = tool.family.ok_or(RenderError::NoFamily)?;
     let mut advice = Vec::new();
     let mut shown_only = 0;
     let is_prose = matches!(family, Family::Skill | Family::SlashCommand | Family::Superpower);
@@ -202,7 +207,7 @@ pub(crate) fn render_shape(
     let fingerprint =
         if body == source.text() { source.fingerprint() } else { Fingerprint::of_bytes(body.as_bytes()) };
     let (header_at, comment) = header::place(&body, shape.comment);
-    Ok(Rendered { body, fingerprint, header_at, comment, is_source, advice, shown_only })
+    Ok(RenderedProjection { body, fingerprint, header_at, comment, is_source, advice, shown_only })
 }
 
 /// Makes the header of a rendered projection.
@@ -210,7 +215,7 @@ pub fn header_of(
     tool: &Tool,
     harness: &str,
     source: &SourceText,
-    rendered: &Rendered,
+    rendered: &RenderedProjection,
     now: Timestamp,
 ) -> Header {
     Header {
@@ -230,7 +235,7 @@ pub(crate) fn lossiness(
     tool: &Tool,
     harness_name: &str,
     path: &str,
-    rendered: Option<&Rendered>,
+    rendered: Option<&RenderedProjection>,
 ) -> (Option<Lossiness>, Option<Advice>) {
     let (Some(harness), Some(family)) = (harness(harness_name), tool.family) else { return (None, None) };
     let Some(place) = harness.place_at(path) else {
@@ -313,10 +318,10 @@ pub(crate) fn description(tool: &Tool) -> String {
 
 /// Cuts a description at what the Agent Skills format allows.
 fn cut(text: &str) -> String {
-    if text.char_indices().nth(LONGEST_DESCRIPTION).is_none() {
+    if text.char_indices().nth(MAX_DESCRIPTION_LEN).is_none() {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
+    let kept: String = text.chars().take(MAX_DESCRIPTION_LEN - 1).collect();
     format!("{}…", kept.trim_end())
 }
 

@@ -77,7 +77,7 @@ pub struct AdviceReport {
 
 impl ProjectionReport {
     /// Builds the row of a projection. `absolute` makes paths absolute.
-    pub fn of(item: ProjectionItem, absolute: impl Fn(&str) -> String) -> ProjectionReport {
+    pub fn new(item: ProjectionItem, absolute: impl Fn(&str) -> String) -> ProjectionReport {
         let advice = |advice: Advice| AdviceReport { code: advice.code, message: advice.message };
         ProjectionReport {
             tool_id: item.tool_id.as_str().to_owned(),
@@ -141,7 +141,7 @@ pub struct OrphanReport {
 
 impl OrphanReport {
     /// Builds the row of an orphan. `absolute` makes paths absolute.
-    pub fn of(orphan: &Orphan, absolute: impl Fn(&str) -> String) -> OrphanReport {
+    pub fn new(orphan: &Orphan, absolute: impl Fn(&str) -> String) -> OrphanReport {
         let why = match &orphan.cause {
             OrphanCause::ToolGone => "its tool is gone from the catalog",
             OrphanCause::ToolDisabled => "its tool is disabled",
@@ -192,7 +192,7 @@ pub struct FailedProjection {
 
 impl FailedProjection {
     /// Builds the row of a projection that was not written.
-    pub fn of(
+    pub fn new(
         item: ProjectionItem,
         error: impl ToString,
         absolute: impl Fn(&str) -> String,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, Recorded, record};
+use brigade_core::{Extra, Fingerprint, RecordedWord, record};
 use serde::{Deserialize, Serialize};
 
 use crate::item::{ProjectionAction, ProjectionItem, ProjectionStatus};
@@ -16,9 +16,9 @@ pub struct SummaryRow {
     /// The harness.
     pub harness: String,
     /// Its state.
-    pub status: Recorded<ProjectionStatus>,
+    pub status: RecordedWord<ProjectionStatus>,
     /// What applying would do.
-    pub action: Recorded<ProjectionAction>,
+    pub action: RecordedWord<ProjectionAction>,
     /// The path; in records relative to the workspace.
     pub projection_path: Option<String>,
     /// Members that this version does not know.

@@ -22,7 +22,7 @@ pub enum OnDuplicate {
 
 /// The result of queueing a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Enqueued {
+pub enum EnqueueOutcome {
     /// The call is queued and durable.
     Queued(Box<StoredCall>),
     /// Nothing was stored, because this equivalent call is waiting for its decision or run.
@@ -31,16 +31,16 @@ pub enum Enqueued {
     Rejected(Box<StoredCall>),
 }
 
-impl Enqueued {
+impl EnqueueOutcome {
     /// Returns the call, and why nothing was stored, if nothing was.
     pub fn into_call(self) -> (StoredCall, Option<String>) {
         match self {
-            Enqueued::Queued(call) => (*call, None),
-            Enqueued::Duplicate(call) => {
+            EnqueueOutcome::Queued(call) => (*call, None),
+            EnqueueOutcome::Duplicate(call) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
                 (*call, Some(reason))
             }
-            Enqueued::Rejected(call) => {
+            EnqueueOutcome::Rejected(call) => {
                 let reason = "the same call was rejected; change its arguments or the tool's contract";
                 (*call, Some(reason.to_owned()))
             }
@@ -62,7 +62,7 @@ impl LockedQueue<'_> {
         count: usize,
         on_duplicate: OnDuplicate,
         make: &mut MakeCall<'_>,
-    ) -> Result<Vec<Enqueued>, QueueError> {
+    ) -> Result<Vec<EnqueueOutcome>, QueueError> {
         let _span = tracing::debug_span!("enqueue", calls = count).entered();
         self.transaction.prepare()?;
         let snapshot = self.transaction.snapshot();
@@ -105,7 +105,7 @@ impl LockedQueue<'_> {
         let enqueued = |outcome| match outcome {
             Outcome::Stored(enqueued) => enqueued,
             Outcome::SameAs(place) => duplicate(calls[place].clone()),
-            Outcome::New(place) => Enqueued::Queued(Box::new(calls[place].clone())),
+            Outcome::New(place) => EnqueueOutcome::Queued(Box::new(calls[place].clone())),
         };
         Ok(outcomes.into_iter().map(enqueued).collect())
     }
@@ -141,7 +141,10 @@ impl LockedQueue<'_> {
 }
 
 /// Finds a stored call that is equivalent to a new one.
-pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
+pub(crate) fn duplicate_of(
+    snapshot: &dyn Snapshot,
+    new: &Call,
+) -> Result<Option<EnqueueOutcome>, QueueError> {
     let mut candidates = Vec::new();
     snapshot.each_call(&CallQuery::Similar(new), &mut |stored| {
         candidates.push(stored);
@@ -155,18 +158,18 @@ pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option
     Ok(stored.map(duplicate))
 }
 
-fn duplicate(stored: StoredCall) -> Enqueued {
+fn duplicate(stored: StoredCall) -> EnqueueOutcome {
     if stored.call.status == CallStatus::Rejected {
-        Enqueued::Rejected(Box::new(stored))
+        EnqueueOutcome::Rejected(Box::new(stored))
     } else {
-        Enqueued::Duplicate(Box::new(stored))
+        EnqueueOutcome::Duplicate(Box::new(stored))
     }
 }
 
 /// The outcome for one call of a batch.
 enum Outcome {
     /// An equivalent call is stored already.
-    Stored(Enqueued),
+    Stored(EnqueueOutcome),
     /// It is equivalent to the call at this index of the batch.
     SameAs(usize),
     /// It is the call at this index of the batch.

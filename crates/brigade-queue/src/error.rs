@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, CheckpointRefusal, WrongStep};
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{CallId, CheckpointId, ErrorKind, Explained, Hint, NextStep, RunId};
+use brigade_core::{CallId, CheckpointId, ErrorKind, Hint, NextStep, OperationError, RunId};
 use brigade_fs::FsError;
 use brigade_journal::JournalError;
 use thiserror::Error;
@@ -139,7 +139,7 @@ impl From<JournalError> for QueueError {
     }
 }
 
-impl Explained for QueueError {
+impl OperationError for QueueError {
     fn kind(&self) -> ErrorKind {
         match self {
             QueueError::Fs(_) | QueueError::Blocked(_) | QueueError::Store(_) => ErrorKind::Environment,

@@ -9,15 +9,15 @@ use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
 use brigade_policy::Failure;
 
 use crate::{
-    Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
+    Match, QueueError, Records, ResolvedRun, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
 };
 
 /// The lengths of mistyped ids whose neighbours are looked for.
-const SHORTEST_NEAR: usize = 6;
-const LONGEST_NEAR: usize = 64;
+const MIN_NEAR_LEN: usize = 6;
+const MAX_NEAR_LEN: usize = 64;
 
 /// The maximum number of ids that a mistyped one is compared with.
-const MOST_NEAR: usize = 1_000;
+const MAX_NEAR_IDS: usize = 1_000;
 
 impl View<'_> {
     /// Finds the call that a prefix stands for. Of several calls, only those that allow the step are meant.
@@ -45,11 +45,11 @@ impl View<'_> {
     /// Returns ids that begin like a mistyped one.
     fn near(&self, records: Records, typed: &str) -> Result<Vec<String>, QueueError> {
         let characters = typed.chars().count();
-        if !(SHORTEST_NEAR..=LONGEST_NEAR).contains(&characters) {
+        if !(MIN_NEAR_LEN..=MAX_NEAR_LEN).contains(&characters) {
             return Ok(Vec::new());
         }
         let start: String = typed.chars().take(characters / 2).collect();
-        self.candidates(records, &IdPrefix::new(&start), MOST_NEAR)
+        self.candidates(records, &IdPrefix::new(&start), MAX_NEAR_IDS)
     }
 
     /// Finds the checkpoint that a prefix stands for.
@@ -70,7 +70,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
-    pub fn the_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Failure> {
+    pub fn the_run(&self, prefix: &IdPrefix) -> Result<ResolvedRun, Failure> {
         let none = (codes::RUN_MISSING, NextStep::ListRuns);
         let found = match self.meant_run(prefix) {
             Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
@@ -80,16 +80,16 @@ impl View<'_> {
     }
 }
 
-impl MeantRun {
+impl ResolvedRun {
     /// Returns the receipt.
     ///
     /// # Errors
     /// Fails if the run has no receipt yet.
     pub fn into_receipt(self) -> Result<StoredReceipt, Failure> {
         let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match self {
-            MeantRun::Over(stored) => return Ok(*stored),
-            MeantRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
-            MeantRun::Abandoned(run) => {
+            ResolvedRun::Over(stored) => return Ok(*stored),
+            ResolvedRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
+            ResolvedRun::Abandoned(run) => {
                 (run.run_id, "was interrupted when its runner was ended", NextStep::ReadOutput)
             }
         };

@@ -17,10 +17,10 @@ use brigade_redact::shown_command;
 use crate::error::QueueError;
 use crate::host::Host;
 use crate::outcome::Outcome;
-use crate::queue::{Finished, checkpoint_of};
+use crate::queue::{FinishedRun, checkpoint_of};
 use crate::store::{
-    CallQuery, Checkpoints, FoundReceipt, NewReceipt, Order, Recorded, Snapshot, StoredCall,
-    StoredCheckpoint, StoredReceipt, Taken, Transaction, receipt_name,
+    CallQuery, Checkpoints, FoundReceipt, NewReceipt, OnRunTaken, Order, RecordedReceipt, Snapshot,
+    StoredCall, StoredCheckpoint, StoredReceipt, Transaction, receipt_name,
 };
 
 /// Returns the end of a run that its receipt describes.
@@ -159,7 +159,7 @@ pub(crate) fn finish(
     checkpoints: Vec<Checkpoint>,
     receipt: &mut dyn FnMut(&[Checkpoint]) -> Receipt,
     now: Timestamp,
-) -> Result<Finished, QueueError> {
+) -> Result<FinishedRun, QueueError> {
     let is_this_run = stored.call.claim.as_ref().is_some_and(|claim| claim.run_id == *run);
     if stored.call.status != CallStatus::Running || !is_this_run {
         return Err(QueueError::NotThisRun { call: stored.call.id.clone(), run: run.clone() });
@@ -173,26 +173,26 @@ pub(crate) fn finish(
     }
     // Validate the receipt before anything is stored.
     run_end(&receipt, String::new(), None, now).map_err(bad)?;
-    let recorded = transaction.record(NewReceipt::Unstored(&receipt, Taken::Refuse))?;
+    let recorded = transaction.record(NewReceipt::Unstored(&receipt, OnRunTaken::Refuse))?;
     let call = end_by(transaction, stored, &recorded, &created, now)?;
-    let Recorded { receipt, chain, .. } = recorded;
+    let RecordedReceipt { receipt, chain, .. } = recorded;
     tracing::debug!(
         status = receipt.receipt.status().as_str(),
         checkpoints = created.len(),
         "the run was recorded"
     );
-    Ok(Finished { call, receipt, checkpoints: created, chain })
+    Ok(FinishedRun { call, receipt, checkpoints: created, chain })
 }
 
 /// Ends a call by the receipt of its run.
 fn end_by(
     transaction: &mut dyn Transaction,
     stored: StoredCall,
-    recorded: &Recorded,
+    recorded: &RecordedReceipt,
     created: &[StoredCheckpoint],
     now: Timestamp,
 ) -> Result<StoredCall, QueueError> {
-    let Recorded { receipt, link, .. } = recorded;
+    let RecordedReceipt { receipt, link, .. } = recorded;
     let run_end = run_end(&receipt.receipt, receipt.name(), Some(link.clone()), now).map_err(|reason| {
         let run = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
         run.map_or(QueueError::NoSuchCall(stored.call.id.clone()), |run| QueueError::BadReceipt {
@@ -305,7 +305,7 @@ fn record_one(
                 Some(outcome) => with_stored_checkpoints(transaction, outcome)?,
                 None => interrupted_receipt(host, &stored, &run, now),
             };
-            transaction.record(NewReceipt::Unstored(&receipt, Taken::SetAside))?
+            transaction.record(NewReceipt::Unstored(&receipt, OnRunTaken::SetAside))?
         }
     };
     let receipt = &recorded.receipt.receipt;

@@ -33,21 +33,21 @@ pub trait Host: Send + Sync {
 }
 
 /// The current machine. Logs and outcomes are files of the workspace.
-pub struct ThisHost {
+pub struct LocalHost {
     fs: Arc<dyn Fs>,
 }
 
-impl ThisHost {
+impl LocalHost {
     /// Creates a host for the workspace with these files.
-    pub fn new(fs: Arc<dyn Fs>) -> ThisHost {
-        ThisHost { fs }
+    pub fn new(fs: Arc<dyn Fs>) -> LocalHost {
+        LocalHost { fs }
     }
 }
 
 /// The time that remaining processes have to exit after they were asked to.
 const STRAYS_GRACE: Duration = Duration::from_millis(500);
 
-impl Host for ThisHost {
+impl Host for LocalHost {
     fn is_alive(&self, runner: &Runner) -> bool {
         // The process that asks is alive.
         if runner.pid == std::process::id() && this_runner().is_ok_and(|this| this == *runner) {

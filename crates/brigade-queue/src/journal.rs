@@ -18,20 +18,20 @@ use std::time::Duration;
 
 use brigade_call::Checkpoint;
 use brigade_core::Timestamp;
-use brigade_fs::{Fs, Late};
+use brigade_fs::{DeferredFs, Fs};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
 pub use layout::TOOLS;
 pub(crate) use line::write_shown;
-pub use outcomes::{Reserved, left_outcomes};
+pub use outcomes::{OutcomeReservation, left_outcomes};
 pub(crate) use outcomes::{forget_outcome, kept_outcome};
 
 use crate::error::QueueError;
 use crate::store::{
-    Durability, NewReceipt, Recorded, Snapshot, Store, StoredCall, StoredCheckpoint, Transaction,
+    Durability, NewReceipt, RecordedReceipt, Snapshot, Store, StoredCall, StoredCheckpoint, Transaction,
 };
-use receipts::InLedger;
+use receipts::LedgerPresence;
 
 /// The store of a workspace, in `.brigade/tools`.
 ///
@@ -40,14 +40,14 @@ pub struct JournalStore {
     journal: Arc<Journal>,
     holder: String,
     lock_timeout: Duration,
-    known: Mutex<Known>,
+    known: Mutex<KnownFiles>,
     /// Writes what is synced later.
-    late: Option<Arc<Late>>,
+    late: Option<Arc<DeferredFs>>,
 }
 
 /// What is known of the files since they were last read or written here, so that nothing is read twice.
 #[derive(Default)]
-struct Known {
+struct KnownFiles {
     state: Option<Arc<State>>,
     /// Whether a writer has recovered what was in the files before.
     is_recovered: bool,
@@ -65,11 +65,11 @@ impl JournalStore {
 
     /// Sets what writes [what is durable soon](Durability::Soon). The caller syncs it.
     #[must_use]
-    pub fn with_late(self, late: Arc<Late>) -> JournalStore {
+    pub fn with_late(self, late: Arc<DeferredFs>) -> JournalStore {
         JournalStore { late: Some(late), ..self }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownFiles> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,13 +87,13 @@ impl JournalStore {
             }
         }
         let state = Arc::new(self.journal.load()?);
-        *known = Known { state: Some(state.clone()), ..Known::default() };
+        *known = KnownFiles { state: Some(state.clone()), ..KnownFiles::default() };
         Ok(state)
     }
 
     /// Reads the state as it is now, and nothing from memory.
     fn read_anew(&self) -> Result<State, QueueError> {
-        *self.known() = Known::default();
+        *self.known() = KnownFiles::default();
         Ok(self.journal.load()?)
     }
 
@@ -127,7 +127,7 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error. The state is then unchanged.
     pub fn compact(&self, now: Timestamp) -> Result<Compaction, QueueError> {
-        *self.known() = Known::default();
+        *self.known() = KnownFiles::default();
         let mut transaction = self.transaction(now, Durability::AtOnce)?;
         let rewrite = transaction.writer().compact(now)?;
         Ok(Compaction {
@@ -200,7 +200,7 @@ struct JournalTransaction<'a> {
     /// The end of the ledger, if it is known.
     ledger: Option<LedgerEnd>,
     store: &'a JournalStore,
-    late: Option<Arc<Late>>,
+    late: Option<Arc<DeferredFs>>,
     now: Timestamp,
 }
 
@@ -278,14 +278,14 @@ impl Transaction for JournalTransaction<'_> {
         checkpoints::create(self.fs(), checkpoints)
     }
 
-    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError> {
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError> {
         let (receipt, known) = match receipt {
             NewReceipt::Unstored(receipt, taken) => receipts::add(self.fs(), receipt, taken)?,
-            NewReceipt::Stored(receipt) => (*receipt, InLedger::Perhaps),
+            NewReceipt::Stored(receipt) => (*receipt, LedgerPresence::Perhaps),
         };
         let mut end = self.ledger.take();
         let (link, chain) = receipts::enter(self.state(), self.fs(), &mut end, &receipt, known, self.now)?;
         self.ledger = end;
-        Ok(Recorded { receipt, link, chain })
+        Ok(RecordedReceipt { receipt, link, chain })
     }
 }

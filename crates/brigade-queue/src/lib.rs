@@ -13,9 +13,9 @@
 //! use std::sync::Arc;
 //!
 //! use brigade_fs::MemoryFs;
-//! use brigade_queue::{MemoryStore, Queue, ThisHost};
+//! use brigade_queue::{MemoryStore, Queue, LocalHost};
 //!
-//! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(ThisHost::new(Arc::new(MemoryFs::new()))));
+//! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(LocalHost::new(Arc::new(MemoryFs::new()))));
 //! assert!(queue.read()?.call_counts()?.is_empty());
 //! # Ok::<(), brigade_queue::QueueError>(())
 //! ```
@@ -40,23 +40,23 @@ mod running;
 mod store;
 mod texts;
 
-pub use brigade_journal::{Damage, Mending};
-pub use enqueue::{Enqueued, MakeCall, OnDuplicate};
+pub use brigade_journal::{Damage, DamageRepair};
+pub use enqueue::{EnqueueOutcome, MakeCall, OnDuplicate};
 pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
-pub use host::{Host, ThisHost};
-pub use journal::{Check, Compaction, JournalStore, Reserved, TOOLS, left_outcomes};
+pub use host::{Host, LocalHost};
+pub use journal::{Check, Compaction, JournalStore, OutcomeReservation, TOOLS, left_outcomes};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
-pub use meant::{MeantRun, OpenRun};
+pub use meant::{OpenRun, ResolvedRun};
 pub use memory::MemoryStore;
 pub use outcome::Outcome;
-pub use queue::{CANDIDATES, Calls, Finished, LockedQueue, Match, Queue, Review, View};
+pub use queue::{CANDIDATES, Calls, FinishedRun, LockedQueue, Match, Queue, Review, View};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
     Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, NewReceipt,
-    Order, ReceiptQuery, Recorded, Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint,
-    StoredReceipt, Taken, Tampering, Transaction, Verification, receipt_name,
+    OnRunTaken, Order, ReceiptQuery, RecordedReceipt, Records, RunList, Snapshot, Store, StoredCall,
+    StoredCheckpoint, StoredReceipt, Tampering, Transaction, Verification, receipt_name,
 };

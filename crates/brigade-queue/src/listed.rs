@@ -75,7 +75,7 @@ pub struct ListedRun {
 }
 
 impl ListedRun {
-    fn of(receipt: &Receipt, stored_id: &str) -> ListedRun {
+    fn new(receipt: &Receipt, stored_id: &str) -> ListedRun {
         ListedRun {
             id: receipt.id().to_owned(),
             status: receipt.status().clone(),
@@ -143,13 +143,13 @@ impl View<'_> {
 fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
     if wanted < usize::MAX {
         let list = view.receipts(wanted)?;
-        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.stored_id));
+        let runs = list.receipts.iter().map(|stored| ListedRun::new(&stored.receipt, &stored.stored_id));
         return Ok((runs.collect(), list.errors));
     }
     // Keeps only the sort keys of a long history.
     let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
     view.examine_runs(Detail::Listed, Chain::Trust, &|receipt| {
-        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.stored_id));
+        let listed = receipt.map(|found| ListedRun::new(&found.receipt, &found.stored_id));
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         match listed {
             Ok(run) => found.0.push(run),

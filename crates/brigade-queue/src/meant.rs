@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus};
-use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
+use brigade_core::{CallId, Fingerprint, IdPrefix, PrefixMatch};
 
 use crate::enqueue::duplicate_of;
 use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
 /// The maximum number of calls with a prefix that are examined for a step.
-const EXAMINED: usize = 1_000;
+const MAX_EXAMINED_CALLS: usize = 1_000;
 
 /// How many equal calls are compared to find the last.
-const COMPARED: usize = 32;
+const MAX_COMPARED_CALLS: usize = 32;
 
 /// The number of newest runs in which the last approved call of a tool is searched, if the store remembers none.
 const RECENT: usize = 32;
 
 /// The run that is meant.
 #[derive(Clone, Debug, PartialEq)]
-pub enum MeantRun {
+pub enum ResolvedRun {
     /// One that is over.
     Over(Box<StoredReceipt>),
     /// One that is running.
@@ -39,20 +39,20 @@ pub struct OpenRun {
     pub call_id: CallId,
 }
 
-impl MeantRun {
+impl ResolvedRun {
     /// Returns its id.
     pub fn id(&self) -> &str {
         match self {
-            MeantRun::Over(stored) => stored.receipt.id(),
-            MeantRun::Running(run) | MeantRun::Abandoned(run) => &run.run_id,
+            ResolvedRun::Over(stored) => stored.receipt.id(),
+            ResolvedRun::Running(run) | ResolvedRun::Abandoned(run) => &run.run_id,
         }
     }
 
     /// Returns the id that its receipt is or will be stored under, whatever the receipt says. Its logs have it, too.
     pub fn stored_id(&self) -> &str {
         match self {
-            MeantRun::Over(stored) => &stored.stored_id,
-            MeantRun::Running(run) | MeantRun::Abandoned(run) => &run.run_id,
+            ResolvedRun::Over(stored) => &stored.stored_id,
+            ResolvedRun::Running(run) | ResolvedRun::Abandoned(run) => &run.run_id,
         }
     }
 }
@@ -73,7 +73,7 @@ impl View<'_> {
         {
             return Ok(Match::One(exact));
         }
-        let mut ids = self.candidates(Records::Calls, prefix, EXAMINED)?;
+        let mut ids = self.candidates(Records::Calls, prefix, MAX_EXAMINED_CALLS)?;
         if 1 < ids.len() {
             let mut fitting = Vec::new();
             for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {
@@ -109,7 +109,7 @@ impl View<'_> {
             return Ok(None);
         };
         let prefix = IdPrefix::new(&format!("call-{}", short.short()));
-        let ids = self.candidates(Records::Calls, &prefix, COMPARED + 1)?;
+        let ids = self.candidates(Records::Calls, &prefix, MAX_COMPARED_CALLS + 1)?;
         let mut last: Option<StoredCall> = None;
         let mut count = 0;
         let mut compare = |stored: StoredCall| {
@@ -122,9 +122,9 @@ impl View<'_> {
             if is_like && last.as_ref().is_none_or(|last| ended(last) < ended(&stored)) {
                 last = Some(stored);
             }
-            if count < COMPARED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if count < MAX_COMPARED_CALLS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        if COMPARED < ids.len() {
+        if MAX_COMPARED_CALLS < ids.len() {
             self.for_each_newest(&Calls::All, &mut compare)?;
         } else {
             for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {
@@ -215,11 +215,11 @@ impl View<'_> {
     ///
     /// # Errors
     /// When the store fails, or the receipt is unreadable.
-    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<MeantRun>, QueueError> {
+    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         if let Match::One(FoundReceipt::Good(stored)) = self.find_run(prefix)?
             && stored.receipt.id() == prefix.as_str()
         {
-            return Ok(Match::One(MeantRun::Over(stored)));
+            return Ok(Match::One(ResolvedRun::Over(stored)));
         }
         let running = self.open_runs(CallStatus::Running)?;
         // Looked for once more: one that has ended meanwhile has its receipt now.
@@ -235,31 +235,31 @@ impl View<'_> {
         let ids: BTreeSet<String> =
             over.into_iter().chain(running.iter().map(|run| run.run_id.clone())).collect();
         let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
-            Resolved::One(id) => id,
-            Resolved::Ambiguous(candidates) => return Ok(Match::Ambiguous(candidates)),
-            Resolved::None => return self.abandoned_run(prefix),
+            PrefixMatch::One(id) => id,
+            PrefixMatch::Ambiguous(candidates) => return Ok(Match::Ambiguous(candidates)),
+            PrefixMatch::None => return self.abandoned_run(prefix),
         };
         if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
-            return Ok(Match::One(MeantRun::Over(stored)));
+            return Ok(Match::One(ResolvedRun::Over(stored)));
         }
         let found = running.into_iter().find(|run| run.run_id == id);
-        Ok(found.map_or(Match::None, |run| Match::One(MeantRun::Running(run))))
+        Ok(found.map_or(Match::None, |run| Match::One(ResolvedRun::Running(run))))
     }
 
     /// Finds a run without a receipt, whose runner is gone or could not record it.
-    fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<MeantRun>, QueueError> {
+    fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         let mut abandoned = self.open_runs(CallStatus::Interrupted)?;
         let kept =
             self.abandoned()?.into_iter().filter(|stored| stored.call.status != CallStatus::Interrupted);
         abandoned.extend(kept.filter_map(open_run));
         let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
         Ok(match prefix.resolve(ids) {
-            Resolved::One(id) => {
+            PrefixMatch::One(id) => {
                 let found = abandoned.into_iter().find(|run| run.run_id == id);
-                found.map_or(Match::None, |run| Match::One(MeantRun::Abandoned(run)))
+                found.map_or(Match::None, |run| Match::One(ResolvedRun::Abandoned(run)))
             }
-            Resolved::Ambiguous(candidates) => Match::Ambiguous(candidates),
-            Resolved::None => Match::None,
+            PrefixMatch::Ambiguous(candidates) => Match::Ambiguous(candidates),
+            PrefixMatch::None => Match::None,
         })
     }
 

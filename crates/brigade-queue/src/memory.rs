@@ -11,26 +11,27 @@ use crate::error::QueueError;
 use crate::queue::checkpoint_of;
 use crate::store::{
     CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedReceipt,
-    ExaminedRun, Finding, FoundRecord, NewReceipt, Order, ReceiptQuery, Recorded, Records, RunList, Snapshot,
-    Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
+    ExaminedRun, Finding, FoundRecord, NewReceipt, OnRunTaken, Order, ReceiptQuery, RecordedReceipt, Records,
+    RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Tampering, Transaction,
+    Verification,
 };
 
 /// Keeps calls, receipts and checkpoints in memory. Clones share them.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedContent>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedContent {
     /// Held by the one writer.
     writer: Mutex<()>,
-    kept: Mutex<Arc<Kept>>,
+    kept: Mutex<Arc<StoreContent>>,
 }
 
 /// The content of the store at one moment.
 #[derive(Clone, Default)]
-struct Kept {
+struct StoreContent {
     calls: BTreeMap<CallId, StoredCall>,
     /// By run id.
     receipts: BTreeMap<String, StoredReceipt>,
@@ -51,14 +52,14 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    fn kept(&self) -> Arc<Kept> {
+    fn kept(&self) -> Arc<StoreContent> {
         locked(&self.shared.kept).clone()
     }
 }
 
 impl Store for MemoryStore {
     fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError> {
-        Ok(Arc::new(Moment(self.kept())))
+        Ok(Arc::new(MemorySnapshot(self.kept())))
     }
 
     fn begin(
@@ -67,12 +68,16 @@ impl Store for MemoryStore {
         _durability: Durability,
     ) -> Result<Box<dyn Transaction + '_>, QueueError> {
         let writer = locked(&self.shared.writer);
-        Ok(Box::new(MemoryTransaction { moment: Moment(self.kept()), shared: &self.shared, _writer: writer }))
+        Ok(Box::new(MemoryTransaction {
+            moment: MemorySnapshot(self.kept()),
+            shared: &self.shared,
+            _writer: writer,
+        }))
     }
 }
 
 /// An immutable view of one moment.
-struct Moment(Arc<Kept>);
+struct MemorySnapshot(Arc<StoreContent>);
 
 fn created(stored: &StoredCall) -> i64 {
     stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros)
@@ -93,7 +98,7 @@ fn add_up(words: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     counts
 }
 
-impl Snapshot for Moment {
+impl Snapshot for MemorySnapshot {
     fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
         let all = self.0.calls.values();
         let mut calls: Vec<&StoredCall> = match *query {
@@ -216,9 +221,9 @@ impl Snapshot for Moment {
     }
 }
 
-impl Moment {
+impl MemorySnapshot {
     fn verify(&self, from: u64) -> Verification {
-        let Kept { calls, receipts, ledger, .. } = &*self.0;
+        let StoreContent { calls, receipts, ledger, .. } = &*self.0;
         // Only the writer changes memory, so a missing entry can only belong to a run that is just being recorded.
         let is_running = |run: &str| {
             let runs_as = |stored: &StoredCall| {
@@ -245,28 +250,28 @@ impl Moment {
 }
 
 struct MemoryTransaction<'s> {
-    moment: Moment,
-    shared: &'s Shared,
+    moment: MemorySnapshot,
+    shared: &'s SharedContent,
     _writer: MutexGuard<'s, ()>,
 }
 
 impl MemoryTransaction<'_> {
     /// Applies a change and publishes the result to readers.
-    fn change<T>(&mut self, change: impl FnOnce(&mut Kept) -> T) -> T {
+    fn change<T>(&mut self, change: impl FnOnce(&mut StoreContent) -> T) -> T {
         let changed = change(Arc::make_mut(&mut self.moment.0));
         *locked(&self.shared.kept) = self.moment.0.clone();
         changed
     }
 
     /// Stores a receipt, unless it is stored.
-    fn store(&mut self, receipt: &Receipt, taken: Taken) -> Result<StoredReceipt, QueueError> {
+    fn store(&mut self, receipt: &Receipt, taken: OnRunTaken) -> Result<StoredReceipt, QueueError> {
         let run = receipt.id().to_owned();
         let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());
         if let Some(existing) = self.moment.0.receipts.get(&run) {
             if existing.sha256 == sha256 {
                 return Ok(existing.clone());
             }
-            if taken == Taken::Refuse {
+            if taken == OnRunTaken::Refuse {
                 let run: Result<RunId, _> = run.parse();
                 return Err(run.map_or_else(
                     |_| QueueError::Store("a run's id is not an id".to_owned()),
@@ -320,7 +325,7 @@ impl Transaction for MemoryTransaction<'_> {
         }))
     }
 
-    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError> {
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError> {
         let receipt = match receipt {
             NewReceipt::Unstored(receipt, taken) => self.store(receipt, taken)?,
             NewReceipt::Stored(receipt) => *receipt,
@@ -335,6 +340,6 @@ impl Transaction for MemoryTransaction<'_> {
             }),
         };
         let link = LedgerLink { sequence: place as u64 + 1, sha256: receipt.sha256 };
-        Ok(Recorded { receipt, link, chain: ChainEnd::Whole })
+        Ok(RecordedReceipt { receipt, link, chain: ChainEnd::Whole })
     }
 }

@@ -7,9 +7,9 @@ use brigade_policy::Failure;
 use serde::Deserialize;
 
 use crate::error::QueueError;
-use crate::journal::Reserved;
-use crate::queue::{Finished, LockedQueue};
-use crate::running::{Kept, unrecorded};
+use crate::journal::OutcomeReservation;
+use crate::queue::{FinishedRun, LockedQueue};
+use crate::running::{RunRemains, unrecorded};
 
 /// What a run left that was not recorded.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,7 +50,7 @@ impl Outcome {
     }
 }
 
-impl Reserved {
+impl OutcomeReservation {
     /// Records how the claimed run ended. If that fails, the outcome is kept, unless somebody else has ended the run.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Reserved {
         locked: Result<LockedQueue<'_>, QueueError>,
         outcome: Outcome,
         now: Timestamp,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<FinishedRun, Failure> {
         let receipt = &outcome.receipt;
         let recorded = locked.and_then(|mut locked| {
             let bad = |_| QueueError::Store("a receipt names no call and run".to_owned());
@@ -76,7 +76,7 @@ impl Reserved {
             }
             Err(error) => {
                 let is_ours = !matches!(error, QueueError::NotThisRun { .. });
-                let kept = if is_ours { self.keep(&outcome) } else { Kept::Nothing };
+                let kept = if is_ours { self.keep(&outcome) } else { RunRemains::Nothing };
                 Err(unrecorded(error.into(), &outcome.receipt, kept))
             }
         }

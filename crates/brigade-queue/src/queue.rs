@@ -14,8 +14,8 @@ use crate::host::Host;
 use crate::report::Answer;
 use crate::store::{
     CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedRun, FoundCall,
-    FoundReceipt, NewReceipt, Order, ReceiptQuery, Records, RunList, Snapshot, Store, StoredCall,
-    StoredCheckpoint, StoredReceipt, Taken, Transaction, Verification,
+    FoundReceipt, NewReceipt, OnRunTaken, Order, ReceiptQuery, Records, RunList, Snapshot, Store, StoredCall,
+    StoredCheckpoint, StoredReceipt, Transaction, Verification,
 };
 
 /// The maximum number of candidates listed for an ambiguous prefix.
@@ -74,7 +74,7 @@ impl Review {
 
 /// A recorded run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
+pub struct FinishedRun {
     /// The call after the run.
     pub call: StoredCall,
     /// The stored receipt.
@@ -103,7 +103,7 @@ impl Queue {
     /// # Errors
     /// Fails if the store cannot be read.
     pub fn read(&self) -> Result<View<'static>, QueueError> {
-        Ok(View { snapshot: Held::Own(self.store.read()?), host: self.host.clone() })
+        Ok(View { snapshot: SnapshotRef::Own(self.store.read()?), host: self.host.clone() })
     }
 
     /// Waits to become the only writer, until the result is dropped. Hold it for one read, check and write, never while
@@ -131,14 +131,14 @@ impl Queue {
     }
 }
 
-enum Held<'a> {
+enum SnapshotRef<'a> {
     Own(Arc<dyn Snapshot>),
     Lent(&'a dyn Snapshot),
 }
 
 /// The queue at one moment. Calls whose runner is gone are shown as interrupted, or with the outcome in their receipt.
 pub struct View<'a> {
-    snapshot: Held<'a>,
+    snapshot: SnapshotRef<'a>,
     host: Arc<dyn Host>,
 }
 
@@ -146,8 +146,8 @@ pub struct View<'a> {
 impl View<'_> {
     pub(crate) fn snapshot(&self) -> &dyn Snapshot {
         match &self.snapshot {
-            Held::Own(snapshot) => &**snapshot,
-            Held::Lent(snapshot) => *snapshot,
+            SnapshotRef::Own(snapshot) => &**snapshot,
+            SnapshotRef::Lent(snapshot) => *snapshot,
         }
     }
 
@@ -372,7 +372,7 @@ pub struct LockedQueue<'a> {
 impl LockedQueue<'_> {
     /// Reads the queue under the lock.
     pub fn view(&self) -> View<'_> {
-        View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host.clone() }
+        View { snapshot: SnapshotRef::Lent(self.transaction.snapshot()), host: self.host.clone() }
     }
 
     /// Records a decision about the revision of a call that the user saw.
@@ -458,7 +458,7 @@ impl LockedQueue<'_> {
         checkpoints: Vec<Checkpoint>,
         receipt: &mut dyn FnMut(&[Checkpoint]) -> Receipt,
         now: Timestamp,
-    ) -> Result<Finished, QueueError> {
+    ) -> Result<FinishedRun, QueueError> {
         let _span = tracing::debug_span!("finish", call = %id, run = %run).entered();
         let stored = self.changeable(id)?;
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
@@ -469,7 +469,7 @@ impl LockedQueue<'_> {
     /// # Errors
     /// Fails if the run has another receipt, or the store fails.
     pub fn record_attempt(&mut self, receipt: &Receipt) -> Result<StoredReceipt, QueueError> {
-        Ok(self.transaction.record(NewReceipt::Unstored(receipt, Taken::Refuse))?.receipt)
+        Ok(self.transaction.record(NewReceipt::Unstored(receipt, OnRunTaken::Refuse))?.receipt)
     }
 
     /// Records an answer to a checkpoint. Once all checkpoints of a call are approved, the call becomes resume-pending.

@@ -36,7 +36,7 @@ pub struct LedgerFinding {
 
 impl BrokenReceipt {
     /// Says why a receipt cannot be read; `absolute` makes a path as reports have it.
-    pub fn of(bad: &BadReceipt, absolute: impl Fn(&str) -> String) -> BrokenReceipt {
+    pub fn new(bad: &BadReceipt, absolute: impl Fn(&str) -> String) -> BrokenReceipt {
         BrokenReceipt { error: bad.problem.clone(), receipt_path: absolute(&bad.place) }
     }
 }

@@ -91,7 +91,7 @@ impl ChainEnd {
 
 /// What is left of a run that could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum RunRemains {
     /// Its outcome: its receipt and its checkpoints.
     Outcome,
     /// Its outcome, in the memory of this process.
@@ -101,16 +101,16 @@ pub(crate) enum Kept {
 }
 
 /// Explains an end that could not be recorded. Running again would not record it.
-pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: Kept) -> Failure {
+pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: RunRemains) -> Failure {
     let why = failure.to_string();
     let why = why.trim_end_matches("; free some space and try again");
     let then = match kept {
-        Kept::Outcome => "its outcome is kept, and the next command that changes the queue records it",
-        Kept::Here => {
+        RunRemains::Outcome => "its outcome is kept, and the next command that changes the queue records it",
+        RunRemains::Here => {
             "this process keeps its outcome, and records it with the next call; without it, the call counts as \
              interrupted"
         }
-        Kept::Nothing => "the call counts as interrupted from now on",
+        RunRemains::Nothing => "the call counts as interrupted from now on",
     };
     let call = receipt.call_id();
     let message =
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn what_cannot_be_recorded_is_not_to_be_tried_again() {
         let cases = [
-            (Kept::Nothing, "interrupted from now on"),
-            (Kept::Here, "this process keeps its outcome"),
-            (Kept::Outcome, "its outcome is kept"),
+            (RunRemains::Nothing, "interrupted from now on"),
+            (RunRemains::Here, "this process keeps its outcome"),
+            (RunRemains::Outcome, "its outcome is kept"),
         ];
         for (kept, expect) in cases {
             let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);

@@ -132,7 +132,7 @@ impl StoredReceipt {
     pub fn summary(&self, paths: &impl Paths) -> RunSummary {
         let mut receipt = self.receipt.clone();
         receipt.receipt_path = Some(self.name());
-        RunSummary::of(receipt.shown(paths))
+        RunSummary::from_receipt(receipt.shown(paths))
     }
 }
 
@@ -420,21 +420,21 @@ pub trait Transaction {
     fn add_checkpoints(&mut self, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError>;
 
     /// Stores the receipt of a run, unless it is stored, and then enters it into the ledger, unless it is there.
-    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError>;
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError>;
 }
 
 /// A receipt to record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NewReceipt<'a> {
     /// One that is not stored. Storing the same receipt again succeeds.
-    Unstored(&'a Receipt, Taken),
+    Unstored(&'a Receipt, OnRunTaken),
     /// One that is stored and may be missing from the ledger.
     Stored(Box<StoredReceipt>),
 }
 
 /// What to do if the run already has another receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum OnRunTaken {
     /// Return [`QueueError::RunTaken`].
     Refuse,
     /// Set the other receipt aside, because it is unusable.
@@ -443,7 +443,7 @@ pub enum Taken {
 
 /// A receipt that is stored and in the ledger.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedReceipt {
     /// The receipt.
     pub receipt: StoredReceipt,
     /// Its entry in the ledger.

@@ -142,7 +142,7 @@ fn an_adopted_call_is_matched_by_its_content() {
     let queue = queue(journal(format!("{line}\n").as_bytes()), true);
     let mut locked = queue.lock(at(1)).unwrap();
     let outcome = enqueue_locked(&mut locked, "call-new", "té", 1).unwrap();
-    assert!(matches!(outcome, brigade_queue::Enqueued::Duplicate(_)), "{outcome:?}");
+    assert!(matches!(outcome, brigade_queue::EnqueueOutcome::Duplicate(_)), "{outcome:?}");
 }
 
 #[test]

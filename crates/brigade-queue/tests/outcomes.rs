@@ -9,7 +9,7 @@ use std::sync::Arc;
 use brigade_call::{CallStatus, Checkpoint, RunObserved, TouchedFile};
 use brigade_core::{Json, Timestamp};
 use brigade_fs::{Crash, Fault, FaultyFs, FileMode, Fs, FsError, MemoryFs};
-use brigade_queue::{Calls, Outcome, QueueError, Reserved, left_outcomes};
+use brigade_queue::{Calls, Outcome, OutcomeReservation, QueueError, left_outcomes};
 use common::*;
 
 const FILE: &str = ".brigade/tools/outcomes/run-a.json";
@@ -28,8 +28,8 @@ fn outcome(status: &str, checkpoints: Vec<Checkpoint>) -> Outcome {
     Outcome { receipt: receipt("call-a", "run-a", status, 3, &[]), checkpoints }
 }
 
-fn reserve(fs: impl Fs + 'static, run: &str) -> Result<Reserved, FsError> {
-    Reserved::make(Arc::new(fs), &run_id(run))
+fn reserve(fs: impl Fs + 'static, run: &str) -> Result<OutcomeReservation, FsError> {
+    OutcomeReservation::make(Arc::new(fs), &run_id(run))
 }
 
 /// Keeps an outcome as a runner that does not get the lock.
@@ -37,7 +37,7 @@ fn keep(fs: impl Fs + 'static, outcome: Outcome) {
     record_late(reserve(fs, "run-a").unwrap(), outcome);
 }
 
-fn record_late(reserved: Reserved, outcome: Outcome) {
+fn record_late(reserved: OutcomeReservation, outcome: Outcome) {
     let failed = reserved.claimed().record(Err(QueueError::Store("locked".to_owned())), outcome, at(8));
     let said = failed.unwrap_err().to_string();
     assert!(said.contains("locked; its outcome is kept, and the next command"), "{said}");

@@ -13,15 +13,15 @@ use brigade_core::json::pretty_text;
 use brigade_core::{Dialect, IdPrefix, Json, Number};
 use brigade_fs::{Fs, MemoryFs};
 use brigade_queue::{
-    Answer, CallFilter, Calls, Chain, Detail, Durability, Enqueued, ExaminedReceipt, FoundReceipt, Match,
-    MemoryStore, NewReceipt, OnDuplicate, Queue, QueueError, ReceiptQuery, Review, Store, Taken,
+    Answer, CallFilter, Calls, Chain, Detail, Durability, EnqueueOutcome, ExaminedReceipt, FoundReceipt,
+    Match, MemoryStore, NewReceipt, OnDuplicate, OnRunTaken, Queue, QueueError, ReceiptQuery, Review, Store,
     Verification,
 };
 use common::*;
 use proptest::prelude::*;
 
 /// A store under test.
-trait Kept {
+trait StoreUnderTest {
     /// A queue on the store, whose runners are all alive or all gone.
     fn queue(&self, runners_live: bool) -> Queue;
 
@@ -38,11 +38,11 @@ trait Kept {
     fn crash(&self) {}
 }
 
-struct InFiles(Mutex<MemoryFs>);
+struct FileStore(Mutex<MemoryFs>);
 
-impl InFiles {
-    fn new() -> InFiles {
-        InFiles(Mutex::new(MemoryFs::new()))
+impl FileStore {
+    fn new() -> FileStore {
+        FileStore(Mutex::new(MemoryFs::new()))
     }
 
     fn test_queue(&self, runners_live: bool) -> TestQueue {
@@ -50,7 +50,7 @@ impl InFiles {
     }
 }
 
-impl Kept for InFiles {
+impl StoreUnderTest for FileStore {
     fn queue(&self, runners_live: bool) -> Queue {
         self.test_queue(runners_live).clone()
     }
@@ -79,15 +79,15 @@ impl Kept for InFiles {
     }
 }
 
-struct InMemory(Arc<dyn Store>);
+struct InMemoryStore(Arc<dyn Store>);
 
-impl InMemory {
-    fn new() -> InMemory {
-        InMemory(Arc::new(MemoryStore::new()))
+impl InMemoryStore {
+    fn new() -> InMemoryStore {
+        InMemoryStore(Arc::new(MemoryStore::new()))
     }
 }
 
-impl Kept for InMemory {
+impl StoreUnderTest for InMemoryStore {
     fn queue(&self, runners_live: bool) -> Queue {
         Queue::new(self.0.clone(), Arc::new(TestHost { runners_live, fs: None }))
     }
@@ -100,10 +100,10 @@ impl Kept for InMemory {
 macro_rules! suite {
     ($($test:ident)*) => {
         mod journal {
-            $(#[test] fn $test() { super::$test(&super::InFiles::new()); })*
+            $(#[test] fn $test() { super::$test(&super::FileStore::new()); })*
         }
         mod memory {
-            $(#[test] fn $test() { super::$test(&super::InMemory::new()); })*
+            $(#[test] fn $test() { super::$test(&super::InMemoryStore::new()); })*
         }
     };
 }
@@ -123,7 +123,7 @@ suite! {
     a_receipt_is_recorded_once_and_nothing_replaces_it_unasked
 }
 
-fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn Kept) {
+fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-a", "run-a", 1);
     store.compact();
@@ -135,14 +135,14 @@ fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn Kept) {
     let view = store.queue(false).read().unwrap();
     let mut listed = Vec::new();
     view.for_each_call(&Calls::All, &mut |stored| {
-        let text = pretty_text(&stored.call.shown(&Here)).unwrap();
+        let text = pretty_text(&stored.call.shown(&PlainPaths)).unwrap();
         listed.push(Json::parse_bytes(text.as_bytes(), Dialect::Strict).unwrap());
         ControlFlow::Continue(())
     })
     .unwrap();
     let mut shown = Vec::new();
     let filter = CallFilter::default();
-    view.for_each_text(&filter, &Here, &mut |text| {
+    view.for_each_text(&filter, &PlainPaths, &mut |text| {
         shown.push(Json::parse_bytes(text, Dialect::Strict).unwrap());
         ControlFlow::Continue(())
     })
@@ -151,7 +151,7 @@ fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn Kept) {
     assert_eq!(shown[3].get("status"), Some(&Json::from("interrupted")));
 }
 
-fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(store: &dyn Kept) {
+fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     for number in 0..3 {
         complete(&queue, &format!("call-{number}"), &format!("run-{number}"), number);
@@ -175,27 +175,27 @@ fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(st
     assert_eq!(view.verify(2).unwrap().checked, 2);
 }
 
-fn a_receipt_is_recorded_once_and_nothing_replaces_it_unasked(store: &dyn Kept) {
+fn a_receipt_is_recorded_once_and_nothing_replaces_it_unasked(store: &dyn StoreUnderTest) {
     let store = store.store();
     let mut transaction = store.begin(at(1), Durability::Soon).unwrap();
     let mut record = |status: &str, taken| {
         let receipt = receipt("call-a", "run-a", status, 1, &[]);
         transaction.record(NewReceipt::Unstored(&receipt, taken))
     };
-    let first = record("completed", Taken::Refuse).unwrap();
+    let first = record("completed", OnRunTaken::Refuse).unwrap();
     assert_eq!((first.link.sequence, first.link.sha256), (1, first.receipt.sha256));
-    assert_eq!(record("completed", Taken::Refuse).unwrap(), first, "a retry");
-    assert_eq!(record("failed", Taken::Refuse).unwrap_err(), QueueError::RunTaken(run_id("run-a")));
+    assert_eq!(record("completed", OnRunTaken::Refuse).unwrap(), first, "a retry");
+    assert_eq!(record("failed", OnRunTaken::Refuse).unwrap_err(), QueueError::RunTaken(run_id("run-a")));
     let again = transaction.record(NewReceipt::Stored(Box::new(first.receipt.clone()))).unwrap();
     assert_eq!(again, first);
     let other = receipt("call-a", "run-a", "failed", 1, &[]);
-    let other = transaction.record(NewReceipt::Unstored(&other, Taken::SetAside)).unwrap();
+    let other = transaction.record(NewReceipt::Unstored(&other, OnRunTaken::SetAside)).unwrap();
     let found = transaction.snapshot().receipts(&ReceiptQuery::Run("run-a")).unwrap();
     assert_eq!((found.receipts, found.errors), (vec![other.receipt], vec![]));
 }
 
 /// Issue 13: only the newest 32 runs were searched.
-fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(store: &dyn Kept) {
+fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-first", "run-first", 1);
     let last = |except: &str| {
@@ -226,7 +226,7 @@ fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(sto
     assert_eq!(last("call-second").as_deref(), Some("call-first"), "the call that asks is not meant");
 }
 
-fn a_new_call_can_be_stored_with_its_claim(store: &dyn Kept) {
+fn a_new_call_can_be_stored_with_its_claim(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-first", "run-first", 1);
     let approved = |id: &str| call(id, id, 2).approve(binding(), ApprovedBy::command_line(), at(2)).unwrap();
@@ -246,7 +246,7 @@ fn a_new_call_can_be_stored_with_its_claim(store: &dyn Kept) {
     assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Completed);
 }
 
-fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn Kept) {
+fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-a", "run-a", 1);
     let view = queue.read().unwrap();
@@ -261,12 +261,12 @@ fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn Kept) {
     assert_eq!((verification.checked, verification.findings), (1, vec![]));
 }
 
-fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn Kept) {
+fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
-    let kind = |enqueued: &Enqueued| match enqueued {
-        Enqueued::Queued(_) => "queued",
-        Enqueued::Duplicate(_) => "duplicate",
-        Enqueued::Rejected(_) => "rejected",
+    let kind = |enqueued: &EnqueueOutcome| match enqueued {
+        EnqueueOutcome::Queued(_) => "queued",
+        EnqueueOutcome::Duplicate(_) => "duplicate",
+        EnqueueOutcome::Rejected(_) => "rejected",
     };
     let check = |id: &str, subject: &str, expect: &str| {
         assert_eq!(kind(&enqueue(&queue, id, subject, 1).unwrap()), expect, "{id}");
@@ -295,7 +295,7 @@ fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn Kept) {
     assert_eq!(taken.unwrap_err(), QueueError::IdTaken(call_id("call-a")));
 }
 
-fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn Kept) {
+fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-1", "run-1", 1);
     complete(&queue, "call-1-queued-2", "run-1-resume", 2);
@@ -318,7 +318,7 @@ fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn Kept) {
     );
 }
 
-fn a_change_names_the_revision_that_was_seen(store: &dyn Kept) {
+fn a_change_names_the_revision_that_was_seen(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
     approve(&queue, "call-a", 2).unwrap();
@@ -340,7 +340,7 @@ fn a_change_names_the_revision_that_was_seen(store: &dyn Kept) {
     ));
 }
 
-fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn Kept) {
+fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     for number in 0..400 {
         let id = format!("call-{number:03}");
@@ -375,7 +375,7 @@ fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn Kept)
 }
 
 fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer(
-    store: &dyn Kept,
+    store: &dyn StoreUnderTest,
 ) {
     let living = store.queue(true);
     enqueue(&living, "call-a", "x", 1).unwrap();
@@ -406,7 +406,7 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     assert!(matches!(late, Err(QueueError::NotThisRun { .. })));
 }
 
-fn all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten(store: &dyn Kept) {
+fn all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
     approve(&queue, "call-a", 2).unwrap();
@@ -481,7 +481,7 @@ impl Model {
     }
 }
 
-fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
+fn apply(change: Change, store: &dyn StoreUnderTest, model: &mut Model) {
     let queue = store.queue(true);
     let mut locked = queue.lock(at(1)).unwrap();
     match change {
@@ -492,11 +492,11 @@ fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
             };
             let expect = model.calls.iter().find(blocking).cloned();
             match (enqueue_locked(&mut locked, &id, &subject, 1).unwrap(), expect) {
-                (Enqueued::Queued(_), None) => model.calls.push((id, subject, "pending")),
-                (Enqueued::Duplicate(found), Some((id, _, "pending" | "approved"))) => {
+                (EnqueueOutcome::Queued(_), None) => model.calls.push((id, subject, "pending")),
+                (EnqueueOutcome::Duplicate(found), Some((id, _, "pending" | "approved"))) => {
                     assert_eq!(found.call.id.as_str(), id);
                 }
-                (Enqueued::Rejected(found), Some((id, _, "rejected"))) => {
+                (EnqueueOutcome::Rejected(found), Some((id, _, "rejected"))) => {
                     assert_eq!(found.call.id.as_str(), id)
                 }
                 (outcome, expect) => panic!("{outcome:?}, expected {expect:?}"),
@@ -549,7 +549,7 @@ fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
 }
 
 /// Any history of changes, compactions and lost caches has the same result as a list in memory.
-fn remembers(store: &dyn Kept, changes: &[Change]) {
+fn remembers(store: &dyn StoreUnderTest, changes: &[Change]) {
     let mut model = Model::default();
     for change in changes {
         apply(*change, store, &mut model);
@@ -583,11 +583,11 @@ proptest! {
 
     #[test]
     fn any_history_is_remembered(changes in prop::collection::vec(any_change(), 0..40)) {
-        let files = InFiles::new();
+        let files = FileStore::new();
         remembers(&files, &changes);
         prop_assert!(files.test_queue(true).damage().unwrap().is_empty());
         let listed = listed(&files.queue(true).read().unwrap(), &Calls::All);
         prop_assert_eq!(files.test_queue(true).listed_as_text(), listed);
-        remembers(&InMemory::new(), &changes);
+        remembers(&InMemoryStore::new(), &changes);
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Explained, Hint};
+use brigade_core::{ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use thiserror::Error;
 
@@ -42,7 +42,7 @@ pub enum RuntimeError {
     Identity(io::Error),
 }
 
-impl Explained for RuntimeError {
+impl OperationError for RuntimeError {
     fn kind(&self) -> ErrorKind {
         match self {
             RuntimeError::Newer { .. } | RuntimeError::Outside { .. } => ErrorKind::Refused,

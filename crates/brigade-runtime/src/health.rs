@@ -23,7 +23,7 @@ use crate::system;
 const OUTPUT_CAP: u64 = 4096;
 
 /// The most characters of it that are shown.
-const EXCERPT: usize = 200;
+const MAX_EXCERPT_CHARS: usize = 200;
 
 /// How long a health command may take to end after its timeout.
 const GRACE: Duration = Duration::from_millis(200);
@@ -159,7 +159,7 @@ impl Supervisor<'_> {
             EndedBy::Itself | EndedBy::Sink | EndedBy::Caller => {
                 let said = if stderr.is_empty() { stdout } else { stderr };
                 let text = String::from_utf8_lossy(&said).into_owned();
-                let excerpt = short(&self.host.redactor().redact_str(&text), EXCERPT);
+                let excerpt = short(&self.host.redactor().redact_str(&text), MAX_EXCERPT_CHARS);
                 let colon = if excerpt.is_empty() { "" } else { ": " };
                 Probe::failed(format!("the health command ended with {}{colon}{excerpt}", outcome.exit))
             }

@@ -39,7 +39,7 @@ pub struct Host {
 }
 
 /// Confines health commands as the policy of the workspace asks for it.
-pub trait Confine: Sync {
+pub trait HealthSandbox: Sync {
     /// Puts the sandbox around the start of a health command. Returns the directory of its temporary files, which lives
     /// as long as the command does; `None` without a sandbox.
     ///
@@ -50,9 +50,9 @@ pub trait Confine: Sync {
 
 /// Confines nothing: for a workspace without a policy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unconfined;
+pub struct NoSandbox;
 
-impl Confine for Unconfined {
+impl HealthSandbox for NoSandbox {
     fn confine(&self, _: &VerifiedStart, _: &mut Spec) -> Result<Option<PrivateFolder>, String> {
         Ok(None)
     }

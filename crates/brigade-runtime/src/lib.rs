@@ -22,10 +22,10 @@
 //! use brigade_catalog::Runtime;
 //! use brigade_core::SystemClock;
 //! use brigade_fs::MemoryFs;
-//! use brigade_runtime::{Checks, Host, RuntimeState, Supervisor, Unconfined};
+//! use brigade_runtime::{Checks, Host, RuntimeState, Supervisor, NoSandbox};
 //!
 //! let (fs, host) = (MemoryFs::new(), Host::default());
-//! let supervisor = Supervisor::new(&fs, &SystemClock, &host, &Unconfined);
+//! let supervisor = Supervisor::new(&fs, &SystemClock, &host, &NoSandbox);
 //! let facts = supervisor.facts_of_one(&Runtime::new("helper", "sleep 60")?, Checks::Skip, None);
 //! assert_eq!(facts.state, RuntimeState::Stopped);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -56,9 +56,9 @@ mod stop;
 
 pub use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
 pub use error::RuntimeError;
-pub use host::{Confine, Host, Unconfined};
+pub use host::{HealthSandbox, Host, NoSandbox};
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
 pub use paths::was_started;
-pub use start::{Awaited, NotReady, StartOptions, StartOutcome, StartProgress};
+pub use start::{StartFailure, StartOptions, StartOutcome, StartProgress, WaitOutcome};
 pub use stop::{RestartOutcome, StopOutcome};
 pub use supervisor::{Checks, Supervisor};

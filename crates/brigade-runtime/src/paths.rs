@@ -13,7 +13,7 @@ use crate::host::Host;
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
 
 /// The longest id that is used unchanged as a file name.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LEN: usize = 100;
 
 /// The directory that a runtime runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ fn is_folder(path: &Path) -> bool {
 /// fingerprint. So no id can lead to another directory or share files with another runtime.
 fn file_stem(id: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '@' | '+');
-    if id.len() <= LONGEST_NAME && id.chars().all(is_plain) && !id.starts_with('.') {
+    if id.len() <= MAX_NAME_LEN && id.chars().all(is_plain) && !id.starts_with('.') {
         return id.to_owned();
     }
     let readable: String = id.chars().filter(char::is_ascii_alphanumeric).take(40).collect();

@@ -108,7 +108,7 @@ impl Record {
         let mut written = self.metadata.clone();
         let record = |kind: Kind, text: &mut Option<String>, known: &mut Option<Fingerprint>| {
             if let Some(text) = text {
-                let recorded = Recorded::of(kind, text, masks);
+                let recorded = RecordedText::new(kind, text, masks);
                 *known = known.or(recorded.fingerprint);
                 *text = recorded.shown;
             }
@@ -177,7 +177,7 @@ impl Record {
     /// Returns the record at the beginning of a start, before the process exists.
     pub(crate) fn starting(&self, start: &Start<'_>, starter: &ProcessIdentity) -> Record {
         let mut extra = self.metadata.extra.clone();
-        extra.forget(OF_A_START);
+        extra.forget(START_MEMBERS);
         let text = |text: &str| Some(text.to_owned());
         let metadata = RuntimeMetadata {
             version: Some(VERSION),
@@ -241,7 +241,7 @@ impl Record {
 }
 
 /// The members that a start sets or removes.
-const OF_A_START: &[&str] = &[
+const START_MEMBERS: &[&str] = &[
     "version",
     "runtime_id",
     "command",
@@ -279,7 +279,7 @@ fn some(text: &Option<String>) -> Option<&str> {
 }
 
 /// A command or a directory as it is recorded.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedText {
     shown: String,
     /// That of the exact text, if `shown` is not.
     fingerprint: Option<Fingerprint>,
@@ -291,22 +291,22 @@ type Kind = (&'static str, &'static str);
 const COMMAND: Kind = ("command", "brigade.runtime-command.v1");
 const DIRECTORY: Kind = ("cwd", "brigade.runtime-directory.v1");
 
-impl Recorded {
+impl RecordedText {
     /// Masks the bound values in a command.
-    pub(crate) fn command(command: &str, masks: &Masks) -> Recorded {
-        Recorded::of(COMMAND, command, masks)
+    pub(crate) fn command(command: &str, masks: &Masks) -> RecordedText {
+        RecordedText::new(COMMAND, command, masks)
     }
 
     /// Masks the bound values in a directory.
-    pub(crate) fn directory(directory: &str, masks: &Masks) -> Recorded {
-        Recorded::of(DIRECTORY, directory, masks)
+    pub(crate) fn directory(directory: &str, masks: &Masks) -> RecordedText {
+        RecordedText::new(DIRECTORY, directory, masks)
     }
 
-    fn of(kind: Kind, exact: &str, masks: &Masks) -> Recorded {
+    fn new(kind: Kind, exact: &str, masks: &Masks) -> RecordedText {
         let mut shown = exact.to_owned();
         masks.hide(&mut shown);
         let fingerprint = (shown != exact).then(|| fingerprint(kind, exact));
-        Recorded { shown, fingerprint }
+        RecordedText { shown, fingerprint }
     }
 }
 
@@ -324,8 +324,8 @@ fn fingerprint((name, domain): Kind, exact: &str) -> Fingerprint {
 /// What is recorded of a start.
 pub(crate) struct Start<'a> {
     pub(crate) runtime_id: &'a str,
-    pub(crate) command: Recorded,
-    pub(crate) cwd: Recorded,
+    pub(crate) command: RecordedText,
+    pub(crate) cwd: RecordedText,
     pub(crate) at: Timestamp,
     pub(crate) pid_path: &'a str,
     pub(crate) stdout_path: &'a str,
@@ -376,8 +376,8 @@ mod tests {
     fn start(instance: &str) -> Start<'_> {
         Start {
             runtime_id: "r",
-            command: Recorded::command("serve", &Masks::default()),
-            cwd: Recorded::directory(".", &Masks::default()),
+            command: RecordedText::command("serve", &Masks::default()),
+            cwd: RecordedText::directory(".", &Masks::default()),
             at: Timestamp::from_unix_micros(0),
             pid_path: "r.pid",
             stdout_path: "r.log.stdout",
@@ -427,8 +427,8 @@ mod tests {
 
     #[test]
     fn a_masked_directory_is_compared_by_its_fingerprint() {
-        let masks = Masks::of(&["Zq7tail".into()]);
-        let start = Start { cwd: Recorded::directory("a/Zq7tail", &masks), ..start("i") };
+        let masks = Masks::new(&["Zq7tail".into()]);
+        let start = Start { cwd: RecordedText::directory("a/Zq7tail", &masks), ..start("i") };
         let record = Record::default().starting(&start, &ProcessIdentity::current().unwrap());
         assert_eq!(record.cwd(), Some("a/[redacted]"));
         assert!(!record.is_of_other_directory("a/Zq7tail") && record.is_of_other_directory("a/Zq8tail"));
@@ -439,15 +439,15 @@ mod tests {
     fn what_was_bound_since_the_start_is_masked_when_the_record_is_written() {
         let unbound = Masks::default();
         let start = Start {
-            command: Recorded::command("serve Zq7tail Yp8tail", &unbound),
-            cwd: Recorded::directory("a/Zq7tail", &unbound),
+            command: RecordedText::command("serve Zq7tail Yp8tail", &unbound),
+            cwd: RecordedText::directory("a/Zq7tail", &unbound),
             ..start("i")
         };
         let mut record = Record::default().starting(&start, &ProcessIdentity::current().unwrap());
         record.metadata.health_detail = Some("no Zq7tail".to_owned());
-        let record = Record::parse(&record.bytes(&Masks::of(&["Zq7tail".into()])));
+        let record = Record::parse(&record.bytes(&Masks::new(&["Zq7tail".into()])));
         // The first fingerprint is that of the exact text, and stays.
-        let bytes = record.bytes(&Masks::of(&["Zq7tail".into(), "Yp8tail".into()]));
+        let bytes = record.bytes(&Masks::new(&["Zq7tail".into(), "Yp8tail".into()]));
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(
             !text.contains("7tail")

@@ -5,7 +5,7 @@ use brigade_core::Timestamp;
 use brigade_process::ProcessIdentity;
 
 use crate::record::{PidFile, Record};
-use crate::system::{self, Observed};
+use crate::system::{self, ObservedProcess};
 
 /// How much the recorded start time may differ from the system's. v0.30 recorded it shortly after the start, and clocks
 /// are adjusted.
@@ -13,7 +13,7 @@ const TOLERANCE_MICROS: i64 = 5_000_000;
 
 /// The state of a runtime's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ProcessState {
     /// Not running.
     Stopped,
     /// The recorded process is running.
@@ -25,26 +25,26 @@ pub(crate) enum Standing {
 }
 
 /// Determines the state. `command` is the configured one.
-pub(crate) fn standing(pid_file: PidFile, record: &Record, command: &str) -> Standing {
+pub(crate) fn standing(pid_file: PidFile, record: &Record, command: &str) -> ProcessState {
     if let Some(identity) = record.identity() {
         if identity.is_alive() {
-            return Standing::Running(identity);
+            return ProcessState::Running(identity);
         }
         return match pid_file {
-            PidFile::Missing | PidFile::Foreign => Standing::Stopped,
-            PidFile::Pid(pid) => Standing::Stale(Some(pid)),
-            PidFile::Broken => Standing::Stale(None),
+            PidFile::Missing | PidFile::Foreign => ProcessState::Stopped,
+            PidFile::Pid(pid) => ProcessState::Stale(Some(pid)),
+            PidFile::Broken => ProcessState::Stale(None),
         };
     }
     match pid_file {
-        PidFile::Missing | PidFile::Foreign => Standing::Stopped,
-        PidFile::Broken => Standing::Stale(None),
+        PidFile::Missing | PidFile::Foreign => ProcessState::Stopped,
+        PidFile::Broken => ProcessState::Stale(None),
         PidFile::Pid(pid) => match system::observe(pid) {
-            None => Standing::Stale(Some(pid)),
+            None => ProcessState::Stale(Some(pid)),
             Some(process) => match compare(&process, record, command) {
-                Verdict::Same => Standing::Running(process.identity),
-                Verdict::Unknown => Standing::Unmanaged(pid),
-                Verdict::Different => Standing::Stale(Some(pid)),
+                Verdict::Same => ProcessState::Running(process.identity),
+                Verdict::Unknown => ProcessState::Unmanaged(pid),
+                Verdict::Different => ProcessState::Stale(Some(pid)),
             },
         },
     }
@@ -59,7 +59,7 @@ enum Verdict {
 
 /// Compares a process with a record without a start time. It matches if it leads a session and was started at the
 /// recorded time by the recorded command.
-fn compare(process: &Observed, record: &Record, command: &str) -> Verdict {
+fn compare(process: &ObservedProcess, record: &Record, command: &str) -> Verdict {
     let is_recorded = record.pid() == Some(process.identity.pid());
     let time = match (process.started, record.started_at()) {
         (Some(started), Some(recorded)) if is_recorded => Some(is_near(started, recorded)),
@@ -120,7 +120,7 @@ mod tests {
 
     #[track_caller]
     fn check(argv: &[&str], leads: bool, json: &str, expect: Verdict) {
-        let process = Observed {
+        let process = ObservedProcess {
             identity: ProcessIdentity::from_record(50, 1, "b").unwrap(),
             started: Some(Timestamp::from_unix_micros(STARTED)),
             argv: Some(argv.iter().map(|word| (*word).to_owned()).collect()),

@@ -10,7 +10,7 @@ use brigade_core::Fingerprint;
 use brigade_doctor::{Health, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{
-    CancelToken, Detached, Exit, ExitLine, Logs, ProcessIdentity, kill_detached, spawn_detached,
+    CancelToken, DetachedProcess, Exit, ExitLine, Logs, ProcessIdentity, kill_detached, spawn_detached,
 };
 
 use crate::command;
@@ -18,10 +18,10 @@ use crate::error::RuntimeError;
 use crate::health::{self, Check, Probe};
 use crate::host::INSTANCE_VARIABLE;
 use crate::logs::{LOG_CAP, LogEnd, open_log};
-use crate::record::{Record, Recorded, Start};
-use crate::standing::Standing;
+use crate::record::{Record, RecordedText, Start};
+use crate::standing::ProcessState;
 use crate::stop::{GRACE, await_log_writer};
-use crate::supervisor::{Seen, Supervisor, foreign_issue, standing_issue};
+use crate::supervisor::{ObservedRuntime, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
 /// The text of a lock before the action.
@@ -31,17 +31,17 @@ const HOLDER: &str = include_str!("start/holder.txt");
 const MOMENT: Duration = Duration::from_secs(2);
 
 /// How long to wait for what its parent says of a process that has ended.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a process must live to count as started.
-const SETTLE: Duration = Duration::from_millis(200);
+const MIN_UPTIME: Duration = Duration::from_millis(200);
 
 /// How long it must live if nothing else can be checked. An interpreter needs a moment to find a fault.
-const SETTLE_UNCHECKED: Duration = Duration::from_secs(1);
+const MIN_UPTIME_UNCHECKED: Duration = Duration::from_secs(1);
 
-/// The first pause between two health checks; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(15);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// The first pause between two health checks; it doubles up to [`MAX_CHECK_INTERVAL`].
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(15);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The options of a start.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ pub enum StartOutcome {
         /// The process.
         process: ProcessIdentity,
         /// What the wait found; `None` without one.
-        awaited: Option<Awaited>,
+        awaited: Option<WaitOutcome>,
     },
     /// It may not be started; nothing was done.
     Refused {
@@ -109,7 +109,7 @@ pub enum StartOutcome {
     /// It was started but ended before it was ready. All its processes have ended, except for the survivors.
     Failed {
         /// Why.
-        reason: NotReady,
+        reason: StartFailure,
         /// What it wrote.
         log: LogEnd,
         /// Processes that could not be ended.
@@ -119,7 +119,7 @@ pub enum StartOutcome {
 
 /// What came of waiting for a runtime that was already running.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum WaitOutcome {
     /// It is ready.
     Ready(Health),
     /// It is not ready, or its process has ended.
@@ -131,7 +131,7 @@ pub enum Awaited {
 
 /// Why a start failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotReady {
+pub enum StartFailure {
     /// The system could not start it.
     NotSpawned {
         /// The system's reason.
@@ -148,18 +148,18 @@ pub enum NotReady {
     Interrupted,
 }
 
-impl fmt::Display for NotReady {
+impl fmt::Display for StartFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotReady::NotSpawned { detail } => f.write_str(detail),
-            NotReady::Ended { after, exit } => {
+            StartFailure::NotSpawned { detail } => f.write_str(detail),
+            StartFailure::Ended { after, exit } => {
                 f.write_str("its process ended ")?;
                 if *exit != Exit::Unknown {
                     write!(f, "with {exit} ")?;
                 }
                 write!(f, "after {:.1} s, before it was ready", after.as_secs_f64())
             }
-            NotReady::Interrupted => f.write_str("interrupted; stopped again"),
+            StartFailure::Interrupted => f.write_str("interrupted; stopped again"),
         }
     }
 }
@@ -171,7 +171,7 @@ enum Readiness {
 }
 
 /// A process that was just started.
-struct Begun {
+struct NewProcess {
     process: ProcessIdentity,
     log_writer: ProcessIdentity,
     exit: ExitLine,
@@ -266,8 +266,8 @@ impl Supervisor<'_> {
             }
             Err(reason) => {
                 let reason = match reason {
-                    NotReady::Ended { after, .. } => {
-                        NotReady::Ended { after, exit: begun.exit.wait(TOLD_WITHIN) }
+                    StartFailure::Ended { after, .. } => {
+                        StartFailure::Ended { after, exit: begun.exit.wait(EXIT_REPORT_TIMEOUT) }
                     }
                     other => other,
                 };
@@ -285,7 +285,7 @@ impl Supervisor<'_> {
     fn await_running(
         &self,
         runtime: &Runtime,
-        seen: &Seen,
+        seen: &ObservedRuntime,
         process: &ProcessIdentity,
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
@@ -293,24 +293,30 @@ impl Supervisor<'_> {
         let awaited = options.wait.map(|_| {
             match self.await_ready(runtime, &seen.check, (process, Instant::now()), options, progress) {
                 Ok(Readiness::Ready(probe)) => {
-                    Awaited::Ready(self.keep_health(runtime, seen, process, probe))
+                    WaitOutcome::Ready(self.keep_health(runtime, seen, process, probe))
                 }
                 Ok(Readiness::Waiting { waited, missing }) => {
                     let detail = format!("not ready after {} s: {}", waited.as_secs_f64(), missing.detail);
                     self.keep_health(runtime, seen, process, missing);
-                    Awaited::NotReady { detail }
+                    WaitOutcome::NotReady { detail }
                 }
-                Err(NotReady::Interrupted) => {
-                    Awaited::NotReady { detail: "interrupted; it still runs".to_owned() }
+                Err(StartFailure::Interrupted) => {
+                    WaitOutcome::NotReady { detail: "interrupted; it still runs".to_owned() }
                 }
-                Err(reason) => Awaited::NotReady { detail: reason.to_string() },
+                Err(reason) => WaitOutcome::NotReady { detail: reason.to_string() },
             }
         });
         StartOutcome::AlreadyRunning { process: process.clone(), awaited }
     }
 
     /// Stores a health result. It is running and recorded, so a result that cannot be stored is not a failure.
-    fn keep_health(&self, runtime: &Runtime, seen: &Seen, process: &ProcessIdentity, probe: Probe) -> Health {
+    fn keep_health(
+        &self,
+        runtime: &Runtime,
+        seen: &ObservedRuntime,
+        process: &ProcessIdentity,
+        probe: Probe,
+    ) -> Health {
         let health = probe.at(self.clock.now());
         let _ = health::remember(self.fs, &seen.paths, runtime, process, &health, &self.host.masks);
         health
@@ -331,18 +337,18 @@ impl Supervisor<'_> {
         Ok(blockers)
     }
 
-    fn refuse(&self, runtime: &Runtime, seen: &Seen) -> Option<StartOutcome> {
+    fn refuse(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<StartOutcome> {
         let mut blockers = seen.blockers.clone();
         blockers.extend(self.unmanaged(runtime, seen));
         (!blockers.is_empty()).then_some(StartOutcome::Refused { blockers })
     }
 
-    fn unmanaged(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    fn unmanaged(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
         match seen.standing {
-            Standing::Unmanaged(_) => standing_issue(runtime, seen),
+            ProcessState::Unmanaged(_) => standing_issue(runtime, seen),
             // A stop leaves the file of somebody else's process alone, too.
-            Standing::Stale(_) => foreign_issue(runtime, seen),
-            Standing::Stopped | Standing::Running(_) => None,
+            ProcessState::Stale(_) => foreign_issue(runtime, seen),
+            ProcessState::Stopped | ProcessState::Running(_) => None,
         }
     }
 
@@ -350,8 +356,8 @@ impl Supervisor<'_> {
     fn begin(
         &self,
         runtime: &Runtime,
-        seen: &Seen,
-    ) -> Result<ControlFlow<StartOutcome, Begun>, RuntimeError> {
+        seen: &ObservedRuntime,
+    ) -> Result<ControlFlow<StartOutcome, NewProcess>, RuntimeError> {
         let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
             (&seen.start, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
         else {
@@ -367,8 +373,8 @@ impl Supervisor<'_> {
         let instance = self.instance(runtime, &starter);
         let start = Start {
             runtime_id: runtime.id.as_str(),
-            command: Recorded::command(&runtime.command, &self.host.masks),
-            cwd: Recorded::directory(&directory.shown, &self.host.masks),
+            command: RecordedText::command(&runtime.command, &self.host.masks),
+            cwd: RecordedText::directory(&directory.shown, &self.host.masks),
             at: self.clock.now(),
             pid_path: pid_path.as_str(),
             stdout_path: stdout.as_str(),
@@ -382,7 +388,7 @@ impl Supervisor<'_> {
         let begun = match self.spawn(verified, &instance, open) {
             Ok(begun) => begun,
             Err(error) => {
-                let reason = NotReady::NotSpawned { detail: error.to_string() };
+                let reason = StartFailure::NotSpawned { detail: error.to_string() };
                 self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
                 let log = logs.end(self);
                 return Ok(ControlFlow::Break(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
@@ -399,8 +405,8 @@ impl Supervisor<'_> {
             await_log_writer(&begun.writer);
             return Err(error);
         }
-        let Detached { program: process, writer: log_writer, exit } = begun;
-        Ok(ControlFlow::Continue(Begun { process, log_writer, exit, instance, at, logs }))
+        let DetachedProcess { program: process, writer: log_writer, exit } = begun;
+        Ok(ControlFlow::Continue(NewProcess { process, log_writer, exit, instance, at, logs }))
     }
 
     fn spawn(
@@ -408,7 +414,7 @@ impl Supervisor<'_> {
         start: &VerifiedStart,
         instance: &str,
         logs: Logs,
-    ) -> Result<Detached, brigade_process::SpawnError> {
+    ) -> Result<DetachedProcess, brigade_process::SpawnError> {
         let mut spec = command::spec(start, self.host);
         spec.environment.push((INSTANCE_VARIABLE.into(), instance.into()));
         spawn_detached(&spec, logs)
@@ -421,15 +427,15 @@ impl Supervisor<'_> {
         (process, at): (&ProcessIdentity, Instant),
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
-    ) -> Result<Readiness, NotReady> {
+    ) -> Result<Readiness, StartFailure> {
         let limit = options.wait.unwrap_or(MOMENT);
         let is_unchecked = matches!(check, Check::None) && runtime.port.is_none();
-        let settle = if is_unchecked { SETTLE_UNCHECKED } else { SETTLE }.min(limit);
+        let settle = if is_unchecked { MIN_UPTIME_UNCHECKED } else { MIN_UPTIME }.min(limit);
         let cancel = options.cancel.as_ref();
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_CHECK_INTERVAL;
         loop {
             if cancel.is_some_and(CancelToken::is_cancelled) {
-                return Err(NotReady::Interrupted);
+                return Err(StartFailure::Interrupted);
             }
             let timeout = runtime.health_timeout().duration();
             let probe = self.probe(check, process, timeout, cancel);
@@ -441,7 +447,7 @@ impl Supervisor<'_> {
             };
             let elapsed = at.elapsed();
             if !process.is_alive() {
-                return Err(NotReady::Ended { after: elapsed, exit: Exit::Unknown });
+                return Err(StartFailure::Ended { after: elapsed, exit: Exit::Unknown });
             }
             let listens = match check {
                 Check::Port(_) => probe.ok,
@@ -466,7 +472,7 @@ impl Supervisor<'_> {
             }
             let left = limit.saturating_sub(at.elapsed()).max(Duration::from_millis(1));
             system::wait(Some(process), cancel, pause.min(left));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_CHECK_INTERVAL);
         }
     }
 
@@ -474,7 +480,7 @@ impl Supervisor<'_> {
     fn undo(
         &self,
         runtime: &Runtime,
-        begun: &Begun,
+        begun: &NewProcess,
         reason: &str,
         options: &StartOptions,
     ) -> Result<Vec<u32>, RuntimeError> {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use brigade_catalog::Runtime;
 use brigade_doctor::{RuntimeFacts, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_detached};
+use brigade_process::{KillMethod, ProcessIdentity, Signal, TreeEnd, kill_detached};
 
 use crate::error::RuntimeError;
 use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
-use crate::standing::Standing;
+use crate::standing::ProcessState;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
-use crate::supervisor::{Checks, Seen, Supervisor, foreign_issue, standing_issue};
+use crate::supervisor::{Checks, ObservedRuntime, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
 /// How long the processes of a runtime may take to end after SIGTERM.
@@ -66,14 +66,14 @@ impl StopOutcome {
 
 /// The remains of a process that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cleared {
+pub(crate) struct CleanupResult {
     /// How many processes were ended.
     processes: u32,
     /// Whether there was a pid file.
     pid_file: bool,
 }
 
-impl Cleared {
+impl CleanupResult {
     pub(crate) fn found_anything(self) -> bool {
         0 < self.processes || self.pid_file
     }
@@ -114,7 +114,7 @@ impl Supervisor<'_> {
             return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
         }
         match &seen.standing {
-            Standing::Running(process) => {
+            ProcessState::Running(process) => {
                 if let Some(issue) = foreign_issue(runtime, &seen) {
                     return Ok(StopOutcome::Refused { issue });
                 }
@@ -130,14 +130,14 @@ impl Supervisor<'_> {
                 }
                 self.keep_copy(&seen.record, &seen.paths.metadata)?;
                 self.forget(&seen, "stopped")?;
-                let Ended { signalled, killed, method, .. } = ended;
+                let TreeEnd { signalled, killed, method, .. } = ended;
                 Ok(StopOutcome::Stopped { process: process.clone(), processes: signalled, killed, method })
             }
-            Standing::Unmanaged(_) => Ok(match standing_issue(runtime, &seen) {
+            ProcessState::Unmanaged(_) => Ok(match standing_issue(runtime, &seen) {
                 Some(issue) => StopOutcome::Refused { issue },
                 None => nothing(),
             }),
-            Standing::Stale(_) => {
+            ProcessState::Stale(_) => {
                 if let Some(issue) = foreign_issue(runtime, &seen) {
                     return Ok(StopOutcome::Refused { issue });
                 }
@@ -153,7 +153,7 @@ impl Supervisor<'_> {
                     reason: format!("stale pid: what it left was removed{lived_on}"),
                 })
             }
-            Standing::Stopped => {
+            ProcessState::Stopped => {
                 if !self.clear(&seen)?.found_anything() {
                     return Ok(nothing());
                 }
@@ -190,8 +190,8 @@ impl Supervisor<'_> {
 
     /// Removes the remains of a process that has ended: strays of its tree or with the marker of its start, and the pid
     /// file.
-    pub(crate) fn clear(&self, seen: &Seen) -> Result<Cleared, RuntimeError> {
-        let mut cleared = Cleared { processes: 0, pid_file: false };
+    pub(crate) fn clear(&self, seen: &ObservedRuntime) -> Result<CleanupResult, RuntimeError> {
+        let mut cleared = CleanupResult { processes: 0, pid_file: false };
         let was_stopped = seen.record.is_stopped();
         let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
         if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
@@ -201,14 +201,14 @@ impl Supervisor<'_> {
                 await_log_writer(&writer);
             }
         }
-        if let (Standing::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
+        if let (ProcessState::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
             cleared.pid_file = self.remove(path)?;
         }
         Ok(cleared)
     }
 
     /// Records that a runtime was stopped, and cuts its logs. The caller holds its lock.
-    pub(crate) fn forget(&self, seen: &Seen, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) fn forget(&self, seen: &ObservedRuntime, reason: &str) -> Result<(), RuntimeError> {
         // Write the metadata first: it shows that the pid file is stale.
         if seen.record.source != Source::Missing {
             self.save(&seen.record.stopped(self.clock.now(), reason), &seen.paths.metadata)?;

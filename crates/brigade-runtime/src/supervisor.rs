@@ -17,20 +17,20 @@ use brigade_process::{CancelToken, ProcessIdentity};
 use crate::command;
 use crate::error::RuntimeError;
 use crate::health::{self, Check};
-use crate::host::{Confine, Host};
+use crate::host::{HealthSandbox, Host};
 use crate::logs;
 use crate::paths::{HealthFile, Paths, STATE};
 use crate::record::{PidFile, Record, Source};
-use crate::standing::{Standing, standing};
+use crate::standing::{ProcessState, standing};
 use crate::system::{self, Holders};
 
 /// The maximum and initial number of parallel health checks.
-const PARALLEL: usize = 64;
-const PARALLEL_AT_FIRST: usize = 4;
+const MAX_PARALLEL_CHECKS: usize = 64;
+const INITIAL_PARALLEL_CHECKS: usize = 4;
 
 /// How long the first checks may take before more threads are added. Starting a command copies the process, which gets
 /// slower with every thread, so quick checks share a few threads.
-const PATIENCE: Duration = Duration::from_millis(5);
+const QUICK_CHECK_TIME: Duration = Duration::from_millis(5);
 
 /// Whether health is checked, which may run commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,24 @@ pub struct Supervisor<'a> {
     pub(crate) fs: &'a dyn Fs,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) host: &'a Host,
-    pub(crate) confine: &'a dyn Confine,
+    pub(crate) confine: &'a dyn HealthSandbox,
 }
 
 /// The observed state of one runtime.
-pub(crate) struct Seen {
+pub(crate) struct ObservedRuntime {
     pub(crate) paths: Paths,
     pub(crate) record: Record,
     pub(crate) pid_file: PidFile,
-    pub(crate) standing: Standing,
+    pub(crate) standing: ProcessState,
     pub(crate) start: Option<VerifiedStart>,
     pub(crate) check: Check,
     /// Why it cannot be started, regardless of its state.
     pub(crate) blockers: Vec<RuntimeIssue>,
 }
 
-impl Seen {
+impl ObservedRuntime {
     pub(crate) fn process(&self) -> Option<&ProcessIdentity> {
-        if let Standing::Running(identity) = &self.standing { Some(identity) } else { None }
+        if let ProcessState::Running(identity) = &self.standing { Some(identity) } else { None }
     }
 
     /// Returns whether the command or directory of the entry has changed since the start.
@@ -83,7 +83,7 @@ impl<'a> Supervisor<'a> {
         fs: &'a dyn Fs,
         clock: &'a dyn Clock,
         host: &'a Host,
-        confine: &'a dyn Confine,
+        confine: &'a dyn HealthSandbox,
     ) -> Supervisor<'a> {
         Supervisor { fs, clock, host, confine }
     }
@@ -97,7 +97,7 @@ impl<'a> Supervisor<'a> {
         checks: Checks,
         cancel: Option<&CancelToken>,
     ) -> Vec<RuntimeFacts> {
-        let seen: Vec<Result<Seen, RuntimeError>> =
+        let seen: Vec<Result<ObservedRuntime, RuntimeError>> =
             runtimes.iter().map(|runtime| self.look(runtime)).collect();
         let processes: Vec<u32> =
             seen.iter().flatten().filter_map(|seen| Some(seen.process()?.pid())).collect();
@@ -143,7 +143,7 @@ impl<'a> Supervisor<'a> {
     /// # Errors
     /// When the directory of the state cannot be listed.
     pub fn left(&self, configured: &[Runtime]) -> Result<Vec<Runtime>, RuntimeError> {
-        let state = RelPath::of(STATE);
+        let state = RelPath::from_static(STATE);
         let entries = match self.fs.list_dir(&state) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
@@ -190,7 +190,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reads the files of one runtime and asks the system for its process.
-    pub(crate) fn look(&self, runtime: &Runtime) -> Result<Seen, RuntimeError> {
+    pub(crate) fn look(&self, runtime: &Runtime) -> Result<ObservedRuntime, RuntimeError> {
         let paths = Paths::find(self.fs, self.host, runtime);
         let record = Record::read(self.fs, &paths.metadata)?;
         let pid_file = match &paths.pid {
@@ -245,17 +245,17 @@ impl<'a> Supervisor<'a> {
             });
         }
         blockers.iter_mut().for_each(|issue| self.host.masks.hide(&mut issue.detail));
-        Ok(Seen { paths, record, pid_file, standing, start, check, blockers })
+        Ok(ObservedRuntime { paths, record, pid_file, standing, start, check, blockers })
     }
 
     /// Checks the health of all running runtimes and stores the results.
     fn check_all(
         &self,
         runtimes: &[Runtime],
-        seen: &[Result<Seen, RuntimeError>],
+        seen: &[Result<ObservedRuntime, RuntimeError>],
         cancel: Option<&CancelToken>,
     ) -> Vec<Option<Health>> {
-        let running: Vec<(usize, &Runtime, &Seen, &ProcessIdentity)> = runtimes
+        let running: Vec<(usize, &Runtime, &ObservedRuntime, &ProcessIdentity)> = runtimes
             .iter()
             .zip(seen)
             .enumerate()
@@ -281,13 +281,13 @@ impl<'a> Supervisor<'a> {
             }
         };
         std::thread::scope(|scope| {
-            let most = running.len().min(PARALLEL);
-            let (mut started, mut wanted) = (0, PARALLEL_AT_FIRST.min(most));
+            let most = running.len().min(MAX_PARALLEL_CHECKS);
+            let (mut started, mut wanted) = (0, INITIAL_PARALLEL_CHECKS.min(most));
             let is_left = || next.load(Ordering::Relaxed) < running.len();
             // A single one needs no thread.
             while 1 < most && started < most && is_left() {
                 if started == wanted {
-                    system::wait(None, cancel, PATIENCE);
+                    system::wait(None, cancel, QUICK_CHECK_TIME);
                     wanted = (2 * wanted).min(most);
                 } else {
                     let thread = std::thread::Builder::new().name("health".to_owned());
@@ -314,7 +314,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Returns which logs are too long; a health check cuts them. Only runtimes that v0.30 started write such logs.
-    fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
+    fn log_issues(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
                 "its log {path} has grown to {} MiB; a status keeps the last {} MiB of it",
@@ -329,17 +329,17 @@ impl<'a> Supervisor<'a> {
     fn facts_of(
         &self,
         runtime: &Runtime,
-        seen: Seen,
+        seen: ObservedRuntime,
         holders: &Holders,
         health: Option<Health>,
     ) -> RuntimeFacts {
         let last_health =
             health.clone().or_else(|| health::remembered(self.fs, &seen.paths.health, &seen.record));
         let (state, pid) = match &seen.standing {
-            Standing::Stopped => (RuntimeState::Stopped, None),
-            Standing::Running(identity) => (RuntimeState::Running, Some(identity.pid())),
-            Standing::Unmanaged(pid) => (RuntimeState::Running, Some(*pid)),
-            Standing::Stale(pid) => (RuntimeState::Stale, *pid),
+            ProcessState::Stopped => (RuntimeState::Stopped, None),
+            ProcessState::Running(identity) => (RuntimeState::Running, Some(identity.pid())),
+            ProcessState::Unmanaged(pid) => (RuntimeState::Running, Some(*pid)),
+            ProcessState::Stale(pid) => (RuntimeState::Stale, *pid),
         };
         let mut issues = seen.blockers.clone();
         issues.extend(standing_issue(runtime, &seen));
@@ -382,12 +382,12 @@ impl<'a> Supervisor<'a> {
             metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
                 .then(|| seen.record.shown(&self.host.masks)),
             issues,
-            ..RuntimeFacts::of(runtime, &self.host.masks)
+            ..RuntimeFacts::new(runtime, &self.host.masks)
         }
     }
 
     /// Returns another process that listens on the runtime's port, if any.
-    pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
         let ports: BTreeSet<u16> = runtime.port.into_iter().collect();
         port_issue(runtime, &seen.standing, &system::holders(&ports, &[]))
     }
@@ -402,7 +402,7 @@ fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'
     RuntimeFacts {
         metadata_path: paths.metadata.to_string(),
         issues,
-        ..RuntimeFacts::of(runtime, &supervisor.host.masks)
+        ..RuntimeFacts::new(runtime, &supervisor.host.masks)
     }
 }
 
@@ -411,12 +411,12 @@ fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String 
 }
 
 /// Returns the issue about the process, if any.
-pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+pub(crate) fn standing_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     match &seen.standing {
-        Standing::Stopped => None,
-        Standing::Running(_) => foreign_issue(runtime, seen),
-        Standing::Stale(_) => foreign_issue(runtime, seen).or_else(|| {
+        ProcessState::Stopped => None,
+        ProcessState::Running(_) => foreign_issue(runtime, seen),
+        ProcessState::Stale(_) => foreign_issue(runtime, seen).or_else(|| {
             // The log writer ends when all processes of the runtime have ended.
             let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
             let detail = if lives_on {
@@ -428,7 +428,7 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
                 RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail);
             Some(issue)
         }),
-        Standing::Unmanaged(pid) => {
+        ProcessState::Unmanaged(pid) => {
             let detail = format!(
                 "a process that may be this runtime runs, but nothing proves that Brigade started it: if process \
                  {pid} is this runtime, end it yourself; else remove `{pid_path}`"
@@ -442,10 +442,10 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
 ///
 /// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale. A runtime
 /// that runs may have written the pid of one of its own processes.
-pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     let pid = match (&seen.standing, seen.pid_file) {
-        (Standing::Stale(Some(pid)), _) => *pid,
-        (Standing::Running(own), PidFile::Pid(pid)) => {
+        (ProcessState::Stale(Some(pid)), _) => *pid,
+        (ProcessState::Running(own), PidFile::Pid(pid)) => {
             let writer = seen.record.log_writer();
             let is_own = |root: &ProcessIdentity| system::belongs(pid, root);
             // Elsewhere it is not known whose child a process is.
@@ -454,7 +454,13 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIss
             }
             pid
         }
-        (Standing::Stopped | Standing::Running(_) | Standing::Unmanaged(_) | Standing::Stale(None), _) => {
+        (
+            ProcessState::Stopped
+            | ProcessState::Running(_)
+            | ProcessState::Unmanaged(_)
+            | ProcessState::Stale(None),
+            _,
+        ) => {
             return None;
         }
     };
@@ -474,7 +480,7 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIss
 }
 
 /// Returns the issue about a missing log writer. Without it, output of the runtime is lost or ends it.
-fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+fn log_writer_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     seen.process()?;
     seen.record.log_writer().filter(|writer| !writer.is_alive())?;
     // Elsewhere it also ends when the runtime puts its output elsewhere.
@@ -487,7 +493,7 @@ fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
 }
 
 /// Returns the issue about an entry that was changed since its runtime was started.
-fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+fn outdated_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     seen.process()?;
     if !seen.is_outdated(runtime) {
         return None;
@@ -497,13 +503,13 @@ fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     Some(issue)
 }
 
-fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Option<RuntimeIssue> {
+fn port_issue(runtime: &Runtime, standing: &ProcessState, holders: &Holders) -> Option<RuntimeIssue> {
     let port = runtime.port?;
     let holder = holders.get(&port).filter(|holder| holder.is_local)?;
     let is_other = match standing {
-        Standing::Running(identity) => holder.belongs_to(identity) == Some(false),
-        Standing::Unmanaged(_) => false,
-        Standing::Stopped | Standing::Stale(_) => true,
+        ProcessState::Running(identity) => holder.belongs_to(identity) == Some(false),
+        ProcessState::Unmanaged(_) => false,
+        ProcessState::Stopped | ProcessState::Stale(_) => true,
     };
     is_other.then(|| {
         let detail = format!("port {port} is in use by {}", holder.describe());

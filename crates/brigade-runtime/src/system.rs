@@ -16,7 +16,7 @@ pub(crate) use platform::{holders, wait};
 
 /// A running process.
 #[derive(Clone, Debug)]
-pub(crate) struct Observed {
+pub(crate) struct ObservedProcess {
     pub(crate) identity: ProcessIdentity,
     /// When it started.
     pub(crate) started: Option<Timestamp>,
@@ -27,9 +27,9 @@ pub(crate) struct Observed {
 }
 
 /// Returns the process with this pid; `None` if it has ended.
-pub(crate) fn observe(pid: u32) -> Option<Observed> {
-    let identity = ProcessIdentity::of(pid).ok().filter(ProcessIdentity::is_alive)?;
-    let observed = Observed {
+pub(crate) fn observe(pid: u32) -> Option<ObservedProcess> {
+    let identity = ProcessIdentity::from_pid(pid).ok().filter(ProcessIdentity::is_alive)?;
+    let observed = ObservedProcess {
         started: platform::started(&identity),
         argv: platform::argv(pid),
         leads_session: platform::leads_session(pid),

@@ -14,32 +14,32 @@ use brigade_fs::{Fs, RelPath};
 use brigade_manifest::Agent;
 use brigade_process::{NamedPipes, OpenPipes};
 
-use crate::desk::Desk;
+use crate::desk::TaskContext;
 
 /// The name of the directory of the pipes.
 const DIRECTORY: &str = ".gateway";
 
 /// A session that is open. Dropping it ends it.
-pub(crate) struct Connected {
+pub(crate) struct TaskConnection {
     open: Option<OpenPipes>,
     fs: Arc<dyn Fs>,
     path: RelPath,
     directory: PathBuf,
 }
 
-impl Connected {
+impl TaskConnection {
     /// Opens the session of a task. `None` where nobody serves, and for callers that are no agents.
     ///
     /// It has every profile of the session that asked, also where that session is over or another one goes on with the
     /// call. `root` is the directory of the lane that it works in.
     pub(crate) fn open(
-        desk: &Desk,
+        desk: &TaskContext,
         execution: &str,
         folder: &RelPath,
         agent: &Agent,
         asked_in: Option<&CallSession>,
         root: Option<&str>,
-    ) -> std::io::Result<Option<Connected>> {
+    ) -> std::io::Result<Option<TaskConnection>> {
         let (Some(sessions), Some(caller)) = (&desk.sessions, desk.context.caller.agent()) else {
             return Ok(None);
         };
@@ -64,7 +64,7 @@ impl Connected {
         desk.context.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
         let directory = desk.context.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
-        let connected = Connected { open: Some(open), fs: desk.context.fs.clone(), path, directory };
+        let connected = TaskConnection { open: Some(open), fs: desk.context.fs.clone(), path, directory };
         sessions.open(
             caller,
             LiveSession::like(execution, profiles, root.map(str::to_owned)),
@@ -80,7 +80,7 @@ impl Connected {
     }
 }
 
-impl Drop for Connected {
+impl Drop for TaskConnection {
     fn drop(&mut self) {
         drop(self.open.take());
         // Beneath the workspace and without links, because the worker may have put one there.
@@ -122,14 +122,14 @@ fn limits(agent: &Agent) -> TaskLimits {
     let listed: Option<BTreeSet<String>> =
         lists.fold(None, |all, words| Some(all.into_iter().flatten().chain(words.iter().cloned()).collect()));
     limits.commands = match (Some(programs).filter(|programs| !any && !programs.is_empty()), listed) {
-        (Some(programs), Some(listed)) => Some(both(&programs, &listed)),
+        (Some(programs), Some(listed)) => Some(common_prefixes(&programs, &listed)),
         (programs, listed) => programs.or(listed),
     };
     limits
 }
 
 /// Returns the beginnings of commands that both lists allow: the longer one of two that begin alike.
-fn both(one: &BTreeSet<String>, other: &BTreeSet<String>) -> BTreeSet<String> {
+fn common_prefixes(one: &BTreeSet<String>, other: &BTreeSet<String>) -> BTreeSet<String> {
     let begins = |long: &str, short: &str| {
         let mut long = long.split_whitespace();
         short.split_whitespace().all(|word| long.next() == Some(word))

@@ -8,11 +8,11 @@ use brigade_db::Stores;
 use brigade_toolset::Steps;
 use brigade_workspace::{TaskSessions, WorkspaceContext};
 
-use crate::running::Running;
+use crate::running::RunningTasks;
 
 /// A workspace as one caller works in it, and what tasks need besides.
 #[derive(Clone)]
-pub struct Desk {
+pub struct TaskContext {
     /// The workspace, and who calls.
     pub context: Arc<WorkspaceContext>,
     /// The session of the caller.
@@ -24,7 +24,7 @@ pub struct Desk {
     /// What built-in tools remember.
     pub stores: Arc<Stores>,
     /// What runs in this process.
-    pub running: Arc<Running>,
+    pub running: Arc<RunningTasks>,
     /// Who makes the calls of workflows.
     pub callers: Arc<dyn Callers>,
 }
@@ -33,13 +33,13 @@ pub struct Desk {
 pub trait Callers: Send + Sync {
     /// Returns who makes the calls of a caller in a session. `laid` are names of profiles that are laid over those of
     /// the caller, which only narrows.
-    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> OnBehalf;
+    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> CallerContext;
 }
 
 /// Who makes calls for somebody, and what that one works with.
-pub struct OnBehalf {
+pub struct CallerContext {
     /// The workspace as the caller works in it.
-    pub desk: Desk,
+    pub desk: TaskContext,
     /// Makes the calls.
     pub steps: Box<dyn Steps + Send>,
 }

@@ -11,10 +11,10 @@ use brigade_redact::Redactor;
 use brigade_toolset::{Engine, Failure, Tasks, end_children, unbroken};
 use brigade_workspace::gather;
 
-use crate::desk::{Desk, OnBehalf};
+use crate::desk::{CallerContext, TaskContext};
 use crate::environment;
-use crate::hands::Hands;
-use crate::running::Place;
+use crate::hands::TaskRunner;
+use crate::running::RunningEntry;
 
 /// Returns what the calls of an execution may do: what those of the session may that asked for it.
 pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> FlowRights {
@@ -26,7 +26,7 @@ pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSessio
 }
 
 /// Returns who makes the calls of an execution.
-fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
+fn of_who_began(desk: &TaskContext, flow: &Flow) -> Result<CallerContext, Failure> {
     let rights: FlowRights = from_json(&flow.rights).map_err(|error| {
         let message = format!("the record of what the execution may do cannot be read: {error}");
         Failure::new(codes::INVALID_RIGHTS, message)
@@ -36,7 +36,7 @@ fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
 }
 
 /// Begins to drive an execution that belongs to this process, or to one that is gone. One that cannot be driven ends.
-pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
+pub(crate) fn drive(hands: &TaskRunner<'_>, flow: &Flow) -> Result<(), Failure> {
     let (desk, gateway) = (hands.desk, hands.gateway()?);
     let store = desk.stores.writing(&*desk.context.fs)?;
     let is_ours = flow.gateway == gateway;
@@ -59,9 +59,14 @@ pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
 }
 
 /// Drives an execution at this place: on a thread of its own where this process serves, else before this returns.
-fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Result<(), Failure> {
+fn drive_here(
+    desk: &TaskContext,
+    flow: &Flow,
+    store: &Arc<Store>,
+    place: RunningEntry,
+) -> Result<(), Failure> {
     let serves = desk.serves;
-    let (OnBehalf { desk, steps }, id) = (of_who_began(desk, flow)?, flow.id.clone());
+    let (CallerContext { desk, steps }, id) = (of_who_began(desk, flow)?, flow.id.clone());
     let config = gather::config(&desk.context).map_err(|error| environment(&error))?;
     let redactor = Redactor::new(&gather::bound_secrets(&desk.context, &config.policy));
     let store = store.clone();
@@ -69,7 +74,7 @@ fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Res
         let engine = Engine {
             store: &store,
             steps: &*steps,
-            tasks: &Hands::new(&desk, &config, None),
+            tasks: &TaskRunner::new(&desk, &config, None),
             clock: &*desk.context.clock,
             redactor: &redactor,
             cancel: &place.cancel,
@@ -92,11 +97,11 @@ fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Res
 ///
 /// # Errors
 /// Returns file errors.
-pub fn take_over(desk: &Desk) -> Result<(), brigade_policy::Failure> {
+pub fn take_over(desk: &TaskContext) -> Result<(), brigade_policy::Failure> {
     let context = &*desk.context;
     let Some(store) = desk.stores.reading(&*context.fs)? else { return Ok(()) };
     let config = gather::config(context)?;
-    let hands = Hands::new(desk, &config, None);
+    let hands = TaskRunner::new(desk, &config, None);
     for flow in store.open_flows(None)? {
         if let Err(failure) = hands.drive(&flow) {
             tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow does not go on");

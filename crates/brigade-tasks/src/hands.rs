@@ -9,16 +9,16 @@ use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_kitchen::Tier;
-use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
-use brigade_kitchen_run::Cook;
+use brigade_kitchen::adapter::{self, Adapter, PermissionMode, PromptWay, Source};
+use brigade_kitchen_run::TierWorker;
 use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
 use brigade_queue::this_runner;
 use brigade_toolset::{Failure, TASKS, Tasks};
 use brigade_workspace::{Config, Host};
 
-use crate::connected::Connected;
-use crate::desk::Desk;
+use crate::connected::TaskConnection;
+use crate::desk::TaskContext;
 use crate::job::Job;
 use crate::judging::Judge;
 use crate::names::files_of;
@@ -28,17 +28,21 @@ use crate::{environment, flow};
 const CLOSED: [&str; 2] = [".git", ".brigade"];
 
 /// Runs the tasks of one call.
-pub struct Hands<'a> {
-    pub(crate) desk: &'a Desk,
+pub struct TaskRunner<'a> {
+    pub(crate) desk: &'a TaskContext,
     config: &'a Config,
     /// The session that the call was asked in.
     asked_in: Option<&'a CallSession>,
 }
 
-impl<'a> Hands<'a> {
+impl<'a> TaskRunner<'a> {
     /// Runs tasks at a desk. `asked_in` is the session that the call was asked in.
-    pub fn new(desk: &'a Desk, config: &'a Config, asked_in: Option<&'a CallSession>) -> Hands<'a> {
-        Hands { desk, config, asked_in }
+    pub fn new(
+        desk: &'a TaskContext,
+        config: &'a Config,
+        asked_in: Option<&'a CallSession>,
+    ) -> TaskRunner<'a> {
+        TaskRunner { desk, config, asked_in }
     }
 
     /// Returns the worker that the manifest names, else the first one.
@@ -67,7 +71,7 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
 }
 
 fn folder(id: &str) -> Result<RelPath, Failure> {
-    RelPath::of(TASKS).join(id).map_err(|error| environment(&error))
+    RelPath::from_static(TASKS).join(id).map_err(|error| environment(&error))
 }
 
 /// Reads what names a process.
@@ -77,7 +81,7 @@ fn identity(gateway: &str) -> Option<ProcessIdentity> {
     ProcessIdentity::from_record(pid, start, parts.next()?).ok()
 }
 
-impl Tasks for Hands<'_> {
+impl Tasks for TaskRunner<'_> {
     fn gateway(&self) -> Result<String, Failure> {
         let this = this_runner().map_err(|error| environment(&error))?;
         Ok(format!("{} {} {}", this.pid, this.start_time, this.boot_id))
@@ -98,7 +102,7 @@ impl Tasks for Hands<'_> {
     }
 
     fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure> {
-        let Desk { context, running, .. } = self.desk;
+        let TaskContext { context, running, .. } = self.desk;
         let worker = self.worker(agent)?;
         let cook = cook(&worker)?;
         let path = folder(&execution.id)?;
@@ -109,7 +113,7 @@ impl Tasks for Hands<'_> {
             Some(_) => files.fs().root().to_owned(),
             None => context.fs.root().join(path.as_path()),
         };
-        let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in, root);
+        let connected = TaskConnection::open(self.desk, &execution.id, &path, agent, self.asked_in, root);
         let connected = connected.map_err(|error| environment(&error))?;
         let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
         let job = Job {
@@ -123,7 +127,7 @@ impl Tasks for Hands<'_> {
             files: files_of(&worker, &context.host()),
             context: context.clone(),
             worker,
-            judge: Judge::of(self.config, &self.desk.context.host()),
+            judge: Judge::from_config(self.config, &self.desk.context.host()),
             cook,
             connected,
             place,
@@ -163,7 +167,7 @@ impl Tasks for Hands<'_> {
 /// Makes the folder of a task. What tasks leave is nothing for git.
 pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
     fs.create_dir_all(path)?;
-    let ignore = RelPath::of(TASKS).join(".gitignore").expect("a constant name");
+    let ignore = RelPath::from_static(TASKS).join(".gitignore").expect("a constant name");
     if fs.exists(&ignore)? {
         return Ok(());
     }
@@ -171,7 +175,7 @@ pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs:
 }
 
 /// Returns a worker as an attempt takes it.
-pub(crate) fn cook(worker: &Worker) -> Result<Cook, Failure> {
+pub(crate) fn cook(worker: &Worker) -> Result<TierWorker, Failure> {
     let unknown = |name: String| {
         Failure::new(
             reasons::NOT_AVAILABLE_HERE,
@@ -191,12 +195,12 @@ pub(crate) fn cook(worker: &Worker) -> Result<Cook, Failure> {
         Some(WorkerResult::File) => adapter.answer = Source::File,
         None => {}
     }
-    Ok(Cook {
+    Ok(TierWorker {
         tier: Tier::Line,
         command: worker.command.clone(),
         env_labels: adapter.env_labels.clone(),
         adapter,
-        wanted: Wanted::Narrow,
+        wanted: PermissionMode::Narrow,
         may_skip: false,
         server: None,
         program: None,

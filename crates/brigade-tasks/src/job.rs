@@ -10,12 +10,12 @@ use brigade_access::Worker;
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, RunId};
 use brigade_db::events::Event;
-use brigade_db::executions::{Ending, Execution, ExecutionStatus};
+use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
 use brigade_db::{Store, StoreError};
 use brigade_kitchen::TaskId;
-use brigade_kitchen::prompt::{Errand, errand};
-use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
-use brigade_kitchen_run::{Attempt, Attempted, Cook, Host, Watch, attempt};
+use brigade_kitchen::prompt::{TaskPromptInput, errand};
+use brigade_kitchen::signal::{Exit, Role, missing_verdict_reason, read_tasks};
+use brigade_kitchen_run::{Attempt, AttemptOutcome, Host, TierWorker, Watch, attempt};
 use brigade_manifest::{Agent, Validator, ValidatorKind};
 use brigade_policy::PolicyState;
 use brigade_process::CancelToken;
@@ -24,18 +24,18 @@ use brigade_toolset::{Failure, end_children, unbroken};
 use brigade_workspace::{WorkspaceContext, gather};
 use serde::Serialize;
 
-use crate::connected::Connected;
+use crate::connected::TaskConnection;
 use crate::judge;
 use crate::judging::Judge;
 use crate::names::files_of;
-use crate::receipt::{About, InTools};
-use crate::running::Place;
+use crate::receipt::{TaskDetails, TaskReceiptStore};
+use crate::running::RunningEntry;
 
 /// How long one try takes at most, unless the manifest says so.
 const TRY: Duration = Duration::from_secs(300);
 
 /// How often a task that runs is looked at for an end that another process wrote down.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The cap of each log, in bytes.
 const MAX_LOG: u64 = 16 << 20;
@@ -44,7 +44,7 @@ const MAX_LOG: u64 = 16 << 20;
 const MAX_OUTPUT: usize = 256 << 10;
 
 /// Keeps the beginning of a long output, and says so.
-fn cut(mut text: String) -> String {
+fn truncate(mut text: String) -> String {
     let length = text.len();
     if MAX_OUTPUT < length {
         text.truncate(text.floor_char_boundary(MAX_OUTPUT));
@@ -68,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) policy: PolicyState,
     pub(crate) execution: Execution,
     pub(crate) agent: Agent,
-    pub(crate) cook: Cook,
+    pub(crate) cook: TierWorker,
     pub(crate) worker: Worker,
     /// Who is asked about outputs before a person.
     pub(crate) judge: Option<Judge>,
@@ -81,31 +81,31 @@ pub(crate) struct Job {
     /// Cancels the call, where the task is a part of it.
     pub(crate) outer: Option<CancelToken>,
     /// The session by which the worker calls tools.
-    pub(crate) connected: Option<Connected>,
-    pub(crate) place: Place,
+    pub(crate) connected: Option<TaskConnection>,
+    pub(crate) place: RunningEntry,
 }
 
 /// Why a task did not do what was asked.
-pub(crate) struct Unable {
+pub(crate) struct TaskFailure {
     code: &'static str,
     message: String,
 }
 
-impl Unable {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Unable {
-        Unable { code, message: message.into() }
+impl TaskFailure {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> TaskFailure {
+        TaskFailure { code, message: message.into() }
     }
 }
 
-impl From<Failure> for Unable {
-    fn from(failure: Failure) -> Unable {
-        Unable::new(failure.code, failure.message)
+impl From<Failure> for TaskFailure {
+    fn from(failure: Failure) -> TaskFailure {
+        TaskFailure::new(failure.code, failure.message)
     }
 }
 
-impl From<StoreError> for Unable {
-    fn from(error: StoreError) -> Unable {
-        Unable::new("store", error.to_string())
+impl From<StoreError> for TaskFailure {
+    fn from(error: StoreError) -> TaskFailure {
+        TaskFailure::new("store", error.to_string())
     }
 }
 
@@ -122,7 +122,7 @@ impl Job {
             Ok(()) => (ExecutionStatus::Completed, None),
             Err(unable) => (ExecutionStatus::Failed, Some((unable.code, unable.message.as_str()))),
         };
-        let ending = Ending { status, error };
+        let ending = ExecutionEnd { status, error };
         // What was cancelled stays so: the first end counts.
         if let Err(error) = self.store.end_execution(self.id(), &ending, self.context.now()) {
             tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
@@ -135,10 +135,10 @@ impl Job {
     }
 
     /// Tries until an output is right, or nothing more may be tried.
-    fn tries(&self) -> Result<(), Unable> {
+    fn tries(&self) -> Result<(), TaskFailure> {
         let secrets = gather::bound_secrets(&self.context, &self.policy);
         let redactor = Redactor::new(&secrets);
-        let keeper = InTools { context: self.context.clone(), task: self.about(&redactor) };
+        let keeper = TaskReceiptStore { context: self.context.clone(), task: self.about(&redactor) };
         let environment = (*self.context.environment).clone();
         let host = Host::new(self.context.fs.clone(), self.context.clock.clone(), environment, secrets)
             .keeping(Arc::new(keeper));
@@ -153,7 +153,7 @@ impl Job {
         for number in 1..=most {
             let left = all.map(|all| all.saturating_sub(begun.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(Unable::new("timed_out", "the time of the whole task is over"));
+                return Err(TaskFailure::new("timed_out", "the time of the whole task is over"));
             }
             let timeout = left.map_or(each, |left| left.min(each));
             match self.one(&host, number, timeout, lacks.as_ref())? {
@@ -161,7 +161,7 @@ impl Job {
                 Some(unable) => lacks = Some(unable),
             }
         }
-        Err(lacks.unwrap_or_else(|| Unable::new("no_output", "nothing was tried")))
+        Err(lacks.unwrap_or_else(|| TaskFailure::new("no_output", "nothing was tried")))
     }
 
     /// Tries once. Returns what the output lacks.
@@ -170,18 +170,18 @@ impl Job {
         host: &Host,
         number: u64,
         timeout: Duration,
-        before: Option<&Unable>,
-    ) -> Result<Option<Unable>, Unable> {
+        before: Option<&TaskFailure>,
+    ) -> Result<Option<TaskFailure>, TaskFailure> {
         let interrupted =
-            || Unable::new("interrupted", "the task was ended with the process that it belongs to");
-        let run = host.new_run().map_err(|error| Unable::new("environment", error.to_string()))?;
+            || TaskFailure::new("interrupted", "the task was ended with the process that it belongs to");
+        let run = host.new_run().map_err(|error| TaskFailure::new("environment", error.to_string()))?;
         self.check_files()?;
         let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.context.now())? else {
             return Err(interrupted());
         };
         self.place.running.notify();
         let watch = Watch::until(Some(self.place.cancel.clone()));
-        let watch = watch.map_err(|error| Unable::new("environment", error.to_string()))?;
+        let watch = watch.map_err(|error| TaskFailure::new("environment", error.to_string()))?;
         let grants = self.policy.kitchen();
         let minutes = grants.as_ref().and_then(|grants| grants.max_minutes);
         let ceiling = minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
@@ -211,13 +211,13 @@ impl Job {
             max_log_bytes: MAX_LOG,
             named_log: None,
             local_offset_minutes: 0,
-            gateway: self.connected.as_ref().map(Connected::directory),
+            gateway: self.connected.as_ref().map(TaskConnection::directory),
             watch: &watch,
         };
         let input = self.execution.input.to_pretty();
         let spec = self.agent.spec.task.as_ref();
         let prompt = |nonce: &str| {
-            errand(&Errand {
+            errand(&TaskPromptInput {
                 nonce,
                 name: &self.execution.name,
                 instruction: spec.and_then(|task| task.instruction.as_deref()),
@@ -228,15 +228,16 @@ impl Job {
             })
         };
         let attempted = self.watched(|| attempt(&order, &prompt));
-        let attempted = attempted
-            .map_err(|error| Unable::new("not_started", host.redactor().redact_str(&error.to_string())))?;
+        let attempted = attempted.map_err(|error| {
+            TaskFailure::new("not_started", host.redactor().redact_str(&error.to_string()))
+        })?;
         let evidence = attempted.evidence();
-        let output = tasked(&evidence).map(|text| host.redactor().redact_str(&text));
-        let output = output.map(cut);
+        let output = read_tasks(&evidence).map(|text| host.redactor().redact_str(&text));
+        let output = output.map(truncate);
         let lacks = if attempted.exit == Exit::Interrupted {
             let execution = self.store.execution(None, self.id())?;
             match execution.status {
-                ExecutionStatus::Cancelled => Some(Unable::new("cancelled", "the task was cancelled")),
+                ExecutionStatus::Cancelled => Some(TaskFailure::new("cancelled", "the task was cancelled")),
                 _ => Some(interrupted()),
             }
         } else {
@@ -264,13 +265,13 @@ impl Job {
 
     /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else
     /// wrote there was approved by nobody.
-    fn check_files(&self) -> Result<(), Unable> {
+    fn check_files(&self) -> Result<(), TaskFailure> {
         let now = files_of(&self.worker, &self.context.host());
         let all = self.files.iter().chain(&now);
         match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
             Some(name) => {
                 let message = format!("{name} changed since the task was approved; ask for it again");
-                Err(Unable::new("changed_since_approval", message))
+                Err(TaskFailure::new("changed_since_approval", message))
             }
             None => Ok(()),
         }
@@ -281,7 +282,7 @@ impl Job {
         let (alive, gone) = channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                while gone.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                while gone.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                     if self.is_ended() {
                         self.place.cancel.cancel();
                         return;
@@ -301,13 +302,13 @@ impl Job {
             || self.store.execution(None, self.id()).is_ok_and(is_over)
     }
 
-    fn about(&self, redactor: &Redactor) -> About {
+    fn about(&self, redactor: &Redactor) -> TaskDetails {
         let args = TaskArgs {
             agent_id: &self.execution.manifest,
             input: &self.execution.input,
             intent: self.execution.intent.as_deref(),
         };
-        About {
+        TaskDetails {
             execution: self.id().to_owned(),
             tool: "task.execute".to_owned(),
             caller: self.context.caller.as_record().to_string(),
@@ -325,36 +326,41 @@ impl Job {
         &self,
         host: &Host,
         run: &RunId,
-        attempted: &Attempted,
+        attempted: &AttemptOutcome,
         output: Option<&str>,
-    ) -> Result<Option<Unable>, Unable> {
+    ) -> Result<Option<TaskFailure>, TaskFailure> {
         let is_code = |validator: &&Validator| validator.kind == ValidatorKind::ExitCode;
         let expected = self.validators().iter().find(is_code).and_then(|validator| validator.expected);
         match attempted.exit {
             Exit::Code(code) if i64::from(code) == expected.unwrap_or(0) => {}
             Exit::TimeLimit => {
-                return Ok(Some(Unable::new("timed_out", "the worker was ended at its time limit")));
+                return Ok(Some(TaskFailure::new("timed_out", "the worker was ended at its time limit")));
             }
-            _ => return Ok(Some(Unable::new("worker_failed", why_nothing(&attempted.evidence())))),
+            _ => {
+                return Ok(Some(TaskFailure::new(
+                    "worker_failed",
+                    missing_verdict_reason(&attempted.evidence()),
+                )));
+            }
         }
         let Some(output) = output else {
-            return Ok(Some(Unable::new("no_output", why_nothing(&attempted.evidence()))));
+            return Ok(Some(TaskFailure::new("no_output", missing_verdict_reason(&attempted.evidence()))));
         };
         for (index, validator) in self.validators().iter().enumerate() {
             let found = match validator.kind {
                 ValidatorKind::ExitCode => None,
-                ValidatorKind::JsonSchema => judge::by_schema(validator, output),
+                ValidatorKind::JsonSchema => judge::check_by_schema(validator, output),
                 ValidatorKind::Regex => {
                     let (_, stderr) = host.receipts.logs(run);
-                    judge::by_expression(validator, output, &*self.context.fs, &stderr)
+                    judge::check_by_expression(validator, output, &*self.context.fs, &stderr)
                 }
                 ValidatorKind::Semantic | ValidatorKind::MultiJudge => {
-                    self.by_judgement(host, validator, output)?
+                    self.check_by_judge(host, validator, output)?
                 }
             };
             if let Some(message) = found {
                 let message = format!("spec.execution.validation[{}]: {message}", index + 1);
-                return Ok(Some(Unable::new("validation_failed", message)));
+                return Ok(Some(TaskFailure::new("validation_failed", message)));
             }
         }
         Ok(None)
@@ -367,9 +373,9 @@ mod tests {
 
     #[test]
     fn an_output_that_was_cut_says_so() {
-        let long = cut("é".repeat(MAX_OUTPUT));
+        let long = truncate("é".repeat(MAX_OUTPUT));
         assert!(long.starts_with("éé") && long.len() < MAX_OUTPUT + 100);
         assert!(long.ends_with(&format!("\n[truncated: the output has {} bytes]", 2 * MAX_OUTPUT)));
-        assert_eq!(cut("x".repeat(MAX_OUTPUT)), "x".repeat(MAX_OUTPUT));
+        assert_eq!(truncate("x".repeat(MAX_OUTPUT)), "x".repeat(MAX_OUTPUT));
     }
 }

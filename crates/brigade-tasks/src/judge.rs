@@ -4,28 +4,28 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_core::text::short;
-use brigade_db::questions::{Asked, AskedOption, AskedQuestion, Asker, Decision};
+use brigade_db::questions::{AskedOption, AskedQuestion, Asker, Decision, QuestionForm};
 use brigade_fs::{Fs, RelPath};
 use brigade_kitchen_run::Host;
 use brigade_manifest::{Stream, Validator};
 
-use crate::job::{Job, Unable};
-use crate::judging::Matter;
+use crate::job::{Job, TaskFailure};
+use crate::judging::JudgeQuestion;
 
 /// How often an answer is looked for. It comes by another process.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long a person is waited for, unless the validator says so.
-const PATIENCE: Duration = Duration::from_secs(600);
+const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How much of an output a person is shown.
-const SHOWN: usize = 4 << 10;
+const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// The largest standard error that is looked at.
 const MAX_STDERR: u64 = 4 << 20;
 
 /// Returns what does not fit the schema of a validator.
-pub(crate) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
+pub(crate) fn check_by_schema(validator: &Validator, output: &str) -> Option<String> {
     let schema = validator.schema.as_ref()?;
     let Ok(json) = Json::parse(output.trim()) else { return Some("the output is not JSON".to_owned()) };
     let found = schema.schema().violations(&json.to_serde());
@@ -34,7 +34,7 @@ pub(crate) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
 }
 
 /// Returns whether the expression of a validator is not found.
-pub(crate) fn by_expression(
+pub(crate) fn check_by_expression(
     validator: &Validator,
     output: &str,
     fs: &dyn Fs,
@@ -53,19 +53,19 @@ pub(crate) fn by_expression(
 
 impl Job {
     /// Asks the judge, and a person where there is none, or it says nothing clear.
-    pub(crate) fn by_judgement(
+    pub(crate) fn check_by_judge(
         &self,
         host: &Host,
         validator: &Validator,
         output: &str,
-    ) -> Result<Option<String>, Unable> {
-        let Some(judge) = &self.judge else { return self.by_person(host, validator, output) };
+    ) -> Result<Option<String>, TaskFailure> {
+        let Some(judge) = &self.judge else { return self.check_by_person(host, validator, output) };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
         let caller = self.context.caller.as_record().to_string();
-        let matter = Matter::output(caller, criteria, &short(output, SHOWN));
+        let matter = JudgeQuestion::output(caller, criteria, &short(output, MAX_SHOWN_BYTES));
         let judged = judge.ask(&self.context, &self.policy, &matter, Some(self.place.cancel.clone()));
         let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {
-            return self.by_person(host, validator, output);
+            return self.check_by_person(host, validator, output);
         };
         let least = validator.min_score.unwrap_or_else(|| judged.threshold.as_f64());
         let is_sure = validator.min_confidence.is_none_or(|least| least <= confidence.as_f64());
@@ -76,12 +76,12 @@ impl Job {
     }
 
     /// Asks a person what a judge would decide.
-    pub(crate) fn by_person(
+    pub(crate) fn check_by_person(
         &self,
         host: &Host,
         validator: &Validator,
         output: &str,
-    ) -> Result<Option<String>, Unable> {
+    ) -> Result<Option<String>, TaskFailure> {
         let option = |label: &str| AskedOption { label: label.to_owned(), ..AskedOption::default() };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
         let question = AskedQuestion {
@@ -91,9 +91,9 @@ impl Job {
             allows_freeform: true,
             ..AskedQuestion::default()
         };
-        let asked = Asked {
+        let asked = QuestionForm {
             title: Some(format!("The output of the agent {}", self.execution.name)),
-            body: Some(short(output, SHOWN)),
+            body: Some(short(output, MAX_SHOWN_BYTES)),
             questions: vec![question],
         };
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
@@ -101,7 +101,7 @@ impl Job {
         let asker = Asker { agent: owner, session: self.id(), is_same: &is_same, a_minute: None };
         let question = self.store.ask(&asker, &asked, &redactor, self.context.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let until = Instant::now() + seconds.map_or(PATIENCE, Duration::from_secs);
+        let until = Instant::now() + seconds.map_or(DEFAULT_ANSWER_TIMEOUT, Duration::from_secs);
         loop {
             let found = self.store.take_answer(owner, &question.id)?;
             if let Some(answer) = found.answer {
@@ -119,9 +119,9 @@ impl Job {
                 self.store.withdraw_question(&question.id)?;
                 return Ok(Some("no person judged it in time".to_owned()));
             }
-            if self.place.cancel.wait(LOOK) || self.is_ended() {
+            if self.place.cancel.wait(POLL_INTERVAL) || self.is_ended() {
                 self.store.withdraw_question(&question.id)?;
-                return Err(Unable::new("interrupted", "the task was ended while a person was asked"));
+                return Err(TaskFailure::new("interrupted", "the task was ended while a person was asked"));
             }
         }
     }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_access::Worker;
-use brigade_call::{Call, Judged};
+use brigade_call::{Call, Judgement};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Number};
 use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
-use brigade_kitchen::prompt::{Errand, errand};
-use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
+use brigade_kitchen::prompt::{TaskPromptInput, errand};
+use brigade_kitchen::signal::{Exit, Role, missing_verdict_reason, read_tasks};
 use brigade_kitchen_run::{Attempt, Host, Watch, attempt};
 use brigade_policy::{PolicyState, RiskLevel};
 use brigade_process::CancelToken;
@@ -22,10 +22,10 @@ use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
 use crate::hands::{cook, make_folder};
-use crate::receipt::{About, InTools};
+use crate::receipt::{TaskDetails, TaskReceiptStore};
 
 /// How long a judge may take. The caller waits meanwhile.
-const PATIENCE: Duration = Duration::from_secs(60);
+const JUDGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The cap of each log, in bytes.
 const MAX_LOG: u64 = 1 << 20;
@@ -45,7 +45,7 @@ pub struct Judge {
 }
 
 /// What is judged.
-pub struct Matter<'a> {
+pub struct JudgeQuestion<'a> {
     /// The tool whose call or output it is.
     pub tool: &'a str,
     /// Who asked for it, as records have it.
@@ -56,10 +56,10 @@ pub struct Matter<'a> {
     pub input: Json,
 }
 
-impl<'a> Matter<'a> {
+impl<'a> JudgeQuestion<'a> {
     /// Returns a call of an agent as what is judged.
-    pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> Matter<'a> {
-        Matter {
+    pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> JudgeQuestion<'a> {
+        JudgeQuestion {
             tool: &call.tool_id,
             caller: call.caller.as_record().to_string(),
             question: "May this call of an agent run without a person who approves it?",
@@ -75,8 +75,8 @@ impl<'a> Matter<'a> {
     }
 
     /// Returns the output of a task as what is judged.
-    pub fn output(caller: String, criteria: &str, output: &str) -> Matter<'a> {
-        Matter {
+    pub fn output(caller: String, criteria: &str, output: &str) -> JudgeQuestion<'a> {
+        JudgeQuestion {
             tool: "task.execute",
             caller,
             question: "Does this output of a task meet the criteria?",
@@ -109,7 +109,7 @@ fn shown(input: &impl Serialize) -> Json {
 
 /// What a judge said.
 #[derive(Deserialize)]
-struct Said {
+struct JudgeAnswer {
     score: Number,
     confidence: Number,
     reasoning: String,
@@ -118,7 +118,7 @@ struct Said {
 impl Judge {
     /// Returns the judge that gateway.toml names. `None` without one, and where git tracks that file: a cloned
     /// repository starts no program by itself.
-    pub fn of(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
+    pub fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
         let gateway = config.gateway(host)?;
         let settings = gateway.judge.as_ref()?;
         let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
@@ -130,10 +130,10 @@ impl Judge {
         &self,
         context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
-        matter: &Matter<'_>,
+        matter: &JudgeQuestion<'_>,
         cancel: Option<CancelToken>,
-    ) -> Judged {
-        let mut judged = Judged {
+    ) -> Judgement {
+        let mut judged = Judgement {
             worker: self.worker.id.clone(),
             run_id: None,
             score: None,
@@ -161,11 +161,11 @@ impl Judge {
         &self,
         context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
-        matter: &Matter<'_>,
+        matter: &JudgeQuestion<'_>,
         secrets: Vec<SecretValue>,
         cancel: Option<CancelToken>,
-        judged: &mut Judged,
-    ) -> Result<Said, String> {
+        judged: &mut Judgement,
+    ) -> Result<JudgeAnswer, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let cook = cook(&self.worker).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
@@ -173,14 +173,14 @@ impl Judge {
         let host = Host::new(context.fs.clone(), context.clock.clone(), environment, secrets);
         let run = host.new_run().map_err(|error| text(&error))?;
         let id = format!("judge-{run}");
-        let about = About {
+        let about = TaskDetails {
             execution: id.clone(),
             tool: matter.tool.to_owned(),
             caller: matter.caller.clone(),
             args: matter.input.clone(),
         };
-        let host = host.keeping(Arc::new(InTools { context: context.clone(), task: about }));
-        let path = RelPath::of(TASKS).join(&id).map_err(|error| text(&error))?;
+        let host = host.keeping(Arc::new(TaskReceiptStore { context: context.clone(), task: about }));
+        let path = RelPath::from_static(TASKS).join(&id).map_err(|error| text(&error))?;
         make_folder(&*context.fs, &path).map_err(|error| text(&error))?;
         let directory = context.fs.root().join(path.as_path());
         judged.run_id = Some(run.clone());
@@ -188,7 +188,7 @@ impl Judge {
         let words: Vec<Json> = cook.command.words().iter().map(|word| Json::from(word.as_str())).collect();
         let input = matter.input.to_pretty();
         let prompt = |nonce: &str| {
-            errand(&Errand {
+            errand(&TaskPromptInput {
                 nonce,
                 name: "judge",
                 instruction: Some(INSTRUCTION),
@@ -211,7 +211,7 @@ impl Judge {
             prd: None,
             task: task.as_ref(),
             number: 1,
-            timeout: Some(PATIENCE),
+            timeout: Some(JUDGE_TIMEOUT),
             directory: &directory,
             own: Some(&directory),
             closed: &[],
@@ -226,9 +226,9 @@ impl Judge {
         let attempted = attempted.map_err(|error| text(&error))?;
         let evidence = attempted.evidence();
         if attempted.exit != Exit::Code(0) {
-            return Err(why_nothing(&evidence));
+            return Err(missing_verdict_reason(&evidence));
         }
-        let answer = tasked(&evidence).ok_or_else(|| why_nothing(&evidence))?;
+        let answer = read_tasks(&evidence).ok_or_else(|| missing_verdict_reason(&evidence))?;
         read(&answer).ok_or_else(|| {
             "its answer is no object with `score` and `confidence` from 0 to 1 and `reasoning`".to_owned()
         })
@@ -236,12 +236,12 @@ impl Judge {
 }
 
 /// Reads what a judge answered: one object, which may stand in a code fence.
-fn read(answer: &str) -> Option<Said> {
+fn read(answer: &str) -> Option<JudgeAnswer> {
     let answer = answer.trim();
     let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let json =
         Json::parse(fenced.map_or(answer, |inside| inside.strip_prefix("json").unwrap_or(inside)).trim());
-    let said: Said = from_json(&json.ok()?).ok()?;
+    let said: JudgeAnswer = from_json(&json.ok()?).ok()?;
     let is_share = |number: &Number| (0.0..=1.0).contains(&number.as_f64());
     (is_share(&said.score) && is_share(&said.confidence)).then_some(said)
 }
@@ -266,7 +266,7 @@ mod tests {
             shown(&call).to_compact(),
             r#"{"agent":"agent:ada","arguments":{"n":1.50,"path":"a"},"description":null,"effects":["network","local-read"],"risk":"medium","tool":"fetch"}"#
         );
-        let matter = Matter::output("agent:ada".to_owned(), "It is short.", "yes");
+        let matter = JudgeQuestion::output("agent:ada".to_owned(), "It is short.", "yes");
         assert_eq!(matter.input.to_compact(), r#"{"criteria":"It is short.","output":"yes"}"#);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It owns:
 //!
-//! * the [`Hands`] that the built-in tools use for tasks;
+//! * the [`TaskRunner`] that the built-in tools use for tasks;
 //! * attempts of workers, which are those of the kitchen, with their receipts in the tools' ledger;
 //! * the validators of outputs;
 //! * the [`Judge`] that is asked about calls and outputs;
@@ -23,28 +23,28 @@
 //! use brigade_fs::MemoryFs;
 //! use brigade_access::LiveSession;
 //! use brigade_db::Stores;
-//! use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running};
+//! use brigade_tasks::{Callers, TaskContext, TaskRunner, CallerContext, RunningTasks};
 //! use brigade_workspace::{WorkspaceContext, gather};
 //!
 //! struct Nobody;
 //!
 //! impl Callers for Nobody {
-//!     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> OnBehalf {
+//!     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> CallerContext {
 //!         unreachable!("no workflow runs")
 //!     }
 //! }
 //!
-//! let desk = Desk {
+//! let desk = TaskContext {
 //!     context: Arc::new(WorkspaceContext::new(Arc::new(MemoryFs::new()))),
 //!     session: None,
 //!     sessions: None,
 //!     serves: false,
 //!     stores: Arc::new(Stores::new(Duration::from_secs(1))),
-//!     running: Arc::new(Running::default()),
+//!     running: Arc::new(RunningTasks::default()),
 //!     callers: Arc::new(Nobody),
 //! };
 //! let config = gather::config(&desk.context)?;
-//! let hands = Hands::new(&desk, &config, None);
+//! let hands = TaskRunner::new(&desk, &config, None);
 //! assert!(hands.workers().is_empty(), "gateway.toml names no worker");
 //! assert!(!hands.is_gone(&hands.gateway().unwrap()), "this process is there");
 //! # Ok::<(), brigade_policy::Failure>(())
@@ -67,12 +67,12 @@ mod running;
 use brigade_core::codes;
 use brigade_toolset::Failure;
 
-pub use desk::{Callers, Desk, OnBehalf};
+pub use desk::{CallerContext, Callers, TaskContext};
 pub use flow::take_over;
-pub use hands::Hands;
-pub use judging::{Judge, Matter};
-pub use names::NamesOf;
-pub use running::Running;
+pub use hands::TaskRunner;
+pub use judging::{Judge, JudgeQuestion};
+pub use names::NameResolver;
+pub use running::RunningTasks;
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(codes::ENVIRONMENT, error.to_string())

@@ -13,24 +13,24 @@ use brigade_exec::file_fingerprint;
 use brigade_fs::Location;
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
-use brigade_toolset::{Context, Named, named, names_things};
+use brigade_toolset::{ArgumentReferences, Context, argument_references, names_things};
 use brigade_workspace::{Config, Host, Names};
 
 use crate::hands::worker_of;
 
 /// Looks names up in the store of a workspace, and in its configuration.
-pub struct NamesOf {
+pub struct NameResolver {
     stores: Arc<Stores>,
 }
 
-impl NamesOf {
+impl NameResolver {
     /// Opens nothing.
-    pub fn new(stores: Arc<Stores>) -> NamesOf {
-        NamesOf { stores }
+    pub fn new(stores: Arc<Stores>) -> NameResolver {
+        NameResolver { stores }
     }
 }
 
-impl Names for NamesOf {
+impl Names for NameResolver {
     fn named(
         &self,
         host: &Host<'_>,
@@ -52,7 +52,8 @@ impl Names for NamesOf {
             root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
-        let Named { mut things, agent, against, for_person } = named(&context, tool, args);
+        let ArgumentReferences { mut things, agent, against, for_person } =
+            argument_references(&context, tool, args);
         if let Some(worker) = agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
             things.append(&mut files_of(&worker, host));
         }

@@ -6,11 +6,11 @@ use brigade_call::{RUNS, Receipt, RunOutput, RunStatus, StreamOutput};
 use brigade_core::{Clock, Json, Number, RunId};
 use brigade_exec::RunPaths;
 use brigade_fs::RelPath;
-use brigade_kitchen_run::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
+use brigade_kitchen_run::{KeepReceipts, KitchenReceipt, LogRow, RunEnd, StartError};
 use brigade_workspace::WorkspaceContext;
 
 /// What a receipt says about the task.
-pub(crate) struct About {
+pub(crate) struct TaskDetails {
     pub(crate) execution: String,
     pub(crate) tool: String,
     pub(crate) caller: String,
@@ -18,23 +18,23 @@ pub(crate) struct About {
 }
 
 /// Keeps receipts of attempts beside those of calls.
-pub(crate) struct InTools {
+pub(crate) struct TaskReceiptStore {
     pub(crate) context: Arc<WorkspaceContext>,
-    pub(crate) task: About,
+    pub(crate) task: TaskDetails,
 }
 
-impl KeepReceipts for InTools {
+impl KeepReceipts for TaskReceiptStore {
     fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
-        let paths = RunPaths::of(run);
+        let paths = RunPaths::new(run);
         (RelPath::composed(&paths.stdout_log), RelPath::composed(&paths.stderr_log))
     }
 
-    fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
-        self.context.fs.create_dir_all(&RelPath::of(RUNS))?;
+    fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), StartError> {
+        self.context.fs.create_dir_all(&RelPath::from_static(RUNS))?;
         let receipt = self.receipt(kept);
         let queue = self.context.queue();
         let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));
-        stored.map(drop).map_err(|error| NotStarted::Io(std::io::Error::other(error.to_string())))
+        stored.map(drop).map_err(|error| StartError::Io(std::io::Error::other(error.to_string())))
     }
 }
 
@@ -48,7 +48,7 @@ fn stream(row: Option<&LogRow>) -> StreamOutput {
     })
 }
 
-impl InTools {
+impl TaskReceiptStore {
     fn receipt(&self, kept: &KitchenReceipt) -> Receipt {
         let status = match kept.status {
             RunEnd::Completed => RunStatus::Completed,
@@ -56,7 +56,7 @@ impl InTools {
             RunEnd::Interrupted => RunStatus::Interrupted,
             RunEnd::Failed | RunEnd::Stalled | RunEnd::NotStarted => RunStatus::Failed,
         };
-        let paths = RunPaths::of(&kept.id);
+        let paths = RunPaths::new(&kept.id);
         let seconds = kept.completed_at.since(kept.started_at).as_secs_f64();
         let mut receipt = Receipt::new(kept.id.as_str(), self.task.execution.as_str(), status);
         receipt.kind = Some(Receipt::ATTEMPT.to_owned());

@@ -12,7 +12,7 @@ use crate::environment;
 
 /// The tasks and workflows that run in this process.
 #[derive(Debug, Default)]
-pub struct Running {
+pub struct RunningTasks {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -23,7 +23,7 @@ struct State {
     is_ending: bool,
 }
 
-impl Running {
+impl RunningTasks {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,7 +46,7 @@ impl Running {
     }
 
     /// Takes up a task or workflow. `None` if it runs already.
-    pub(crate) fn begin(self: &Arc<Running>, id: &str) -> Result<Option<Place>, Failure> {
+    pub(crate) fn begin(self: &Arc<RunningTasks>, id: &str) -> Result<Option<RunningEntry>, Failure> {
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;
         let mut state = self.state();
         if state.is_ending {
@@ -56,7 +56,7 @@ impl Running {
             return Ok(None);
         }
         state.tasks.insert(id.to_owned(), cancel.clone());
-        Ok(Some(Place { running: self.clone(), id: id.to_owned(), cancel }))
+        Ok(Some(RunningEntry { running: self.clone(), id: id.to_owned(), cancel }))
     }
 
     /// Ends all tasks, and waits until their workers have ended.
@@ -80,13 +80,13 @@ impl Running {
 }
 
 /// A task or workflow that runs. Dropping it takes it off the list, also if its thread panics.
-pub(crate) struct Place {
-    pub(crate) running: Arc<Running>,
+pub(crate) struct RunningEntry {
+    pub(crate) running: Arc<RunningTasks>,
     id: String,
     pub(crate) cancel: CancelToken,
 }
 
-impl Drop for Place {
+impl Drop for RunningEntry {
     fn drop(&mut self) {
         self.running.state().tasks.remove(&self.id);
         self.running.notify();

@@ -14,7 +14,7 @@ use brigade_db::flows::{FlowStatus, NewFlow};
 use brigade_db::{Store, Stores};
 use brigade_fs::DiskFs;
 use brigade_redact::Redactor;
-use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running, take_over};
+use brigade_tasks::{CallerContext, Callers, RunningTasks, TaskContext, TaskRunner, take_over};
 use brigade_toolset::{Context, Failure, run};
 use brigade_workspace::{WorkspaceContext, gather};
 use tempfile::TempDir;
@@ -29,9 +29,9 @@ const WORKFLOW: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: 
 const GONE: &str = "4194305 1 another-boot";
 
 /// Does something before it breaks off, the first time that the driver of a task looks at it.
-struct Breaks(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+struct PanickingClock(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
-impl Clock for Breaks {
+impl Clock for PanickingClock {
     fn now(&self) -> Timestamp {
         if std::thread::current().name() == Some("task") {
             let first = self.0.lock().unwrap().take();
@@ -45,18 +45,18 @@ impl Clock for Breaks {
 }
 
 /// Makes no calls for anybody.
-struct Broken;
+struct PanickingCallers;
 
-impl Callers for Broken {
-    fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> OnBehalf {
+impl Callers for PanickingCallers {
+    fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> CallerContext {
         panic!("a fault of ours")
     }
 }
 
 struct Site {
     _folder: TempDir,
-    desk: Desk,
-    breaks: Arc<Breaks>,
+    desk: TaskContext,
+    breaks: Arc<PanickingClock>,
 }
 
 impl Site {
@@ -66,16 +66,16 @@ impl Site {
         std::fs::create_dir_all(&tools).unwrap();
         std::fs::write(tools.join("gateway.toml"), "[[worker]]\nid = \"none\"\ncommand = \"true\"\n")
             .unwrap();
-        let breaks = Arc::new(Breaks(Mutex::default()));
+        let breaks = Arc::new(PanickingClock(Mutex::default()));
         let context = WorkspaceContext::new(Arc::new(DiskFs::open(folder.path()).unwrap()));
-        let desk = Desk {
+        let desk = TaskContext {
             context: Arc::new(WorkspaceContext { clock: breaks.clone(), ..context }),
             session: None,
             sessions: None,
             serves: true,
             stores: Arc::new(Stores::new(Duration::from_secs(10))),
-            running: Arc::new(Running::default()),
-            callers: Arc::new(Broken),
+            running: Arc::new(RunningTasks::default()),
+            callers: Arc::new(PanickingCallers),
         };
         Site { _folder: folder, desk, breaks }
     }
@@ -86,7 +86,7 @@ impl Site {
 
     fn call(&self, tool: &str, args: &[(&str, &str)]) -> Result<Json, Failure> {
         let config = gather::config(&self.desk.context).unwrap();
-        let hands = Hands::new(&self.desk, &config, None);
+        let hands = TaskRunner::new(&self.desk, &config, None);
         let redactor = Redactor::new(&[]);
         let mut context = Context {
             tasks: Some(&hands),

@@ -51,15 +51,15 @@ static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
 ///
 /// Works on text for people and on JSON. Replacing twice has no further effect.
 pub fn normalize(text: &str) -> String {
-    let mut seen = Seen::default();
+    let mut seen = DistinctValues::default();
     PATTERN.replace_all(text, |found: &Captures<'_>| seen.placeholder(found)).into_owned()
 }
 
 /// The distinct values found so far, by rule.
 #[derive(Default)]
-struct Seen(HashMap<&'static str, Vec<String>>);
+struct DistinctValues(HashMap<&'static str, Vec<String>>);
 
-impl Seen {
+impl DistinctValues {
     fn placeholder(&mut self, found: &Captures<'_>) -> String {
         let (name, _) =
             RULES.iter().find(|(name, _)| found.name(name).is_some()).expect("one alternative matched");

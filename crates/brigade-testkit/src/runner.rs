@@ -39,11 +39,11 @@ pub struct Brigade {
 impl Brigade {
     /// Prepares to run the binary of this build (see [`brigade_binary`]) in a workspace.
     pub fn new(workspace: &TempWorkspace) -> Brigade {
-        Brigade::of(brigade_binary(), workspace)
+        Brigade::for_program(brigade_binary(), workspace)
     }
 
     /// Prepares to run another program in the same way.
-    pub fn of(program: impl Into<PathBuf>, workspace: &TempWorkspace) -> Brigade {
+    pub fn for_program(program: impl Into<PathBuf>, workspace: &TempWorkspace) -> Brigade {
         Brigade {
             program: program.into(),
             directory: workspace.path().to_owned(),
@@ -252,7 +252,7 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, expect: (Option<i32>, &str, &str)) {
-        let run = Brigade::of("sh", &TempWorkspace::empty()).input("in").run(["-c", script]);
+        let run = Brigade::for_program("sh", &TempWorkspace::empty()).input("in").run(["-c", script]);
         assert_eq!((run.code(), &*run.stdout_text(), &*run.stderr_text()), expect);
     }
 
@@ -264,14 +264,15 @@ mod tests {
 
     #[test]
     fn a_program_may_ignore_its_input() {
-        let run = Brigade::of("true", &TempWorkspace::empty()).input(vec![b'x'; 1 << 20]).run([""; 0]);
+        let run =
+            Brigade::for_program("true", &TempWorkspace::empty()).input(vec![b'x'; 1 << 20]).run([""; 0]);
         assert_eq!(run.code(), Some(0));
     }
 
     #[test]
     fn the_environment_is_not_inherited() {
         let workspace = TempWorkspace::empty();
-        let run = Brigade::of("env", &workspace).env("EXTRA", "1").run([""; 0]);
+        let run = Brigade::for_program("env", &workspace).env("EXTRA", "1").run([""; 0]);
         let text = run.stdout_text();
         let mut names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
         names.sort_unstable();
@@ -281,18 +282,21 @@ mod tests {
     #[test]
     #[should_panic(expected = "still ran after")]
     fn a_program_that_hangs_fails_the_test() {
-        Brigade::of("sleep", &TempWorkspace::empty()).timeout(Duration::from_millis(100)).run(["600"]);
+        Brigade::for_program("sleep", &TempWorkspace::empty())
+            .timeout(Duration::from_millis(100))
+            .run(["600"]);
     }
 
     #[test]
     fn a_run_is_one_text() {
-        let run = Brigade::of("sh", &TempWorkspace::empty()).run(["-c", "pwd; echo err >&2; exit 1"]);
+        let run =
+            Brigade::for_program("sh", &TempWorkspace::empty()).run(["-c", "pwd; echo err >&2; exit 1"]);
         assert_eq!(run.normalized(), "exit code: 1\n--- stdout\n[WORKSPACE]\n\n--- stderr\nerr\n");
     }
 
     #[test]
     fn json_is_one_document() {
-        let run = Brigade::of("echo", &TempWorkspace::empty()).run([r#"{"a":1}"#]);
+        let run = Brigade::for_program("echo", &TempWorkspace::empty()).run([r#"{"a":1}"#]);
         assert_eq!(run.json()["a"], 1);
     }
 }

@@ -4,7 +4,7 @@ use brigade_testkit::{Brigade, Run, TempWorkspace};
 use serde_json::json;
 
 fn python(workspace: &TempWorkspace, args: &[&str]) -> Run {
-    Brigade::of("python3", workspace).run(args)
+    Brigade::for_program("python3", workspace).run(args)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn find_todos_lists_lines_in_order() {
     let workspace = TempWorkspace::empty();
     workspace.write("find-todos.sh", TempWorkspace::fixture("repo-tools").read("bin/find-todos.sh"));
     let find = |args: &[&str]| {
-        let run = Brigade::of("sh", &workspace).run(["find-todos.sh"].iter().chain(args));
+        let run = Brigade::for_program("sh", &workspace).run(["find-todos.sh"].iter().chain(args));
         (run.code(), run.stdout_text(), run.stderr_text())
     };
     workspace.write("src/b b.txt", "x\nFIXME b\n");
@@ -117,7 +117,8 @@ fn always_fails_writes_to_both_streams() {
 #[test]
 fn needs_token_recognizes_the_token_without_showing_it() {
     let workspace = TempWorkspace::fixture("repo-tools");
-    let run = Brigade::of("python3", &workspace).env("GITHUB_TOKEN", "abc").run(["bin/needs_token.py"]);
+    let run =
+        Brigade::for_program("python3", &workspace).env("GITHUB_TOKEN", "abc").run(["bin/needs_token.py"]);
     assert_eq!(run.assert_code(0).json(), json!({"length": 3, "sha256_prefix": "ba7816bf"}));
     python(&workspace, &["bin/needs_token.py"]).assert_code(1);
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use brigade_access::builtin::own_name;
 use brigade_core::{Json, Timestamp, codes, reasons};
 use brigade_db::events::StoredEvent;
-use brigade_db::manifests::{Deployed, ManifestQuery, NewManifest};
-use brigade_manifest::{Agent, Isolation, Manifest, Read, read};
+use brigade_db::manifests::{DeployedManifest, ManifestQuery, NewManifest};
+use brigade_manifest::{Agent, Isolation, Manifest, ManifestReading, read};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
@@ -49,10 +49,10 @@ pub(crate) enum ManifestId {
 }
 
 /// The most events of one answer.
-const MOST_EVENTS: i64 = 200;
+const MAX_EVENTS: i64 = 200;
 
 /// The most rows that a search gives.
-const MOST_FOUND: i64 = 100;
+const MAX_FOUND: i64 = 100;
 
 #[derive(Deserialize)]
 struct DeployArgs {
@@ -151,14 +151,14 @@ struct AgentLogs {
 
 /// The result of `agent.search` and `workflow.search`.
 #[derive(Serialize)]
-struct ManifestsFound {
+struct ManifestResults {
     query: String,
-    results: Vec<ManifestFound>,
+    results: Vec<ManifestMatch>,
     total: usize,
 }
 
 #[derive(Serialize)]
-struct ManifestFound {
+struct ManifestMatch {
     id: String,
     name: String,
     version: String,
@@ -172,7 +172,7 @@ struct ManifestFound {
 ///
 /// # Errors
 /// Returns `invalid_manifest` with every fault.
-pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure> {
+pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<M>, Failure> {
     let read = read::<M>(text);
     if read.manifest.is_some() {
         return Ok(read);
@@ -218,7 +218,7 @@ pub(crate) fn deploy<M: Manifest>(
     input: &Json,
     context: &mut Context<'_>,
     check: fn(&M, &Context<'_>) -> Result<(), Failure>,
-    store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<Deployed, Failure>,
+    store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<DeployedManifest, Failure>,
 ) -> Result<ManifestDeployed, Failure> {
     let DeployArgs { manifest_yaml, force } = arguments(input)?;
     let read = without_faults::<M>(&manifest_yaml)?;
@@ -249,14 +249,14 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::of(&deployed))
+    Ok(Output::from_result(&deployed))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::of(&deployed))
+    Ok(Output::from_result(&deployed))
 }
 
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -264,7 +264,7 @@ fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.manifests(KIND)?,
         None => Vec::new(),
     };
-    let row = |agent: Deployed| AgentRow {
+    let row = |agent: DeployedManifest| AgentRow {
         id: agent.id,
         name: agent.name,
         version: agent.version,
@@ -272,7 +272,7 @@ fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         description: agent.description,
         labels: agent.labels,
     };
-    Ok(Output::of(&AgentList { agents: agents.into_iter().map(row).collect() }))
+    Ok(Output::from_result(&AgentList { agents: agents.into_iter().map(row).collect() }))
 }
 
 fn not_found() -> Failure {
@@ -301,14 +301,14 @@ pub(crate) fn export_named(
         name: agent.name,
         version: &revision.version,
     };
-    Ok(Output::of(&exported).text(revision.text))
+    Ok(Output::from_result(&exported).text(revision.text))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { agent_id } = arguments(input)?;
     check_delete(KIND, &agent_id, context)?;
     let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
-    Ok(Output::of(&ManifestDeleted { id: ManifestId::Agent(agent.id), deleted: true }))
+    Ok(Output::from_result(&ManifestDeleted { id: ManifestId::Agent(agent.id), deleted: true }))
 }
 
 /// Reads how much of a list is wanted.
@@ -330,7 +330,7 @@ pub(crate) fn event(event: StoredEvent) -> EventRow {
 
 fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogsArgs { agent_id, limit, offset } = arguments(input)?;
-    let (limit, offset) = page(limit, MOST_EVENTS, offset)?;
+    let (limit, offset) = page(limit, MAX_EVENTS, offset)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     // A deleted agent is found by its id alone, as long as its events are there.
     let id = match store.manifest(KIND, &agent_id, None) {
@@ -343,7 +343,7 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(not_found());
     }
     let events = events.into_iter().map(event).collect();
-    Ok(Output::of(&AgentLogs { agent_id: id, events, total, limit, offset }))
+    Ok(Output::from_result(&AgentLogs { agent_id: id, events, total, limit, offset }))
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -360,7 +360,7 @@ pub(crate) fn search_in(
     context: &mut Context<'_>,
 ) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
-    let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
+    let (limit, _) = page(args.limit, MAX_FOUND, 0)?;
     if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`status` is one of active, paused and failed"));
     }
@@ -381,11 +381,11 @@ pub(crate) fn search_in(
         Some(store) => store.search_manifests(&query)?,
         None => Vec::new(),
     };
-    let offered = |one: &Deployed| one.kind == KIND || crate::workflow::is_offered(one, context);
+    let offered = |one: &DeployedManifest| one.kind == KIND || crate::workflow::is_offered(one, context);
     found.retain(|one| args.min_score <= one.score && offered(&one.manifest));
     let total = found.len();
     found.truncate(limit);
-    let rows = found.into_iter().map(|one| ManifestFound {
+    let rows = found.into_iter().map(|one| ManifestMatch {
         id: one.manifest.id,
         name: one.manifest.name,
         version: one.manifest.version,
@@ -394,7 +394,7 @@ pub(crate) fn search_in(
         score: Json::parse(&format!("{:.3}", one.score)).unwrap_or_default(),
     });
     let results = rows.collect();
-    Ok(Output::of(&ManifestsFound { query: args.query, results, total }))
+    Ok(Output::from_result(&ManifestResults { query: args.query, results, total }))
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use brigade_access::{LiveSession, is_of_execution};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, codes, reasons};
 use brigade_db::StoreError;
-use brigade_db::questions::{Answer, Asked, AskedOption, AskedQuestion, Asker, Decision, Given, Question};
+use brigade_db::questions::{
+    Answer, AnswerInput, AskedOption, AskedQuestion, Asker, Decision, Question, QuestionForm,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
@@ -17,13 +19,13 @@ use crate::run::{Function, arguments};
 pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
 
 /// How long a call waits for the answer.
-const LONGEST: Duration = Duration::from_secs(600);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Who answered, if it was the person in front of the client.
 const BY_FORM: &str = "elicitation";
 
 /// How often it looks for one.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
 struct AskArgs {
@@ -54,7 +56,7 @@ struct GivenQuestion {
 
 /// The result of `ask.user`.
 #[derive(Serialize)]
-struct Answered<'a> {
+struct AskResult<'a> {
     answer: Option<String>,
     answers: &'a BTreeMap<String, Vec<String>>,
     response_text: Option<&'a str>,
@@ -66,7 +68,7 @@ struct Answered<'a> {
 ///
 /// # Errors
 /// Returns `secret_by_question` if a secret is asked for, and `invalid_arguments` if nothing is asked.
-fn asked(input: &Json) -> Result<Asked, Failure> {
+fn asked(input: &Json) -> Result<QuestionForm, Failure> {
     let args: AskArgs = arguments(input)?;
     if args.questions.iter().any(|question| question.is_secret) {
         let message = "secrets are never asked for; a tool gets a secret by a label of its entry (`env_bindings`), whose \
@@ -99,7 +101,7 @@ fn asked(input: &Json) -> Result<Asked, Failure> {
             return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`question` or `questions` is missing"));
         }
     }
-    let asked = Asked { title: args.title, body: args.body, questions };
+    let asked = QuestionForm { title: args.title, body: args.body, questions };
     asked.check()?;
     Ok(asked)
 }
@@ -135,7 +137,7 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         }
         let replies = asked.get_or_insert_with(|| context.form.map(|show| show(form(&question.asked))));
         if let Some(reply) = replies.as_ref().and_then(|replies| replies.try_recv().ok())
-            && let Some(answer) = given(&question.asked, &reply)
+            && let Some(answer) = parse_reply(&question.asked, &reply)
         {
             let (redactor, now) = (context.redactor, context.clock.now());
             match context.store()?.answer_question(&question.id, &answer, BY_FORM, redactor, now) {
@@ -144,11 +146,11 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 Err(error) => return Err(error.into()),
             }
         }
-        if LONGEST <= context.clock.now().since(started) {
-            return Err(unanswered(&question));
+        if ANSWER_TIMEOUT <= context.clock.now().since(started) {
+            return Err(unanswered_failure(&question));
         }
-        let Some(cancel) = context.cancel else { return Err(unanswered(&question)) };
-        if cancel.wait(LOOK) {
+        let Some(cancel) = context.cancel else { return Err(unanswered_failure(&question)) };
+        if cancel.wait(POLL_INTERVAL) {
             context.store()?.withdraw_question(&question.id)?;
             return Err(Failure::new(
                 codes::CANCELLED,
@@ -186,11 +188,11 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn of(question: &'a AskedQuestion) -> Field<'a> {
+    fn new(question: &'a AskedQuestion) -> Field<'a> {
         Field {
-            values: FieldValues::of(question),
+            values: FieldValues::new(question),
             title: question.header.as_deref(),
-            description: told(question),
+            description: question_text(question),
         }
     }
 }
@@ -207,7 +209,7 @@ struct FieldValues<'a> {
 }
 
 impl<'a> FieldValues<'a> {
-    fn of(question: &'a AskedQuestion) -> FieldValues<'a> {
+    fn new(question: &'a AskedQuestion) -> FieldValues<'a> {
         let text = FieldValues { kind: "string", one_of: None, items: None };
         if question.options.is_empty() || question.takes_text() {
             return text;
@@ -239,13 +241,13 @@ enum FormAction {
 }
 
 /// Writes what is asked as a form, with one field for each question.
-fn form(asked: &Asked) -> Json {
+fn form(asked: &QuestionForm) -> Json {
     let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
     let message: Vec<String> = match asked.questions.as_slice() {
         [one] => heads.chain([one.question.clone()]).collect(),
         several => heads.chain([format!("{} questions", several.len())]).collect(),
     };
-    let fields = asked.questions.iter().map(|question| (question.id.as_str(), Field::of(question)));
+    let fields = asked.questions.iter().map(|question| (question.id.as_str(), Field::new(question)));
     let requested_schema = FormSchema {
         kind: "object",
         properties: fields.collect(),
@@ -255,7 +257,7 @@ fn form(asked: &Asked) -> Json {
 }
 
 /// Says everything about a question that a field of a form has no place for.
-fn told(question: &AskedQuestion) -> String {
+fn question_text(question: &AskedQuestion) -> String {
     let mut lines = vec![question.question.clone()];
     for option in &question.options {
         let mark = if option.recommended { " (recommended)" } else { "" };
@@ -271,7 +273,7 @@ fn told(question: &AskedQuestion) -> String {
 }
 
 /// Reads the reply to a form. `None` if it is no answer to what was asked.
-fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
+fn parse_reply(asked: &QuestionForm, reply: &Json) -> Option<Answer> {
     let FormReply { action, content } = from_json(reply).ok()?;
     match action {
         FormAction::Decline => Some(Answer::declined(Decision::Decline)),
@@ -285,7 +287,7 @@ fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
                     choices.push(format!("{id}={text}"));
                 }
             }
-            asked.answer(&Given { choices, text: None }).ok()
+            asked.answer(&AnswerInput { choices, text: None }).ok()
         }
     }
 }
@@ -297,7 +299,7 @@ fn answered(question: &Question) -> Option<Output> {
         [one] => answer.answers.get(&one.id).map(|values| values.join(", ")),
         _ => None,
     };
-    Some(Output::of(&Answered {
+    Some(Output::from_result(&AskResult {
         answer: first,
         answers: &answer.answers,
         response_text: answer.text.as_deref(),
@@ -307,7 +309,7 @@ fn answered(question: &Question) -> Option<Output> {
 }
 
 /// Says that a person has not answered in time. The same question asked again waits for the same answer.
-fn unanswered(question: &Question) -> Failure {
+fn unanswered_failure(question: &Question) -> Failure {
     let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
     Failure::new(codes::ANSWER_PENDING, message).data([("question_id", Json::from(question.id.as_str()))])
 }
@@ -356,10 +358,10 @@ mod tests {
         .unwrap();
         let question = bench.with("agent:ada", |context| ask(&args, context)).unwrap();
         assert_eq!(answered(&question), None);
-        assert_eq!(unanswered(&question).code, "answer_pending");
+        assert_eq!(unanswered_failure(&question).code, "answer_pending");
         let store = bench.stores.writing(&bench.fs).unwrap();
         let redactor = brigade_redact::Redactor::new(&[]);
-        let given = Given { choices: vec!["Red".to_owned()], text: Some("as always".to_owned()) };
+        let given = AnswerInput { choices: vec!["Red".to_owned()], text: Some("as always".to_owned()) };
         let answer = question.asked.answer(&given).unwrap();
         let now = question.created_at;
         let question = store.answer_question(&question.id, &answer, "person", &redactor, now).unwrap();
@@ -373,9 +375,9 @@ mod tests {
     }
 
     /// A clock on which each look takes five minutes.
-    struct Fast(Mutex<i64>);
+    struct FastClock(Mutex<i64>);
 
-    impl Clock for Fast {
+    impl Clock for FastClock {
         fn now(&self) -> Timestamp {
             let mut now = self.0.lock().unwrap();
             *now += 300_000_000;
@@ -384,7 +386,7 @@ mod tests {
     }
 
     fn wait(bench: &Bench, args: &str, reply: Option<&str>) -> Result<Output, Failure> {
-        let (clock, cancel) = (Fast(Mutex::new(0)), CancelToken::new().unwrap());
+        let (clock, cancel) = (FastClock(Mutex::new(0)), CancelToken::new().unwrap());
         let show = |form: Json| {
             let (send, replies) = std::sync::mpsc::channel();
             assert!(form.get("message").and_then(Json::as_str).unwrap().contains("Which"), "{form:?}");

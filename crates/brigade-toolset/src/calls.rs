@@ -31,7 +31,7 @@ pub trait Calls {
     ///
     /// # Errors
     /// Fails if the queue cannot be read.
-    fn works_in(&self, root: &str) -> Result<bool, Failure>;
+    fn runs_in(&self, root: &str) -> Result<bool, Failure>;
 
     /// Returns whether the schema of a tool of the catalog has an argument.
     fn takes(&self, tool: &str, argument: &str) -> bool;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::sync::mpsc::Receiver;
 
 use brigade_access::builtin::Guards;
-use brigade_access::{Agent, CallLimits, LiveSession, Outside, Profiles};
+use brigade_access::{Agent, CallLimits, LimitViolation, LiveSession, Profiles};
 use brigade_core::codes::Code;
 use brigade_core::json::to_json;
 use brigade_core::{Clock, Fingerprint, Json};
@@ -80,7 +80,7 @@ pub struct Context<'a> {
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
-    pub touched: Vec<Touched>,
+    pub touched: Vec<TouchedPath>,
 }
 
 impl<'a> Context<'a> {
@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
 
     /// Returns what the profiles limit the call to.
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
-        let unread = || Failure::new(Outside::CODE, "the profiles of the caller cannot be read");
+        let unread = || Failure::new(LimitViolation::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
     }
 
@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
 
 /// A path that a call read or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub struct TouchedPath {
     /// The path, relative to the workspace.
     pub path: String,
     /// The sha256 of its bytes before. Absent if there was no file.
@@ -172,7 +172,7 @@ impl Output {
     }
 
     /// Writes a result of a type.
-    pub fn of(result: &impl Serialize) -> Output {
+    pub fn from_result(result: &impl Serialize) -> Output {
         Output { structured: to_json(result).expect("a result is JSON"), text: None }
     }
 
@@ -194,15 +194,15 @@ impl Output {
 
 /// The result of a tool that began a task or an execution of a workflow. The driver of a workflow waits for it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Started {
+pub(crate) struct StartResult {
     /// Its id.
     pub(crate) execution_id: String,
     status: String,
 }
 
-impl Started {
-    pub(crate) fn new(execution_id: String) -> Started {
-        Started { execution_id, status: "started".to_owned() }
+impl StartResult {
+    pub(crate) fn new(execution_id: String) -> StartResult {
+        StartResult { execution_id, status: "started".to_owned() }
     }
 }
 
@@ -223,9 +223,9 @@ impl Code for Failure {
     }
 }
 
-impl From<Box<Outside>> for Failure {
-    fn from(outside: Box<Outside>) -> Failure {
-        Failure::new(Outside::CODE, outside.to_string())
+impl From<Box<LimitViolation>> for Failure {
+    fn from(outside: Box<LimitViolation>) -> Failure {
+        Failure::new(LimitViolation::CODE, outside.to_string())
     }
 }
 

@@ -18,7 +18,7 @@ const PAGES_AT: &str = "brigade://docs/";
 const FOUND: usize = 5;
 
 /// The longest text of a section in a result, in bytes.
-const LONGEST: usize = 4_000;
+const MAX_SECTION_BYTES: usize = 4_000;
 
 /// The pages, with the names that they have in URLs.
 const PAGES: &[(&str, &str)] = &[
@@ -93,17 +93,17 @@ fn slug(title: &str) -> String {
 }
 
 /// Returns the beginning of a text, in whole lines where that is possible.
-fn beginning(text: &str) -> &str {
-    if text.len() <= LONGEST {
+fn excerpt(text: &str) -> &str {
+    if text.len() <= MAX_SECTION_BYTES {
         return text;
     }
-    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let end = (0..=MAX_SECTION_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     text[..end].rfind('\n').map_or(&text[..end], |line| &text[..=line])
 }
 
 /// The result of `session.docs`.
 #[derive(Serialize)]
-struct DocsFound {
+struct DocsResult {
     query: String,
     sections: Vec<SectionRow>,
     total_matches: usize,
@@ -128,17 +128,17 @@ fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
         Some(index) => index,
         none => {
             let all = |(name, text): &(&str, &str)| sections(&format!("{PAGES_AT}{name}"), text);
-            none.insert(TextIndex::of(PAGES.iter().flat_map(all))?)
+            none.insert(TextIndex::new(PAGES.iter().flat_map(all))?)
         }
     };
     let (found, total) = index.search(&query, FOUND)?;
     let row = |section: &Section| SectionRow {
         title: section.title.clone(),
-        content: beginning(&section.text).to_owned(),
+        content: excerpt(&section.text).to_owned(),
         url: section.key.clone(),
     };
     let sections = found.iter().map(row).collect();
-    Ok(Output::of(&DocsFound { query, sections, total_matches: total }))
+    Ok(Output::from_result(&DocsResult { query, sections, total_matches: total }))
 }
 
 #[cfg(test)]

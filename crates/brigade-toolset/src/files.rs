@@ -20,10 +20,10 @@ use serde::Serialize;
 
 use crate::context::{Context, Failure};
 use crate::run::Function;
-use ignored::{Go, Walk};
+use ignored::{Walk, WalkControl};
 use place::{failed, place, root};
 
-pub(crate) use change::{deleted, locked};
+pub(crate) use change::{add_deleted_files, locked};
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
@@ -47,12 +47,12 @@ const ASIDE: usize = 1 << 10;
 
 /// The room for the rows or the text of a result, written as JSON, which is no larger than the gateway lets it be.
 #[derive(Clone, Copy)]
-struct Room(usize);
+struct ByteBudget(usize);
 
-impl Room {
-    fn of(context: &Context<'_>) -> Room {
+impl ByteBudget {
+    fn new(context: &Context<'_>) -> ByteBudget {
         let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
-        Room(most - ASIDE.min(most / 2))
+        ByteBudget(most - ASIDE.min(most / 2))
     }
 
     /// Takes the room for a row. Returns whether there was enough.
@@ -86,10 +86,10 @@ impl Room {
 }
 
 /// The deepest directory that is searched or removed with one above it. Deeper ones would need too much of the stack.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// The largest document that is searched, in bytes.
-const LARGEST_TEXT: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// How much of all documents is searched, in bytes.
 const ALL_TEXTS: usize = 64 << 20;
@@ -109,22 +109,22 @@ pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts
     let mut walk = Walk::new(context, &place.path)?;
     let (mut texts, mut left) = (Vec::new(), ALL_TEXTS);
     let go = walk.files(&beneath, &mut |_, folder, path| {
-        let read = folder.open(path.name()).and_then(|mut file| file.rest(LARGEST_TEXT));
+        let read = folder.open(path.name()).and_then(|mut file| file.rest(MAX_TEXT_BYTES));
         let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         if let Some(text) = text.filter(|text| !text.contains('\0')) {
             if left < text.len() {
-                return Ok(Go::End);
+                return Ok(WalkControl::End);
             }
             left -= text.len();
             texts.push((path.to_string(), text));
         }
-        Ok(Go::On)
+        Ok(WalkControl::On)
     })?;
-    Ok(Texts { texts, is_all: matches!(go, Go::On) })
+    Ok(Texts { texts, is_all: matches!(go, WalkControl::On) })
 }
 
 /// What stands at a path of the workspace.
-pub(crate) enum Found {
+pub(crate) enum PathContent {
     /// A file, by its path without links, and its sha256.
     File(String, Fingerprint),
     /// A file over the limit, of which nothing is read.
@@ -136,26 +136,26 @@ pub(crate) enum Found {
 }
 
 /// Looks at what is at a path of the workspace that may be read, and hashes a file up to a limit.
-pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<Found, Failure> {
+pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<PathContent, Failure> {
     let place = place(context, path, PathUse::Read)?;
     if place.path.is_root() {
-        return Ok(Found::Nothing);
+        return Ok(PathContent::Nothing);
     }
     [place.shown.as_str(), place.path.as_str()]
         .iter()
         .try_for_each(|path| context.limits()?.check_path(path).map_err(Failure::from))?;
     let folder = place.folder(context)?;
     match place.look(&folder)?.map(|look| (look.kind, look.len)) {
-        Some((FileKind::File, len)) if limit < len => return Ok(Found::LargeFile),
+        Some((FileKind::File, len)) if limit < len => return Ok(PathContent::LargeFile),
         Some((FileKind::File, _)) => {}
-        Some((FileKind::Directory, _)) => return Ok(Found::Directory),
-        Some((FileKind::Link | FileKind::Other, _)) | None => return Ok(Found::Nothing),
+        Some((FileKind::Directory, _)) => return Ok(PathContent::Directory),
+        Some((FileKind::Link | FileKind::Other, _)) | None => return Ok(PathContent::Nothing),
     }
     let unreadable =
         || Failure::new(codes::UNREADABLE, format!("`{}` is there and cannot be read", place.shown));
     let mut file = folder.open(place.path.name()).map_err(|_| unreadable())?;
     let hash = context.sha256(&mut file, &place.shown)?;
-    Ok(Found::File(place.path.to_string(), hash))
+    Ok(PathContent::File(place.path.to_string(), hash))
 }
 
 /// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.

@@ -16,7 +16,7 @@ pub(crate) const TOOLS: &[(&str, Function)] =
     &[("fleet.cancel", cancel), ("fleet.invoke", invoke), ("fleet.list", list)];
 
 /// The most targets of one command.
-const MOST: usize = 50;
+const MAX_TARGETS: usize = 50;
 
 /// Members of `target` that mean machines, for which other hosts have this tool.
 const MACHINES: &[&str] = &["host", "hosts", "machine", "machines", "node", "nodes", "region", "edge"];
@@ -89,45 +89,48 @@ struct FleetCancelled {
 
 /// Which targets are meant.
 #[derive(Debug, Default)]
-struct Wanted {
+struct TargetFilter {
     kind: Option<Kind>,
     ids: Option<Vec<String>>,
     name: Option<Glob>,
 }
 
-fn wrong(message: impl Into<String>) -> Failure {
+fn invalid_argument(message: impl Into<String>) -> Failure {
     Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
-impl Wanted {
-    fn read(target: &Json) -> Result<Wanted, Failure> {
+impl TargetFilter {
+    fn read(target: &Json) -> Result<TargetFilter, Failure> {
         let members = target.as_object().cloned().unwrap_or_default();
-        let mut wanted = Wanted::default();
+        let mut wanted = TargetFilter::default();
         for (name, value) in &members {
             match (name.as_str(), value.as_str()) {
                 ("kind", Some("lane")) => wanted.kind = Some(Kind::Lane),
                 ("kind", Some("volume")) => wanted.kind = Some(Kind::Volume),
-                ("kind", _) => return Err(wrong("$.target.kind: must be `lane` or `volume`")),
+                ("kind", _) => return Err(invalid_argument("$.target.kind: must be `lane` or `volume`")),
                 ("id", Some(id)) => wanted.ids = Some(vec![id.to_owned()]),
                 ("id", None) => {
                     let ids = value.as_array().unwrap_or_default().iter().map(Json::as_str);
                     let ids: Option<Vec<&str>> = ids.collect();
                     let ids = ids.filter(|ids| !ids.is_empty());
-                    let ids = ids.ok_or_else(|| wrong("$.target.id: must be an id or a list of ids"))?;
+                    let ids =
+                        ids.ok_or_else(|| invalid_argument("$.target.id: must be an id or a list of ids"))?;
                     wanted.ids = Some(ids.into_iter().map(str::to_owned).collect());
                 }
                 ("name", Some(name)) if !name.trim().is_empty() => wanted.name = Some(Glob::new(name)),
-                ("name", _) => return Err(wrong("$.target.name: must be a name, in which `*` is any text")),
+                ("name", _) => {
+                    return Err(invalid_argument("$.target.name: must be a name, in which `*` is any text"));
+                }
                 (name, _) if MACHINES.contains(&name) => {
                     let message =
                         "there is no other machine here: targets are lanes and volumes of this workspace";
                     return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
                 }
-                _ => return Err(wrong("$.target: knows `kind`, `id` and `name`")),
+                _ => return Err(invalid_argument("$.target: knows `kind`, `id` and `name`")),
             }
         }
         if members.is_empty() {
-            return Err(wrong("$.target: names at least one of `kind`, `id` and `name`"));
+            return Err(invalid_argument("$.target: names at least one of `kind`, `id` and `name`"));
         }
         Ok(wanted)
     }
@@ -140,7 +143,7 @@ impl Wanted {
 }
 
 /// Returns the targets that match: lanes of the workspace, then volumes of the caller.
-fn targets(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<Target>, Failure> {
+fn targets(context: &Context<'_>, wanted: &TargetFilter) -> Result<Vec<Target>, Failure> {
     let Some(store) = context.stored()? else { return Ok(Vec::new()) };
     let lanes = store.records::<Lane>(None)?.into_iter().map(|kept| {
         let is_there = |id: &str| {
@@ -170,9 +173,10 @@ struct ListArgs {
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { target } = arguments(input)?;
-    let (skipped, resolved): (Vec<Target>, Vec<Target>) =
-        targets(context, &Wanted::read(&target)?)?.into_iter().partition(|target| target.skipped.is_some());
-    Ok(Output::of(&Targets { resolved, skipped }))
+    let (skipped, resolved): (Vec<Target>, Vec<Target>) = targets(context, &TargetFilter::read(&target)?)?
+        .into_iter()
+        .partition(|target| target.skipped.is_some());
+    Ok(Output::from_result(&Targets { resolved, skipped }))
 }
 
 #[derive(Deserialize)]
@@ -193,15 +197,15 @@ fn named(
         Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
         None if !shows(tool) => Err(unknown()),
         Some(BuiltinName::Tool(row, _)) if row.id.starts_with("fleet.") => {
-            Err(wrong("$.tool_name: no tool of `fleet` is called for targets"))
+            Err(invalid_argument("$.tool_name: no tool of `fleet` is called for targets"))
         }
         Some(BuiltinName::Tool(row, None)) => Ok((row, args)),
         Some(BuiltinName::Tool(row, Some(alias))) => {
-            let args = alias.arguments_of(args).map_err(|problem| wrong(problem.to_string()))?;
+            let args = alias.arguments_of(args).map_err(|problem| invalid_argument(problem.to_string()))?;
             Ok((row, args))
         }
         Some(BuiltinName::Control(_) | BuiltinName::Never(_)) => {
-            Err(wrong("$.tool_name: this tool is not called for targets"))
+            Err(invalid_argument("$.tool_name: this tool is not called for targets"))
         }
         None => {
             let message = "only a built-in tool has an argument that names a lane or a volume";
@@ -212,7 +216,7 @@ fn named(
 
 fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let InvokeArgs { target, tool_name, args } = arguments(input)?;
-    let wanted = Wanted::read(&target)?;
+    let wanted = TargetFilter::read(&target)?;
     let further = context.further()?;
     let given = args.as_object().cloned().unwrap_or_default();
     let (row, args) = named(&tool_name, given, |tool| further.shows(tool))?;
@@ -221,8 +225,11 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if found.is_empty() {
         return Err(Failure::new(codes::NOT_FOUND, "no lane and no volume of yours matches"));
     }
-    if MOST < found.len() {
-        return Err(Failure::new(codes::TOO_MANY, format!("{} targets match, and {MOST} may", found.len())));
+    if MAX_TARGETS < found.len() {
+        return Err(Failure::new(
+            codes::TOO_MANY,
+            format!("{} targets match, and {MAX_TARGETS} may", found.len()),
+        ));
     }
     let further = context.further()?;
     let (mut calls, mut lines, mut first) = (Vec::new(), Vec::new(), None);
@@ -230,7 +237,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     for target in &found {
         let asked = match target.kind.argument(row) {
             Some(argument) if args.contains_key(argument) => {
-                Err(wrong(format!("$.args.{argument}: is the target, so it is not given")))
+                Err(invalid_argument(format!("$.args.{argument}: is the target, so it is not given")))
             }
             Some(argument) => {
                 let mut args = args.clone();
@@ -267,7 +274,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     store.put_record(&id, &context.owner(), &command, context.clock.now())?;
     lines.push("`call.wait` with the id of a call runs it when it is approved".to_owned());
     let invoked = FleetInvoked { fleet_command_id: id, calls: members };
-    Ok(Output::of(&invoked).text(lines.join("\n")))
+    Ok(Output::from_result(&invoked).text(lines.join("\n")))
 }
 
 #[derive(Deserialize)]
@@ -293,5 +300,5 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !is_any {
         return Err(Failure::new(codes::ALREADY_ENDED, lines.join("; ")));
     }
-    Ok(Output::of(&FleetCancelled { cancelled: true }).text(lines.join("\n")))
+    Ok(Output::from_result(&FleetCancelled { cancelled: true }).text(lines.join("\n")))
 }

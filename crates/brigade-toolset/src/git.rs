@@ -7,19 +7,19 @@ use std::path::PathBuf;
 
 use brigade_access::builtin::{PathUse, allowed_url, is_plain_name};
 use brigade_core::{Json, codes, reasons};
-use brigade_db::records::{Kept, Repository as Row};
+use brigade_db::records::{Repository as Row, StoredRecord};
 use brigade_db::volumes::folder;
 use brigade_fs::RelPath;
-use brigade_git::Sight;
+use brigade_git::GitDirectories;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
-use crate::named::Named;
+use crate::named::ArgumentReferences;
 use crate::run::{Function, arguments};
-use repository::{PLAIN, Reach, Repository, Standing, directories, find_git, text_of};
+use repository::{PLAIN, Reach, Repository, RepositoryStatus, directories, find_git, text_of};
 use results::{
-    BindingRow, Bindings, Cloned, CommitRow, Committed, Deleted, Differences, Log, Pushed, RefRow, Refreshed,
-    Status,
+    BindingRow, Bindings, CloneResult, CommitResult, CommitRow, DeleteResult, Differences, Log, PushResult,
+    RefRow, RefreshResult, StatusResult,
 };
 
 /// The tools of this family.
@@ -102,11 +102,11 @@ struct RefArgs {
 }
 
 /// What a binding leads to.
-struct Bound {
+struct BoundRepository {
     id: String,
     repository: Repository,
     /// Absent for the workspace.
-    row: Option<Kept<Row>>,
+    row: Option<StoredRecord<Row>>,
 }
 
 fn not_found() -> Failure {
@@ -128,9 +128,13 @@ fn git_dir_of(id: &str) -> Result<RelPath, Failure> {
 }
 
 /// Opens the repository of a binding of the caller. A person opens those of everybody.
-fn open(context: &Context<'_>, id: &str) -> Result<Bound, Failure> {
+fn open(context: &Context<'_>, id: &str) -> Result<BoundRepository, Failure> {
     if id == WORKSPACE {
-        return Ok(Bound { id: id.to_owned(), repository: crate::lane::of_session(context)?, row: None });
+        return Ok(BoundRepository {
+            id: id.to_owned(),
+            repository: crate::lane::of_session(context)?,
+            row: None,
+        });
     }
     let row = context.stored()?.ok_or_else(not_found)?.record::<Row>(context.agent(), id);
     let row = row.map_err(|_| not_found())?;
@@ -138,11 +142,11 @@ fn open(context: &Context<'_>, id: &str) -> Result<Bound, Failure> {
     let top = root.join(folder(&row.record.volume)?.as_path());
     let git_dir = root.join(git_dir_of(&row.id)?.as_path());
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
-    Ok(Bound { id: row.id.clone(), repository, row: Some(row) })
+    Ok(BoundRepository { id: row.id.clone(), repository, row: Some(row) })
 }
 
 /// Describes a binding.
-fn binding(context: &Context<'_>, bound: &Bound, standing: &Standing) -> BindingRow {
+fn binding(context: &Context<'_>, bound: &BoundRepository, standing: &RepositoryStatus) -> BindingRow {
     let mask = |text: &str| context.redactor.redact_str(text);
     let row = bound.row.as_ref().map(|row| &row.record);
     let url = match row {
@@ -171,7 +175,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let BindingArgs { binding_id } = arguments(input)?;
     let bound = open(context, &binding_id)?;
     let standing = bound.repository.standing()?;
-    Ok(Output::of(&Status {
+    Ok(Output::from_result(&StatusResult {
         binding: binding(context, &bound, &standing),
         dirty: standing.is_dirty(),
         ahead: standing.ahead,
@@ -223,14 +227,14 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ));
     }
     let differences = Differences { binding_id: bound.id, staged, truncated: answer.is_cut };
-    Ok(Output::of(&differences).text(text))
+    Ok(Output::from_result(&differences).text(text))
 }
 
 fn log(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogArgs { binding_id, limit } = arguments(input)?;
     let bound = open(context, &binding_id)?;
     if bound.repository.commit_of("HEAD")?.is_none() {
-        return Ok(Output::of(&Log { commits: Vec::new() }));
+        return Ok(Output::from_result(&Log { commits: Vec::new() }));
     }
     let order = bound.repository.order("log", Reach::Read);
     let order = order.words(["--no-color", "--no-ext-diff", "--no-show-signature", "--no-mailmap", "-z"]);
@@ -241,7 +245,7 @@ fn log(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let mut next = || members.next().unwrap_or_default();
         CommitRow { sha: next(), author: next(), date: next(), subject: next() }
     };
-    Ok(Output::of(&Log { commits: answer.parts().map(commit).collect() }))
+    Ok(Output::from_result(&Log { commits: answer.parts().map(commit).collect() }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -263,11 +267,14 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let standing = bound.repository.standing()?;
         bindings.push(binding(context, &bound, &standing));
     }
-    Ok(Output::of(&Bindings { bindings, total, page, limit }))
+    Ok(Output::from_result(&Bindings { bindings, total, page, limit }))
 }
 
 /// Finds the changed files that a commit takes.
-fn taken(args: &CommitArgs, context: &Context<'_>) -> Result<(Bound, Vec<Vec<u8>>), Failure> {
+fn select_changes(
+    args: &CommitArgs,
+    context: &Context<'_>,
+) -> Result<(BoundRepository, Vec<Vec<u8>>), Failure> {
     let bound = open(context, &args.binding_id)?;
     let repository = &bound.repository;
     repository.check_idle()?;
@@ -305,18 +312,22 @@ fn taken(args: &CommitArgs, context: &Context<'_>) -> Result<(Bound, Vec<Vec<u8>
 
 fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: CommitArgs = arguments(input)?;
-    let (Bound { id, repository, .. }, meant) = taken(&args, context)?;
+    let (BoundRepository { id, repository, .. }, meant) = select_changes(&args, context)?;
     let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
     let Some(made) = made else {
         return Err(Failure::new(codes::NOTHING_TO_COMMIT, "nothing differs from the last commit"));
     };
-    Ok(Output::of(&Committed { binding_id: id, commit_sha: made }))
+    Ok(Output::from_result(&CommitResult { binding_id: id, commit_sha: made }))
 }
 
 /// Adds the changes that a commit would take.
-pub(crate) fn committed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+pub(crate) fn add_committed_changes(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let args: CommitArgs = arguments(input)?;
-    let (bound, meant) = taken(&args, context)?;
+    let (bound, meant) = select_changes(&args, context)?;
     let contents = bound.repository.contents(&meant)?;
     named.add_files(&format!("changes in {} to", bound.id), contents);
     Ok(())
@@ -388,7 +399,7 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         store.put_record(&id, &owner, &row, now)?;
         let bound = open(context, &id)?;
         let standing = bound.repository.standing()?;
-        Ok(Output::of(&Cloned { binding: binding(context, &bound, &standing) }))
+        Ok(Output::from_result(&CloneResult { binding: binding(context, &bound, &standing) }))
     });
     if done.is_err() {
         // What is half there is of no use.
@@ -416,7 +427,11 @@ fn fill(
     }
     let root = context.fs.root();
     let (git_dir, top) = (root.join(git_dir.as_path()), root.join(folder(&row.volume)?.as_path()));
-    let sight = Sight { git_dir: Some(git_dir.clone()), work_tree: Some(top.clone()), ..Sight::default() };
+    let sight = GitDirectories {
+        git_dir: Some(git_dir.clone()),
+        work_tree: Some(top.clone()),
+        ..GitDirectories::default()
+    };
     // Without a template, there is not even a sample of a hook.
     find_git(context)?.order("init").seeing(&sight).words(["--quiet", "--template="]).run()?;
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
@@ -536,7 +551,10 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let bound = open(context, &binding_id)?;
     let standing = bound.repository.standing()?;
-    Ok(Output::of(&Refreshed { binding: binding(context, &bound, &standing), changed: is_changed }))
+    Ok(Output::from_result(&RefreshResult {
+        binding: binding(context, &bound, &standing),
+        changed: is_changed,
+    }))
 }
 
 /// Refuses changes of what is closed in the workspace whatever a person says: the state of Brigade.
@@ -571,12 +589,12 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if context.fs.exists(&path).map_err(disk)? {
         context.fs.remove_tree(&path).map_err(disk)?;
     }
-    Ok(Output::of(&Deleted { binding_id: row.id, deleted: true }))
+    Ok(Output::from_result(&DeleteResult { binding_id: row.id, deleted: true }))
 }
 
 /// What a push takes where.
 struct Push {
-    bound: Bound,
+    bound: BoundRepository,
     /// The name of the remote, and its URL.
     remote: String,
     url: String,
@@ -585,7 +603,7 @@ struct Push {
 }
 
 impl Push {
-    fn of(input: &Json, context: &Context<'_>) -> Result<Push, Failure> {
+    fn from_input(input: &Json, context: &Context<'_>) -> Result<Push, Failure> {
         let PushArgs { binding_id, remote, reference } = arguments(input)?;
         if !is_plain_name(&remote) {
             return Err(invalid("`remote` is the name of a remote"));
@@ -614,8 +632,12 @@ impl Push {
 }
 
 /// Adds the commit that a call would push, and where to.
-pub(crate) fn pushed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
-    let push = Push::of(input, context)?;
+pub(crate) fn pushed(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
+    let push = Push::from_input(input, context)?;
     named.add(format!("{} at {}", push.reference(), push.commit));
     let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
     named.add_bytes(shown, push.url.as_bytes());
@@ -623,7 +645,11 @@ pub(crate) fn pushed(input: &Json, context: &Context<'_>, named: &mut Named) -> 
 }
 
 /// Adds the repository that a call would delete, with what is in it.
-pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+pub(crate) fn add_deleted_repository(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let BindingArgs { binding_id } = arguments(input)?;
     let bound = open(context, &binding_id)?;
     if bound.row.is_some() {
@@ -634,7 +660,7 @@ pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) ->
 }
 
 fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let push = Push::of(input, context)?;
+    let push = Push::from_input(input, context)?;
     let name = push.reference();
     let Push { bound, remote, url, branch, commit } = push;
     let repository = &bound.repository;
@@ -659,7 +685,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let tracking = format!("refs/remotes/{remote}/{branch}");
     repository.order("update-ref", Reach::Repository).words([&tracking, &commit]).run()?;
-    Ok(Output::of(&Pushed { binding_id: bound.id, remote, reference: name, commit_sha: commit }))
+    Ok(Output::from_result(&PushResult { binding_id: bound.id, remote, reference: name, commit_sha: commit }))
 }
 
 /// Tells whether a volume holds the files of a repository.

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use brigade_access::{LANES, lane_entry_lock, lane_lock};
 use brigade_core::{Json, codes, reasons};
 use brigade_db::executions::Execution;
-use brigade_db::records::{Kept, Lane};
+use brigade_db::records::{Lane, StoredRecord};
 use brigade_fs::{Lock, RelPath};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::files::locked;
 use crate::git::repository::{Reach, Repository, directories};
-use crate::named::Named;
+use crate::named::ArgumentReferences;
 use crate::run::{Function, arguments};
 
 /// The tools of this family.
@@ -92,7 +92,7 @@ fn slug(name: &str) -> String {
 }
 
 /// Finds a lane. Lanes belong to the workspace, so every agent that is shown these tools sees all of them.
-fn find(context: &Context<'_>, id: &str) -> Result<Kept<Lane>, Failure> {
+fn find(context: &Context<'_>, id: &str) -> Result<StoredRecord<Lane>, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     store.record::<Lane>(None, id).map_err(|_| not_found())
 }
@@ -121,7 +121,7 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
 /// # Errors
 /// Fails if there is no repository, or the lane is none of it any more.
 pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let Some(root) = context.root else { return Ok(repository) };
     let id = root.strip_prefix(LANES).map(|rest| rest.trim_start_matches('/')).ok_or_else(not_found)?;
     worktree(context, &repository, id)?
@@ -155,13 +155,13 @@ pub(crate) fn of_task(
 }
 
 /// Keeps others from beginning to work in a lane, which has this directory.
-fn alone(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
+fn lock_entry(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
     locked(context, &lane_entry_lock(root), "another call takes the lane away; try again")
 }
 
 /// Keeps a lane that is there from being taken away, as long as the lock is held.
-pub(crate) fn kept(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
-    let lock = alone(context, root)?;
+pub(crate) fn lock_lane(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
+    let lock = lock_entry(context, root)?;
     let id = root.rsplit('/').next().unwrap_or_default();
     if find(context, id)?.record.is_archived {
         return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
@@ -215,7 +215,11 @@ struct LaneChanged {
 }
 
 /// Describes a lane.
-fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<LaneRow, Failure> {
+fn describe(
+    context: &Context<'_>,
+    repository: &Repository,
+    kept: &StoredRecord<Lane>,
+) -> Result<LaneRow, Failure> {
     let lane = &kept.record;
     let branch = format!("refs/heads/{}", lane.branch);
     let tree = worktree(context, repository, &kept.id);
@@ -253,7 +257,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
-    let mut repository = Repository::of_workspace(context)?;
+    let mut repository = Repository::for_workspace(context)?;
     let no_commit = || Failure::new(codes::NO_COMMIT, "the repository has no commit to begin at");
     let (base, base_branch) = match &parent {
         Some(parent) => {
@@ -304,47 +308,55 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     store.put_record(&id, &context.owner(), &lane, context.clock.now())?;
     let worktree_path = path.to_string();
-    Ok(Output::of(&LaneCreated { success: true, lane_id: id, name, branch, worktree_path }))
+    Ok(Output::from_result(&LaneCreated { success: true, lane_id: id, name, branch, worktree_path }))
 }
 
 fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let lanes = match context.stored()? {
         Some(store) => store.records::<Lane>(None)?,
         None => Vec::new(),
     };
     let lanes: Result<Vec<LaneRow>, Failure> =
         lanes.iter().map(|lane| describe(context, &repository, lane)).collect();
-    Ok(Output::of(&LaneList { lanes: lanes? }))
+    Ok(Output::from_result(&LaneList { lanes: lanes? }))
 }
 
 fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LaneArgs { lane_id } = arguments(input)?;
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let lane = find(context, &lane_id)?;
-    Ok(Output::of(&describe(context, &repository, &lane)?))
+    Ok(Output::from_result(&describe(context, &repository, &lane)?))
 }
 
 /// Writes what became of a lane.
-fn changed(context: &mut Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<Output, Failure> {
+fn store_lane(
+    context: &mut Context<'_>,
+    repository: &Repository,
+    kept: &StoredRecord<Lane>,
+) -> Result<Output, Failure> {
     context.store()?.put_record(&kept.id, &kept.owner, &kept.record, context.clock.now())?;
-    Ok(Output::of(&LaneChanged { lane: describe(context, repository, kept)? }))
+    Ok(Output::from_result(&LaneChanged { lane: describe(context, repository, kept)? }))
 }
 
 fn rename(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let NameArgs { lane_id, name } = arguments(input)?;
     check_name(&name)?;
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let mut kept = find(context, &lane_id)?;
     // The branch stays: what refers to it must find it.
     kept.record.name = name;
-    changed(context, &repository, &kept)
+    store_lane(context, &repository, &kept)
 }
 
 /// Adds the work that a call would put away.
-pub(crate) fn put_away(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+pub(crate) fn put_away(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let ArchiveArgs { lane_id, .. } = arguments(input)?;
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let kept = find(context, &lane_id)?;
     let tree = worktree(context, &repository, &kept.id)?;
     if let Some(tree) = &tree {
@@ -380,7 +392,7 @@ fn unmerged_work(
 
 /// Refuses to take a lane away, which has this directory, under a call or a task that works there.
 fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
-    let runs = context.calls.map_or(Ok(false), |calls| calls.works_in(root))?;
+    let runs = context.calls.map_or(Ok(false), |calls| calls.runs_in(root))?;
     // What belongs to a process that is gone works no more.
     let is_gone = |gateway: &str| context.tasks.is_some_and(|tasks| tasks.is_gone(gateway));
     let works = |task: &Execution| task.root.as_deref() == Some(root) && !is_gone(&task.gateway);
@@ -393,14 +405,14 @@ fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
 
 fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ArchiveArgs { lane_id, name } = arguments(input)?;
-    let mut repository = Repository::of_workspace(context)?;
+    let mut repository = Repository::for_workspace(context)?;
     let mut kept = find(context, &lane_id)?;
     if name.as_ref().is_some_and(|name| *name != kept.record.name) {
         return Err(Failure::new(codes::NOT_FOUND, "the lane has another name"));
     }
     let directory = folder(&kept.id)?;
     // Who begins to work there does so under the same lock.
-    let _alone = alone(context, directory.as_str())?;
+    let _alone = lock_entry(context, directory.as_str())?;
     let tree = worktree(context, &repository, &kept.id)?;
     if let Some(work) = unmerged_work(&repository, &kept.record, tree.as_ref())?
         && !context.is_agreed
@@ -417,7 +429,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     // The branch keeps the commits.
     kept.record.is_archived = true;
-    let output = changed(context, &repository, &kept)?;
+    let output = store_lane(context, &repository, &kept)?;
     // Nobody needs them any more. One that stays is a small file.
     for lock in [lane_lock(directory.as_str()), lane_entry_lock(directory.as_str())] {
         drop(context.fs.remove(&RelPath::composed(&lock)));

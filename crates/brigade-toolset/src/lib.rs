@@ -39,12 +39,12 @@ mod web;
 mod workflow;
 
 pub use calls::{Calls, FurtherCall};
-pub use context::{Context, Failure, FormAsker, Output, Touched};
+pub use context::{Context, Failure, FormAsker, Output, TouchedPath};
 pub use docs::page;
-pub use named::{Named, named, names_things};
+pub use named::{ArgumentReferences, argument_references, names_things};
 pub use pr::forge_answer;
 pub use proof::{keep_image, kept_image};
 pub use run::{Function, arguments, function, run, unbroken};
 pub use task::{TASKS, Tasks, end_children};
 pub use web::search_answer;
-pub use workflow::{AskedCall, CallResult, Engine, Stands, Steps};
+pub use workflow::{CallResult, CallState, Engine, RequestedCall, Steps};

@@ -3,7 +3,8 @@
 use brigade_access::builtin::MemoryAdded;
 use brigade_core::{Json, Timestamp, codes, reasons};
 use brigade_db::memory::{
-    Added, Category, CoreChange, Found, Importance, NewMemory, Owners, Query, Scope, WriteMode, blank, owner,
+    AddOutcome, Category, CoreChange, Importance, MemoryMatch, NewMemory, Owners, Query, Scope, WriteMode,
+    blank, owner,
 };
 use serde::{Deserialize, Serialize};
 
@@ -63,24 +64,26 @@ fn owned(scope: Scope, named: Option<&str>, context: &Context<'_>) -> String {
 
 fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: AddArgs = arguments(input)?;
-    let scope = word(Scope::of(&args.scope))?;
+    let scope = word(Scope::from_word(&args.scope))?;
     let new = NewMemory {
         content: args.content,
-        category: word(Category::of(&args.category))?,
+        category: word(Category::from_word(&args.category))?,
         scope,
         owner: owned(scope, args.scope_owner_id.as_deref(), context),
         author: context.owner(),
-        importance: word(Importance::of(&args.importance))?,
+        importance: word(Importance::from_word(&args.importance))?,
         pin: args.pin,
-        mode: word(WriteMode::of(&args.write_mode))?,
+        mode: word(WriteMode::from_word(&args.write_mode))?,
     };
     let added = context.store()?.add_memory(&new, context.redactor, context.clock.now())?;
     let (id, tier, merged) = match &added {
-        Added::Stored { id, tier } => (id, tier, None),
-        Added::Merged { into, tier } => (into, tier, Some(into.clone())),
-        Added::Rejected(objection) => return Ok(Output::of(&MemoryAdded::rejected(objection.reason()))),
+        AddOutcome::Stored { id, tier } => (id, tier, None),
+        AddOutcome::Merged { into, tier } => (into, tier, Some(into.clone())),
+        AddOutcome::Rejected(objection) => {
+            return Ok(Output::from_result(&MemoryAdded::rejected(objection.reason())));
+        }
     };
-    Ok(Output::of(&MemoryAdded {
+    Ok(Output::from_result(&MemoryAdded {
         saved: true,
         durability: added.durability().as_str().to_owned(),
         id: Some(id.clone()),
@@ -96,7 +99,7 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if blank(&args.query) {
         return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
-    let scope = args.scope.as_deref().map(|scope| word(Scope::of(scope))).transpose()?;
+    let scope = args.scope.as_deref().map(|scope| word(Scope::from_word(scope))).transpose()?;
     let agent = context.agent().map(str::to_owned);
     let found = match context.stored()? {
         None => Vec::new(),
@@ -117,12 +120,12 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         store.note_search(agent)?;
     }
     let memories: Vec<MemoryRow> = found.iter().map(|found| row(found, agent.as_deref())).collect();
-    Ok(Output::of(&MemoriesFound { count: memories.len(), memories }))
+    Ok(Output::from_result(&MemoryResults { count: memories.len(), memories }))
 }
 
 /// The result of `memory.search`.
 #[derive(Serialize)]
-struct MemoriesFound {
+struct MemoryResults {
     count: usize,
     memories: Vec<MemoryRow>,
 }
@@ -163,7 +166,7 @@ struct CoreUpdated {
 }
 
 /// Writes a memory. What another agent wrote says so in its text, too, because it is data and no instruction.
-fn row(found: &Found, agent: Option<&str>) -> MemoryRow {
+fn row(found: &MemoryMatch, agent: Option<&str>) -> MemoryRow {
     let memory = &found.memory;
     let is_foreign = agent.is_some_and(|agent| agent != memory.author && memory.author != PERSON);
     let content = match is_foreign {
@@ -199,7 +202,12 @@ fn pin(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: PinArgs = arguments(input)?;
     let owners = context.agent().map_or(Owners::Everybody, Owners::Seen);
     let memory = context.store()?.pin_memory(&args.id, args.pinned, &owners, context.clock.now())?;
-    Ok(Output::of(&MemoryPinned { ok: true, id: memory.id, pinned: memory.pinned, tier: memory.tier }))
+    Ok(Output::from_result(&MemoryPinned {
+        ok: true,
+        id: memory.id,
+        pinned: memory.pinned,
+        tier: memory.tier,
+    }))
 }
 
 fn update_core(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -207,7 +215,7 @@ fn update_core(input: &Json, context: &mut Context<'_>) -> Result<Output, Failur
     let now = context.clock.now();
     let version = context.store()?.update_core(&context.owner(), &change, context.redactor, now)?;
     let updated = change.updated();
-    Ok(Output::of(&CoreUpdated { updated, version, updated_at: now }))
+    Ok(Output::from_result(&CoreUpdated { updated, version, updated_at: now }))
 }
 
 #[cfg(test)]

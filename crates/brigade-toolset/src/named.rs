@@ -13,11 +13,11 @@ use crate::context::{Context, Failure};
 use crate::workflow::{KIND as WORKFLOW, to_be_run};
 
 /// How many of several files are named.
-const FIRST: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What arguments name.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
+pub struct ArgumentReferences {
     /// Each thing by its name for people, with a fingerprint that changes whenever it does.
     pub things: BTreeMap<String, Fingerprint>,
     /// The agent, if they name the manifest of one that is to work.
@@ -28,7 +28,7 @@ pub struct Named {
     pub for_person: Option<String>,
 }
 
-impl Named {
+impl ArgumentReferences {
     /// Adds a thing whose name tells all of it.
     pub(crate) fn add(&mut self, name: String) {
         let fingerprint = Fingerprint::of_bytes(name.as_bytes());
@@ -38,7 +38,7 @@ impl Named {
     /// Adds files, each with what tells whether it changed. The name has their number and the first of them.
     pub(crate) fn add_files(&mut self, what: &str, mut files: Vec<(String, String)>) {
         files.sort_unstable();
-        let first: Vec<&str> = files.iter().take(FIRST).map(|(path, _)| path.as_str()).collect();
+        let first: Vec<&str> = files.iter().take(MAX_NAMED).map(|(path, _)| path.as_str()).collect();
         let more = files.len() - first.len();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let name = match files.len() {
@@ -84,8 +84,8 @@ pub fn names_things(tool: &str) -> bool {
 /// question that it would answer, the changes that it would commit, the commit that it would push and where to, or the
 /// work and the files that it would put away. For a pull request, what keeps it from being made.
 /// Nothing for tools that name nothing of that kind, and for names of nothing.
-pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
-    let mut named = Named::default();
+pub fn argument_references(context: &Context<'_>, tool: &str, args: &Json) -> ArgumentReferences {
+    let mut named = ArgumentReferences::default();
     if names_things(tool) {
         let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
         // What cannot be looked at names nothing, and the tool itself says why.
@@ -94,7 +94,12 @@ pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
     named
 }
 
-fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Result<(), Failure> {
+fn find(
+    context: &Context<'_>,
+    tool: &str,
+    args: &Json,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     let needed = |name: &str| {
         text(name).ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is a text")))
@@ -122,13 +127,13 @@ fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Re
                 named.add_bytes(name, question.as_bytes());
             }
         }
-        "fs.delete" => crate::files::deleted(args, context, named)?,
+        "fs.delete" => crate::files::add_deleted_files(args, context, named)?,
         "volume.delete" => crate::volume::deleted(args, context, named)?,
-        "git.commit" => crate::git::committed(args, context, named)?,
+        "git.commit" => crate::git::add_committed_changes(args, context, named)?,
         "git.push" => crate::git::pushed(args, context, named)?,
-        "git.delete" => crate::git::deleted(args, context, named)?,
+        "git.delete" => crate::git::add_deleted_repository(args, context, named)?,
         "lane.archive" => crate::lane::put_away(args, context, named)?,
-        "pr.create" => named.against = crate::pr::requested(args, context).err(),
+        "pr.create" => named.against = crate::pr::requested_pull_request(args, context).err(),
         "pr.reply" | "pr.resolve" => {
             let Some(store) = context.stored()? else { return Ok(()) };
             let thread = store.record::<Thread>(None, needed("threadId")?)?;
@@ -148,7 +153,7 @@ fn manifest(
     kind: &str,
     name: &str,
     version: Option<&str>,
-    named: &mut Named,
+    named: &mut ArgumentReferences,
 ) -> Result<Option<String>, Failure> {
     let Some(store) = context.stored()? else { return Ok(None) };
     let (deployed, revision) = store.manifest(kind, name, version)?;

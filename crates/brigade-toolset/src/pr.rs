@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use brigade_core::{Json, Object, Timestamp, codes, reasons};
 use brigade_db::StoreError;
-use brigade_db::records::{Kept, Lane};
-use brigade_db::reviews::{CheckCall, Comment, LONGEST_TEXT, PullRequest, Thread};
+use brigade_db::records::{Lane, StoredRecord};
+use brigade_db::reviews::{CheckCall, Comment, MAX_TEXT_BYTES, PullRequest, Thread};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
@@ -92,13 +92,13 @@ struct CommentRow {
 
 /// The result of `pr.rerun_checks`: the ids of the calls.
 #[derive(Serialize)]
-struct ChecksAsked {
+struct RerunResult {
     rerun: Vec<String>,
 }
 
 /// The result of `pr.reply`.
 #[derive(Serialize)]
-struct Replied {
+struct ReplyResult {
     reply_id: String,
 }
 
@@ -146,25 +146,26 @@ fn no_thread() -> Failure {
     Failure::new(codes::NOT_FOUND, "there is no such thread")
 }
 
-fn wrong(message: impl Into<String>) -> Failure {
+fn invalid_argument(message: impl Into<String>) -> Failure {
     Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
 /// Checks a text that is kept, and masks it.
 fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Result<String, Failure> {
     if most < text.len() {
-        return Err(wrong(format!("{what} has at most {most} bytes")));
+        return Err(invalid_argument(format!("{what} has at most {most} bytes")));
     }
     Ok(context.redactor.redact_str(text))
 }
 
 /// Finds a pull request. They belong to the workspace, as lanes do.
-fn find(input: &Json, context: &Context<'_>) -> Result<Kept<PullRequest>, Failure> {
+fn find(input: &Json, context: &Context<'_>) -> Result<StoredRecord<PullRequest>, Failure> {
     let WhichArgs { number, id } = arguments(input)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let mut all = store.records::<PullRequest>(None)?.into_iter();
-    let is_meant =
-        |kept: &Kept<PullRequest>| id.as_deref() == Some(&*kept.id) || number == Some(kept.record.number);
+    let is_meant = |kept: &StoredRecord<PullRequest>| {
+        id.as_deref() == Some(&*kept.id) || number == Some(kept.record.number)
+    };
     all.find(is_meant).ok_or_else(not_found)
 }
 
@@ -186,7 +187,7 @@ enum State {
 }
 
 impl State {
-    fn of(repository: &Repository, request: &PullRequest) -> Result<State, Failure> {
+    fn read(repository: &Repository, request: &PullRequest) -> Result<State, Failure> {
         let branch = reference(repository, &request.branch)?;
         let base = reference(repository, &request.base)?;
         let (Some(branch), Some(base)) = (branch, base) else { return Ok(State::Gone) };
@@ -217,9 +218,9 @@ fn url(number: u64) -> String {
 ///
 /// # Errors
 /// Returns why it cannot be made.
-pub(crate) fn requested(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
+pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let no_lane = || Failure::new(codes::NOT_FOUND, "there is no such lane");
     let store = context.stored()?.ok_or_else(no_lane)?;
     let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
@@ -228,11 +229,11 @@ pub(crate) fn requested(input: &Json, context: &Context<'_>) -> Result<PullReque
     }
     let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| lane.name.clone());
     if title.chars().any(char::is_control) {
-        return Err(wrong("a title has no control characters"));
+        return Err(invalid_argument("a title has no control characters"));
     }
     let title = kept_text(context, "a title", &title, MAX_TITLE)?;
     let body = body.or_else(|| lane.description.clone()).unwrap_or_default();
-    let body = kept_text(context, "a body", &body, LONGEST_TEXT)?;
+    let body = kept_text(context, "a body", &body, MAX_TEXT_BYTES)?;
     let request = PullRequest {
         number: 0,
         title,
@@ -245,7 +246,7 @@ pub(crate) fn requested(input: &Json, context: &Context<'_>) -> Result<PullReque
         created_at: context.clock.now(),
     };
     store.check_pull_request(&request)?;
-    match State::of(&repository, &request)? {
+    match State::read(&repository, &request)? {
         State::Open { .. } | State::Closed => Ok(request),
         State::Merged => {
             let message = "the branch of the lane has no commit that its base lacks; commit the work first";
@@ -256,11 +257,11 @@ pub(crate) fn requested(input: &Json, context: &Context<'_>) -> Result<PullReque
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let request = requested(input, context)?;
+    let request = requested_pull_request(input, context)?;
     let now = request.created_at;
     let kept = context.store()?.open_pull_request(&context.owner(), request, now)?;
     let request = kept.record;
-    Ok(Output::of(&PullRequestCreated {
+    Ok(Output::from_result(&PullRequestCreated {
         pr_id: kept.id,
         title: request.title,
         branch: request.branch,
@@ -303,7 +304,7 @@ struct Subjects {
 }
 
 impl Subjects {
-    fn of(repository: &Repository, request: &PullRequest) -> Result<Subjects, Failure> {
+    fn read(repository: &Repository, request: &PullRequest) -> Result<Subjects, Failure> {
         let branch = repository.commit_of(&format!("refs/heads/{}", request.branch))?;
         // The state of Brigade changes with every call.
         Ok(Subjects { branch, workspace: repository.state_without(".brigade")? })
@@ -351,7 +352,7 @@ fn comment_row(thread: &str, comment: &Comment) -> CommentRow {
     }
 }
 
-fn thread_row(kept: &Kept<Thread>) -> ThreadRow {
+fn thread_row(kept: &StoredRecord<Thread>) -> ThreadRow {
     let thread = &kept.record;
     ThreadRow {
         id: kept.id.clone(),
@@ -365,10 +366,10 @@ fn thread_row(kept: &Kept<Thread>) -> ThreadRow {
 /// `pr.inventory` and `pr.comments`
 fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let kept = find(input, context)?;
-    let repository = Repository::of_workspace(context)?;
+    let repository = Repository::for_workspace(context)?;
     let request = &kept.record;
-    let state = State::of(&repository, request)?;
-    let checks = checks(context, &Subjects::of(&repository, request)?, request)?;
+    let state = State::read(&repository, request)?;
+    let checks = checks(context, &Subjects::read(&repository, request)?, request)?;
     let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
     let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
     let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
@@ -393,10 +394,10 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         summary.push_str("\n\n");
         summary.push_str(&request.body);
     }
-    let comments_of = |kept: &Kept<Thread>| {
+    let comments_of = |kept: &StoredRecord<Thread>| {
         kept.record.comments.iter().map(|comment| comment_row(&kept.id, comment)).collect()
     };
-    Ok(Output::of(&Inventory {
+    Ok(Output::from_result(&Inventory {
         summary,
         checks: checks.into_iter().map(Check::row).collect(),
         threads: threads.iter().map(thread_row).collect(),
@@ -407,7 +408,7 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
 fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let kept = find(input, context)?;
     let calls = context.further()?;
-    let subjects = Subjects::of(&Repository::of_workspace(context)?, &kept.record)?;
+    let subjects = Subjects::read(&Repository::for_workspace(context)?, &kept.record)?;
     let checks = checks(context, &subjects, &kept.record)?;
     if checks.is_empty() {
         let message = "the catalog has no checks; scripts with the category `test` are checks";
@@ -446,7 +447,7 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         request.checks.extend(asked);
         Ok(())
     })?;
-    Ok(Output::of(&ChecksAsked { rerun: ids }).text(text))
+    Ok(Output::from_result(&RerunResult { rerun: ids }).text(text))
 }
 
 /// Changes a thread.
@@ -463,12 +464,12 @@ fn change<T>(
 fn reply(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ReplyArgs { thread: id, body } = arguments(input)?;
     if body.trim().is_empty() {
-        return Err(wrong("$.body: is empty"));
+        return Err(invalid_argument("$.body: is empty"));
     }
-    let body = kept_text(context, "a reply", &body, LONGEST_TEXT)?;
+    let body = kept_text(context, "a reply", &body, MAX_TEXT_BYTES)?;
     let (author, now) = (context.owner(), context.clock.now());
     let reply = change(context, &id, |thread| thread.comment(&id, &author, body, now))?;
-    Ok(Output::of(&Replied { reply_id: reply }))
+    Ok(Output::from_result(&ReplyResult { reply_id: reply }))
 }
 
 fn resolve(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -477,7 +478,7 @@ fn resolve(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         thread.is_resolved = true;
         Ok(())
     })?;
-    Ok(Output::of(&ThreadResolved { thread_id: id, resolved: true }))
+    Ok(Output::from_result(&ThreadResolved { thread_id: id, resolved: true }))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use brigade_db::records::Proof;
 use brigade_fs::{FileMode, RelPath};
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure, Output, Touched};
+use crate::context::{Context, Failure, Output, TouchedPath};
 use crate::files::read_whole;
 use crate::run::{Function, arguments};
 
@@ -17,7 +17,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("proof.attach", attach)];
 const PROOFS: &str = ".brigade/proofs";
 
 /// The largest file that is kept, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_ARTIFACT_BYTES: u64 = 64 << 20;
 
 /// The longest description, in bytes.
 const MAX_DESCRIPTION: usize = 2 << 10;
@@ -38,7 +38,7 @@ struct ProofAttached {
 
 /// The result of a run that kept an image.
 #[derive(Serialize)]
-struct ImageKept<'a> {
+struct ImageResult<'a> {
     artifact_id: &'a str,
     sha256: Fingerprint,
 }
@@ -49,12 +49,12 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
-    let (shown, bytes) = read_whole(context, &path, LARGEST)?;
+    let (shown, bytes) = read_whole(context, &path, MAX_ARTIFACT_BYTES)?;
     let hash = Fingerprint::of_bytes(&bytes);
     let path = context.in_workspace(&shown);
-    context.touched.push(Touched { path: path.clone(), before: Some(hash), after: Some(hash) });
+    context.touched.push(TouchedPath { path: path.clone(), before: Some(hash), after: Some(hash) });
     let id = keep(context, &path, description.as_deref(), &bytes)?;
-    Ok(Output::of(&ProofAttached { artifact_id: id, sha256: hash, size_bytes: bytes.len() }))
+    Ok(Output::from_result(&ProofAttached { artifact_id: id, sha256: hash, size_bytes: bytes.len() }))
 }
 
 /// Keeps a copy of bytes with a row that names it. Returns its id.
@@ -86,7 +86,7 @@ fn keep(
         bytes: bytes.len() as u64,
     };
     store.put_record(&id, &context.owner(), &record, context.clock.now())?;
-    context.touched.push(Touched { path: copy.to_string(), before: None, after: Some(hash) });
+    context.touched.push(TouchedPath { path: copy.to_string(), before: None, after: Some(hash) });
     Ok(id)
 }
 
@@ -121,7 +121,7 @@ pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failu
 
 /// Writes the result of a run that kept an image: a copy that the receipt names.
 pub fn kept_image(copy: &str, sha256: Fingerprint) -> Output {
-    Output::of(&ImageKept { artifact_id: copy.rsplit('/').next().unwrap_or_default(), sha256 })
+    Output::from_result(&ImageResult { artifact_id: copy.rsplit('/').next().unwrap_or_default(), sha256 })
 }
 
 #[cfg(test)]

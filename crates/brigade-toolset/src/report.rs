@@ -1,12 +1,12 @@
 //! How the work ended: `report.completion`.
 
-use brigade_access::{LiveSession, Outside};
+use brigade_access::{LimitViolation, LiveSession};
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::RelPath;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure, Output, Touched};
-use crate::files::{Found, look_at};
+use crate::context::{Context, Failure, Output, TouchedPath};
+use crate::files::{PathContent, look_at};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
 
@@ -41,7 +41,7 @@ struct Artifact {
 
 /// The result of `report.completion`.
 #[derive(Serialize)]
-struct Reported {
+struct ReportResult {
     report_id: String,
     status: String,
     missing_references: Vec<String>,
@@ -84,7 +84,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         match found {
             Reference::File(path, hash) => {
                 let path = context.in_workspace(&path);
-                context.touched.push(Touched { path, before: Some(hash), after: Some(hash) });
+                context.touched.push(TouchedPath { path, before: Some(hash), after: Some(hash) });
             }
             Reference::There | Reference::Page => {}
             Reference::Missing => missing.push(artifact.reference.clone()),
@@ -97,12 +97,12 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         .json("report", input)
         .finish();
     let id = format!("report-{}", &id.to_hex()[..16]);
-    Ok(Output::of(&Reported { report_id: id, status: args.status, missing_references: missing }))
+    Ok(Output::from_result(&ReportResult { report_id: id, status: args.status, missing_references: missing }))
 }
 
 /// Finds a commit, a branch or a tag in the repository of the workspace.
 fn look_for_commit(context: &Context<'_>, reference: &str) -> Reference {
-    let found = Repository::of_workspace(context).and_then(|found| found.commit_of(reference.trim()));
+    let found = Repository::for_workspace(context).and_then(|found| found.commit_of(reference.trim()));
     match found {
         Ok(Some(_)) => Reference::There,
         Ok(None) | Err(_) => Reference::Missing,
@@ -124,13 +124,13 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
         Ok(found) => found,
         Err(failure) if failure.code == codes::UNREADABLE.as_str() => return Err(failure),
         Err(failure) if failure.code == codes::CANCELLED.as_str() => return Err(failure),
-        Err(failure) if failure.code == Outside::CODE.as_str() => return Err(failure),
+        Err(failure) if failure.code == LimitViolation::CODE.as_str() => return Err(failure),
         Err(_) => return Ok(Reference::Missing),
     };
     Ok(match found {
-        Found::File(path, hash) => Reference::File(path, hash),
-        Found::LargeFile | Found::Directory => Reference::There,
-        Found::Nothing => Reference::Missing,
+        PathContent::File(path, hash) => Reference::File(path, hash),
+        PathContent::LargeFile | PathContent::Directory => Reference::There,
+        PathContent::Nothing => Reference::Missing,
     })
 }
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(output.structured.get("missing_references"), Some(&to_json(&missing).unwrap()));
         assert!(text(&output.structured, "report_id").starts_with("report-"));
         let hash = Some(Fingerprint::of_bytes(b"done\n"));
-        let file = Touched { path: "out/result.txt".to_owned(), before: hash, after: hash };
+        let file = TouchedPath { path: "out/result.txt".to_owned(), before: hash, after: hash };
         assert_eq!(touched, [file.clone(), file]);
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct ManifestFaults {
 
 /// The result of `schema.validate` and `workflow.validate`.
 #[derive(Serialize)]
-struct Validated {
+struct ValidateResult {
     valid: bool,
     #[serde(flatten)]
     faults: ManifestFaults,
@@ -60,7 +60,7 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let ValidateArgs { kind, manifest_yaml } = arguments(input)?;
     // The word of `brigade-manifest`, or the one that stands in manifests.
     let named = Kind::ALL.iter().copied().find(|known| known.word() == kind);
-    match Kind::of(&kind).or(named) {
+    match Kind::from_word(&kind).or(named) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
         Some(Kind::Workflow) => Ok(validated::<Workflow>(&manifest_yaml)),
         None => Err(Failure::new(codes::UNKNOWN_KIND, format!("the kinds are {}", Kind::EXPECTED))),
@@ -78,7 +78,7 @@ pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
         .chain(read.warnings.iter().map(|warning| format!("warning: {warning}\n")))
         .collect();
     let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
-    Output::of(&Validated { valid, faults })
+    Output::from_result(&ValidateResult { valid, faults })
         .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
 }
 

@@ -65,7 +65,7 @@ struct ScriptRow {
 
 /// The result of `script.get`.
 #[derive(Serialize)]
-struct ScriptFound {
+struct ScriptResult {
     #[serde(flatten)]
     script: ScriptRow,
     versions: Vec<VersionRow>,
@@ -112,13 +112,13 @@ fn not_found() -> Failure {
 fn save(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let text = arguments::<SaveArgs>(input)?.text();
     let script = context.store()?.save_script(&context.owner(), &text, context.clock.now())?;
-    Ok(Output::of(&ScriptRow::from(script)))
+    Ok(Output::from_result(&ScriptRow::from(script)))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let UpdateArgs { id, text } = arguments(input)?;
     let script = context.store()?.update_script(context.agent(), &id, &text.text(), context.clock.now())?;
-    Ok(Output::of(&ScriptRow::from(script)))
+    Ok(Output::from_result(&ScriptRow::from(script)))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -128,7 +128,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         None => Vec::new(),
     };
     let scripts: Vec<ScriptRow> = scripts.into_iter().map(ScriptRow::from).collect();
-    Ok(Output::of(&ScriptList { total: scripts.len(), scripts }))
+    Ok(Output::from_result(&ScriptList { total: scripts.len(), scripts }))
 }
 
 fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -139,13 +139,13 @@ fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         code: version.code,
         created_at: version.created_at,
     });
-    Ok(Output::of(&ScriptFound { script: script.into(), versions: versions.collect() }))
+    Ok(Output::from_result(&ScriptResult { script: script.into(), versions: versions.collect() }))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { id } = arguments(input)?;
     let script = context.store()?.delete_script(context.agent(), &id, context.clock.now())?;
-    Ok(Output::of(&ScriptDeleted { id: script.id, deleted: true }))
+    Ok(Output::from_result(&ScriptDeleted { id: script.id, deleted: true }))
 }
 
 #[cfg(test)]

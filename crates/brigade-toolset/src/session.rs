@@ -56,13 +56,13 @@ fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
 fn mode(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ModeArgs { target_mode, reason } = arguments(input)?;
     grant(context, Slot::Mode, &target_mode)?;
-    Ok(Output::of(&ModeSwitched { action: "mode_switched", target_mode, reason }))
+    Ok(Output::from_result(&ModeSwitched { action: "mode_switched", target_mode, reason }))
 }
 
 /// `session.exit_plan`: a person accepted the plan.
 fn exit_plan(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     grant(context, Slot::Permission, EDIT)?;
-    Ok(Output::of(&PlanAccepted { decision: "accept", call_id: context.call }))
+    Ok(Output::from_result(&PlanAccepted { decision: "accept", call_id: context.call }))
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::run::run;
-    use crate::stored::testing::{Bench, Still};
+    use crate::stored::testing::{Bench, IdleTasks};
     use brigade_access::builtin::definition;
 
     fn names(bench: &Bench, agent: &Agent) -> Vec<String> {
@@ -90,7 +90,7 @@ mod tests {
                 session: Some(&bench.session),
                 call: Some("call-1"),
                 agent_profiles: Some((Profiles::shipped(), &agent)),
-                ..Context::new(&bench.fs, "agent:local", &Still, &bench.redactor, &bench.stores)
+                ..Context::new(&bench.fs, "agent:local", &IdleTasks, &bench.redactor, &bench.stores)
             };
             run(definition(tool).unwrap(), &args, &mut context)
         };

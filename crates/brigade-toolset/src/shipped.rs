@@ -9,12 +9,12 @@ use brigade_cmdline::{LanguageRuntime, WrittenProgram};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_db::flows::{Flow, FlowStatus};
-use brigade_db::manifests::{Deployed, NewManifest, Revision};
+use brigade_db::manifests::{DeployedManifest, NewManifest, Revision};
 use brigade_manifest::{Agent, Manifest, StateOutput, Workflow};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{KIND as AGENT, without_faults};
-use crate::context::{Context, Failure, Output, Started};
+use crate::context::{Context, Failure, Output, StartResult};
 use crate::run::{Function, arguments};
 use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of, wait};
 
@@ -60,7 +60,7 @@ struct IntentInput {
 
 /// The result of `execute.intent`.
 #[derive(Serialize)]
-struct IntentBegun {
+struct IntentResult {
     pipeline_execution_id: String,
     status: &'static str,
 }
@@ -82,10 +82,10 @@ struct IntentStatus {
 }
 
 /// How long a program runs at most, in seconds, unless the call says so.
-const PATIENCE: u64 = 300;
+const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
 
 /// The longest that a program may run, in seconds.
-const LONGEST: u64 = 600;
+const MAX_TIMEOUT_SECONDS: u64 = 600;
 
 #[derive(Deserialize)]
 struct IntentArgs {
@@ -141,8 +141,8 @@ pub(crate) fn check_delete(kind: &str, id: &str, context: &Context<'_>) -> Resul
 }
 
 /// A shipped manifest as it is deployed.
-struct Shipped<M> {
-    deployed: Deployed,
+struct ShippedManifest<M> {
+    deployed: DeployedManifest,
     revision: Revision,
     manifest: M,
     /// It was deployed before it was asked for.
@@ -153,7 +153,11 @@ struct Shipped<M> {
 ///
 /// # Errors
 /// Returns `name_taken` where another manifest has the name.
-fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Result<Shipped<M>, Failure> {
+fn deployed<M: Manifest>(
+    context: &Context<'_>,
+    kind: &str,
+    text: &str,
+) -> Result<ShippedManifest<M>, Failure> {
     let read = without_faults::<M>(text)?;
     let manifest =
         read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
@@ -181,7 +185,7 @@ fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Resul
             format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
         return Err(Failure::new(codes::NAME_TAKEN, message));
     }
-    Ok(Shipped { deployed, revision, manifest, was_there })
+    Ok(ShippedManifest { deployed, revision, manifest, was_there })
 }
 
 /// Begins a shipped workflow whose calls are of these tools alone, and ask a person where that is said.
@@ -237,9 +241,12 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let known: Vec<&str> = LanguageRuntime::written().map(|program| program.language).collect();
         Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` is one of {}", known.join(", ")))
     })?;
-    let seconds = args.timeout_seconds.unwrap_or(PATIENCE);
-    if !(1..=LONGEST).contains(&seconds) {
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`timeout_seconds` is 1 to {LONGEST}")));
+    let seconds = args.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
+    if !(1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
+        return Err(Failure::new(
+            reasons::INVALID_ARGUMENTS,
+            format!("`timeout_seconds` is 1 to {MAX_TIMEOUT_SECONDS}"),
+        ));
     }
     if let Some(volume) = &args.volume_id {
         let none = || Failure::new(codes::NOT_FOUND, "there is no such volume");
@@ -274,7 +281,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     tools.extend(args.volume_id.is_some().then_some("file.write"));
     let text = pipeline(&program, args.volume_id.is_some());
     let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
-    Ok(Output::of(&IntentBegun { pipeline_execution_id: flow.id, status: "started" }))
+    Ok(Output::from_result(&IntentResult { pipeline_execution_id: flow.id, status: "started" }))
 }
 
 /// Names the phase of a state.
@@ -318,7 +325,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         }
         _ => {}
     }
-    Ok(Output::of(&output))
+    Ok(Output::from_result(&output))
 }
 
 fn generate(
@@ -341,7 +348,7 @@ fn generate(
     let tools = ["task.execute", "schema.validate", create.as_str()];
     let none = Json::object::<&str>([]);
     let flow = begin_shipped(context, &text, &wanted, none, &tools, &[create.as_str()])?;
-    Ok(Output::of(&Started::new(flow.id)))
+    Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 
 fn generate_agent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

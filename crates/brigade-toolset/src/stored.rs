@@ -56,9 +56,9 @@ pub(crate) mod testing {
     use crate::run::run;
     use crate::task::Tasks;
 
-    pub(crate) struct Still;
+    pub(crate) struct IdleTasks;
 
-    impl Clock for Still {
+    impl Clock for IdleTasks {
         fn now(&self) -> Timestamp {
             Timestamp::from_unix_micros(1_700_000_000_000_000)
         }
@@ -106,7 +106,7 @@ pub(crate) mod testing {
                 tasks,
                 session: Some(&self.session),
                 volumes: self.limits,
-                ..Context::new(&self.fs, caller, &Still, &self.redactor, &self.stores)
+                ..Context::new(&self.fs, caller, &IdleTasks, &self.redactor, &self.stores)
             };
             act(&mut context)
         }

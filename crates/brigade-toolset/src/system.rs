@@ -27,7 +27,7 @@ const FILES: &[(&str, &str)] =
     &[("gateway", "gateway.toml"), ("policy", "policy.toml"), ("profiles", "profiles.toml")];
 
 /// The largest file of the configuration.
-const LARGEST: u64 = 16 << 20;
+const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
 /// The origin of a value that no file names.
 const DEFAULT: &str = "default";
@@ -98,7 +98,7 @@ fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> 
         })
     };
     let runtimes = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
-    Ok(Output::of(&RuntimeList { runtimes, custom_runtime_supported: false }))
+    Ok(Output::from_result(&RuntimeList { runtimes, custom_runtime_supported: false }))
 }
 
 /// `system.info`
@@ -119,7 +119,7 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let capabilities = rows.into_iter().map(row).collect();
     let status = if is_healthy { "healthy" } else { "unhealthy" };
-    Ok(Output::of(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
+    Ok(Output::from_result(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
 }
 
 /// Names the programs that do tasks.
@@ -145,7 +145,7 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     for (name, file) in FILES {
         let file = format!("{CONFIG}/{file}");
         let path = RelPath::composed(&file);
-        let mut read = match context.fs.read(&path, LARGEST) {
+        let mut read = match context.fs.read(&path, MAX_CONFIG_BYTES) {
             Ok(bytes) => {
                 let broken = |_| Failure::new(codes::CONFIG_INVALID, format!("`{file}` is no TOML"));
                 let text = std::str::from_utf8(&bytes).map_err(|_| broken(Vec::new()))?;
@@ -169,7 +169,7 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         content.insert((*name).to_owned(), read.content);
     }
     let content = context.redactor.redact_json(&Json::Object(content));
-    Ok(Output::of(&Config { config_path: CONFIG, content, origins }))
+    Ok(Output::from_result(&Config { config_path: CONFIG, content, origins }))
 }
 
 /// Sets a value that is not there. Returns whether it was not.

@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use brigade_access::FlowRights;
 use brigade_access::builtin::{Fact, PathProblem, PathUse};
 use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
-use brigade_db::executions::{Ending, Execution, ExecutionStatus, NewExecution, Parent};
+use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus, NewExecution, Parent};
 use brigade_db::flows::{Flow, FlowStatus};
-use brigade_db::manifests::{Deployed, Revision};
+use brigade_db::manifests::{DeployedManifest, Revision};
 use brigade_db::volumes::VolumeFiles;
 use brigade_db::{Store, StoreError};
 use brigade_fs::RelPath;
@@ -20,11 +20,11 @@ use brigade_manifest::Agent;
 use serde::Deserialize;
 
 use crate::agent::{KIND, event, page, without_faults};
-use crate::context::{Context, Failure, Output, Started, Touched};
+use crate::context::{Context, Failure, Output, StartResult, TouchedPath};
 use crate::run::{Function, arguments, unbroken};
 use results::{
-    Cancelled, ExecutionLogs, FileResource, HandedOff, MessageSent, Removed, TaskEvent, TaskFile, TaskList,
-    TaskRow, TaskStanding, TaskStatus, TaskWaited,
+    CancelResult, ExecutionLogs, FileResource, HandoffResult, MessageResult, RemoveResult, TaskEvent,
+    TaskFile, TaskList, TaskRow, TaskStanding, TaskStatus, TaskWaitResult,
 };
 
 /// The tools of this family.
@@ -97,13 +97,13 @@ pub trait Tasks: Sync {
 pub const TASKS: &str = ".brigade/tasks";
 
 /// The most events or rows of one answer.
-const MOST: i64 = 200;
+const MAX_ROWS: i64 = 200;
 
 /// The longest that one call waits.
-pub(crate) const LONGEST: i64 = 3_600;
+pub(crate) const MAX_WAIT_SECONDS: i64 = 3_600;
 
 /// How often a task of another process is looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(200);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The longest intent, note or message.
 const MAX_TEXT: usize = 64 << 10;
@@ -178,7 +178,11 @@ pub fn end_children(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for task in store.open_executions(Some(parent))? {
-        store.end_execution(&task.id, &Ending { status: ExecutionStatus::Cancelled, error: None }, now)?;
+        store.end_execution(
+            &task.id,
+            &ExecutionEnd { status: ExecutionStatus::Cancelled, error: None },
+            now,
+        )?;
         // One of another process is ended by it as soon as it sees that it has ended.
         cancel(&task.id);
         end_children(store, &task.id, cancel, now)?;
@@ -208,30 +212,30 @@ impl<'a> Context<'a> {
 }
 
 /// Ends a task whose process is gone. Its workers ended with it.
-fn settled(execution: Execution, context: &Context<'_>) -> Result<Execution, Failure> {
+fn settle(execution: Execution, context: &Context<'_>) -> Result<Execution, Failure> {
     let Some(tasks) = context.tasks.filter(|_| !execution.status.is_over()) else { return Ok(execution) };
     if !tasks.is_gone(&execution.gateway) {
         return Ok(execution);
     }
-    interrupted(&*context.store()?, &execution, context.clock.now())
+    mark_interrupted(&*context.store()?, &execution, context.clock.now())
 }
 
 /// Ends a task whose process is gone, and returns it as it stands then.
-pub(crate) fn interrupted(
+pub(crate) fn mark_interrupted(
     store: &Store,
     execution: &Execution,
     now: Timestamp,
 ) -> Result<Execution, Failure> {
     let error =
         Some((INTERRUPTED, "the gateway that the task belonged to is gone, and its worker was ended"));
-    store.end_execution(&execution.id, &Ending { status: ExecutionStatus::Failed, error }, now)?;
+    store.end_execution(&execution.id, &ExecutionEnd { status: ExecutionStatus::Failed, error }, now)?;
     Ok(store.execution(None, &execution.id)?)
 }
 
 /// Returns an execution of the caller. A person has those of everybody.
-fn found(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
+fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
-    settled(store.execution(context.agent(), id)?, context)
+    settle(store.execution(context.agent(), id)?, context)
 }
 
 fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
@@ -260,8 +264,8 @@ fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
 }
 
 /// A task that can begin.
-struct Ready {
-    manifest: Deployed,
+struct PreparedTask {
+    manifest: DeployedManifest,
     revision: Revision,
     agent: Agent,
     input: Json,
@@ -271,7 +275,7 @@ struct Ready {
 }
 
 /// Checks a task that is about to begin.
-fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
+fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failure> {
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
     let none = || Failure::new(codes::NOT_FOUND, "there is no such agent");
@@ -283,17 +287,17 @@ fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
     let input = args.input.or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
     check_input(&agent, &input)?;
     let root = crate::lane::of_task(context, &input, tasks.rights().root)?;
-    Ok(Ready { manifest, revision, agent, input, intent: args.intent, root })
+    Ok(PreparedTask { manifest, revision, agent, input, intent: args.intent, root })
 }
 
 /// Writes a task down that is about to begin. One that takes the place of another is begun by whatever began that.
 fn write_down(
-    ready: &Ready,
+    ready: &PreparedTask,
     instead_of: Option<&Execution>,
     context: &Context<'_>,
 ) -> Result<Execution, Failure> {
     let (tasks, store) = (context.workers()?, context.store()?);
-    let _kept = ready.root.as_deref().map(|root| crate::lane::kept(context, root)).transpose()?;
+    let _kept = ready.root.as_deref().map(|root| crate::lane::lock_lane(context, root)).transpose()?;
     let (owner, gateway) = (context.owner(), tasks.gateway()?);
     let parent = match instead_of {
         Some(old) => old.parent.clone().map(|id| Parent { id, depth: old.depth.saturating_sub(1) }),
@@ -314,11 +318,11 @@ fn write_down(
 }
 
 /// Begins a task that is written down.
-fn begin(execution: Execution, ready: &Ready, context: &Context<'_>) -> Result<Execution, Failure> {
+fn begin(execution: Execution, ready: &PreparedTask, context: &Context<'_>) -> Result<Execution, Failure> {
     let workers = context.workers()?;
     if let Err(failure) = unbroken(|| workers.begin(&execution, &ready.agent, ready.root.as_deref())) {
         let error = Some((failure.code, failure.message.as_str()));
-        let ending = Ending { status: ExecutionStatus::Failed, error };
+        let ending = ExecutionEnd { status: ExecutionStatus::Failed, error };
         context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(execution.id))]));
     }
@@ -328,13 +332,13 @@ fn begin(execution: Execution, ready: &Ready, context: &Context<'_>) -> Result<E
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ready = ready(arguments(input)?, context)?;
     let execution = begin(write_down(&ready, None, context)?, &ready, context)?;
-    Ok(Output::of(&Started::new(execution.id)))
+    Ok(Output::from_result(&StartResult::new(execution.id)))
 }
 
 /// Ends a task, and returns it as it stands then.
 fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failure> {
     let store = context.store()?;
-    let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+    let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
     store.end_execution(&execution.id, &ending, context.clock.now())?;
     // A task of another process is ended by it as soon as it sees that it has ended.
     let cancel = |id: &str| context.tasks.is_some_and(|tasks| tasks.cancel(id));
@@ -345,19 +349,19 @@ fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failur
 
 fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    let execution = found(&execution_id, context)?;
+    let execution = find_task(&execution_id, context)?;
     if execution.status.is_over() {
         let message = format!("the execution is {} already", execution.status);
         return Err(Failure::new(codes::ALREADY_ENDED, message));
     }
     end(&execution, context)?;
-    Ok(Output::of(&Cancelled { execution_id, cancelled: true }))
+    Ok(Output::from_result(&CancelResult { execution_id, cancelled: true }))
 }
 
 fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let HandoffArgs { execution_id, agent_id, note } = arguments(input)?;
     short("note", note.as_deref())?;
-    let old = found(&execution_id, context)?;
+    let old = find_task(&execution_id, context)?;
     let args = ExecuteArgs { agent_id, intent: None, input: Some(old.input.clone()), version: None };
     let mut next = ready(args, context)?;
     let is_over = old.status.is_over();
@@ -380,14 +384,14 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         end(&old, context)?;
     }
     let execution = begin(execution, &next, context)?;
-    Ok(Output::of(&HandedOff { execution_id: execution.id }))
+    Ok(Output::from_result(&HandoffResult { execution_id: execution.id }))
 }
 
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    let execution = found(&execution_id, context)?;
+    let execution = find_task(&execution_id, context)?;
     let agent_id = execution.manifest.clone();
-    Ok(Output::of(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
+    Ok(Output::from_result(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
 }
 
 fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -396,9 +400,9 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
-    let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
+    let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
     let begun = context.clock.now();
-    let mut execution = found(&execution_id, context)?;
+    let mut execution = find_task(&execution_id, context)?;
     let mut timed_out = false;
     while !execution.status.is_over() {
         let waited = context.clock.now().since(begun);
@@ -409,22 +413,22 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
             return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the task goes on"));
         }
-        context.workers()?.await_change(LOOK.min(patience.saturating_sub(waited)));
-        execution = found(&execution_id, context)?;
+        context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
+        execution = find_task(&execution_id, context)?;
     }
-    Ok(Output::of(&TaskWaited { standing: TaskStanding::from(execution), timed_out }))
+    Ok(Output::from_result(&TaskWaitResult { standing: TaskStanding::from(execution), timed_out }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { agent_id, limit } = arguments(input)?;
-    let (limit, _) = page(limit, MOST, 0)?;
+    let (limit, _) = page(limit, MAX_ROWS, 0)?;
     let executions = match context.stored()? {
         Some(store) => store.executions(context.agent(), agent_id.as_deref(), limit)?,
         None => Vec::new(),
     };
     let mut rows = Vec::new();
     for execution in executions {
-        let execution = settled(execution, context)?;
+        let execution = settle(execution, context)?;
         rows.push(TaskRow {
             id: execution.id,
             agent_id: execution.manifest,
@@ -432,18 +436,25 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             started_at: execution.started_at,
         });
     }
-    Ok(Output::of(&TaskList { executions: rows }))
+    Ok(Output::from_result(&TaskList { executions: rows }))
 }
 
 fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
-    let (limit, offset) = page(limit, MOST, offset)?;
-    found(&execution_id, context)?;
+    let (limit, offset) = page(limit, MAX_ROWS, offset)?;
+    find_task(&execution_id, context)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (execution, events, total) = store.execution_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|one| TaskEvent { sequence: one.sequence, event: event(one) });
     let (events, status) = (rows.collect(), execution.status.as_str());
-    Ok(Output::of(&ExecutionLogs { execution_id: execution.id, status, events, total, limit, offset }))
+    Ok(Output::from_result(&ExecutionLogs {
+        execution_id: execution.id,
+        status,
+        events,
+        total,
+        limit,
+        offset,
+    }))
 }
 
 fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -452,21 +463,21 @@ fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`text` is blank"));
     }
-    found(&execution_id, context)?;
+    find_task(&execution_id, context)?;
     let (text, author) = (context.redactor.redact_str(&text), context.owner());
     let now = context.clock.now();
     let id = context.store()?.send_message(context.agent(), &execution_id, &author, &text, now)?;
-    Ok(Output::of(&MessageSent { execution_id, message_id: id }))
+    Ok(Output::from_result(&MessageResult { execution_id, message_id: id }))
 }
 
 fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    found(&execution_id, context)?;
+    find_task(&execution_id, context)?;
     let removed: Result<Execution, StoreError> =
         context.store()?.remove_execution(context.agent(), &execution_id);
     let execution = removed?;
     context.workers()?.remove_folder(&execution.id)?;
-    Ok(Output::of(&Removed { execution_id: execution.id, removed: true }))
+    Ok(Output::from_result(&RemoveResult { execution_id: execution.id, removed: true }))
 }
 
 /// Returns what kind of file a name means.
@@ -488,8 +499,8 @@ fn content_type(path: &str, is_binary: bool) -> &'static str {
 /// `execution.file`
 fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let FileArgs { execution_id, path } = arguments(input)?;
-    let execution = found(&execution_id, context)?;
-    let folder = RelPath::of(TASKS);
+    let execution = find_task(&execution_id, context)?;
+    let folder = RelPath::from_static(TASKS);
     let folder = folder.join(&execution.id).map_err(|_| not_found())?;
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
     // What a task left under such a name is as closed as what lies beside it.
@@ -499,7 +510,7 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let bytes = VolumeFiles::of_folder(context.fs, &folder, &context.volumes)?.read(&path)?;
     let hash = Some(Fingerprint::of_bytes(&bytes));
     let touched = format!("{TASKS}/{}/{path}", execution.id);
-    context.touched.push(Touched { path: touched, before: hash, after: hash });
+    context.touched.push(TouchedPath { path: touched, before: hash, after: hash });
     let size = bytes.len();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
     let is_binary = text.is_none();
@@ -515,14 +526,14 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         resource: None,
     };
     if !is_binary {
-        return Ok(Output::of(&file));
+        return Ok(Output::from_result(&file));
     }
     let (blob, said) = match blob(context, &bytes) {
         Ok(blob) => (Some(blob), "its bytes are `resource.blob`, as base64"),
         Err(why) => (None, why),
     };
     file.resource = Some(FileResource { uri, mime_type: kind, size, blob });
-    Ok(Output::of(&file).text(format!("`{}` is binary, with {size} bytes; {said}", file.path)))
+    Ok(Output::from_result(&file).text(format!("`{}` is binary, with {size} bytes; {said}", file.path)))
 }
 
 /// Writes bytes as base64. A result holds only so many, and nothing that is masked elsewhere.
@@ -550,12 +561,12 @@ pub(crate) mod tests {
 
     /// Runs nothing: tasks stand as they were begun until a test ends them.
     #[derive(Default)]
-    pub(crate) struct Still {
+    pub(crate) struct IdleTasks {
         begun: Mutex<Vec<String>>,
         is_gone: bool,
     }
 
-    impl Tasks for Still {
+    impl Tasks for IdleTasks {
         fn gateway(&self) -> Result<String, Failure> {
             Ok("this".to_owned())
         }
@@ -596,7 +607,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn call(bench: &Bench, tasks: &Still, caller: &str, tool: &str, args: &str) -> Result<Json, Failure> {
+    fn call(bench: &Bench, tasks: &IdleTasks, caller: &str, tool: &str, args: &str) -> Result<Json, Failure> {
         let args = Json::parse(args).unwrap();
         bench.with_tasks(caller, Some(tasks), |context| {
             crate::run::run(definition(tool).unwrap(), &args, context).map(|output| output.structured)
@@ -605,7 +616,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_task_is_its_owners_and_ends_once() {
-        let (bench, tasks) = (Bench::new(), Still::default());
+        let (bench, tasks) = (Bench::new(), IdleTasks::default());
         let deploy = Json::object([("manifest_yaml", Json::from(MANIFEST))]).to_compact();
         bench.call("agent.create", &deploy);
         let ada = |tool: &str, args: &str| call(&bench, &tasks, "agent:ada", tool, args);
@@ -645,7 +656,7 @@ pub(crate) mod tests {
         // A hand-off takes the place of what it ends, below what that one belongs to.
         let store = bench.with_tasks("agent:ada", Some(&tasks), |context| context.store().unwrap());
         let greeter = store.manifest(KIND, "greeter", None).unwrap();
-        let parent = Parent { id: next.clone(), depth: brigade_db::executions::DEEPEST - 2 };
+        let parent = Parent { id: next.clone(), depth: brigade_db::executions::MAX_DEPTH - 2 };
         let new = NewExecution {
             owner: "ada",
             manifest: &greeter.0,
@@ -665,7 +676,7 @@ pub(crate) mod tests {
         assert_eq!(store.execution(None, &deepest.id).unwrap().status, ExecutionStatus::Cancelled);
         ada("task.cancel", &format!(r#"{{"execution_id": "{}"}}"#, after.id)).unwrap();
         // Its process is gone.
-        let gone = Still { is_gone: true, ..Still::default() };
+        let gone = IdleTasks { is_gone: true, ..IdleTasks::default() };
         let of = format!(r#"{{"execution_id": "{next}"}}"#);
         let status = call(&bench, &gone, "agent:ada", "task.status", &of).unwrap();
         assert_eq!(text(&status, "status"), "failed");

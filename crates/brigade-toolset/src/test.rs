@@ -38,7 +38,7 @@ struct Suites<'a> {
 
 /// The result of `test.run`.
 #[derive(Serialize)]
-struct SuiteAsked {
+struct SuiteRunResult {
     call_id: String,
 }
 
@@ -58,7 +58,7 @@ struct SuiteRun {
 
 /// The result of `test.stop`.
 #[derive(Serialize)]
-struct SuiteStopped {
+struct SuiteStopResult {
     call_id: String,
     cancelled: bool,
 }
@@ -66,14 +66,14 @@ struct SuiteStopped {
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let calls = context.further()?;
     let suites = context.suites.iter().filter(|suite| calls.shows(suite)).collect();
-    Ok(Output::of(&Suites { suites }))
+    Ok(Output::from_result(&Suites { suites }))
 }
 
 fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (calls, suite) = suite(input, context)?;
     let call_id = calls.ask(&suite, Json::Object(Object::new()))?.id;
     let text = format!("call {call_id} of the suite; `call.wait` with this id runs it when it is approved");
-    Ok(Output::of(&SuiteAsked { call_id }).text(text))
+    Ok(Output::from_result(&SuiteRunResult { call_id }).text(text))
 }
 
 fn runs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -85,7 +85,7 @@ fn runs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         created_at: call.created_at,
     };
     let runs = calls.of_tool(&suite)?.into_iter().take(LISTED).map(row).collect();
-    Ok(Output::of(&SuiteRuns { runs }))
+    Ok(Output::from_result(&SuiteRuns { runs }))
 }
 
 fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -96,8 +96,8 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if calls.end(&run.id)? {
             let text =
                 format!("call {} of the suite is being ended, with everything that it started", run.id);
-            let stopped = SuiteStopped { call_id: run.id.clone(), cancelled: true };
-            return Ok(Output::of(&stopped).text(text));
+            let stopped = SuiteStopResult { call_id: run.id.clone(), cancelled: true };
+            return Ok(Output::from_result(&stopped).text(text));
         }
         is_elsewhere = Some(&run.id);
     }

@@ -13,13 +13,13 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("todo.read", read), ("todo.writ
 
 #[derive(Deserialize)]
 struct WriteArgs {
-    todos: Vec<Given>,
+    todos: Vec<TodoInput>,
 }
 
 /// An entry as clients write it: each has its own word for the text.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Given {
+struct TodoInput {
     id: Option<String>,
     content: Option<String>,
     description: Option<String>,
@@ -51,7 +51,7 @@ struct TodoList {
 
 /// The result of `todo.write`.
 #[derive(Serialize)]
-struct TodosWritten {
+struct TodoWriteResult {
     updated: bool,
     #[serde(flatten)]
     list: TodoList,
@@ -74,7 +74,7 @@ fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let texts = [given.content, given.description, given.active_form, given.text];
         let content = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
         let content = content.ok_or_else(|| invalid(format!("entry {number} has no `content`")))?;
-        let status = TodoStatus::of(&given.status).ok_or_else(|| {
+        let status = TodoStatus::from_word(&given.status).ok_or_else(|| {
             invalid(format!("entry {number} has an unknown status; there are {}", TodoStatus::EXPECTED))
         })?;
         let id = given.id.filter(|id| !id.is_empty()).unwrap_or_else(|| number.to_string());
@@ -82,7 +82,7 @@ fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         list.push(Todo { id: masked(&id), content: masked(&content), status });
     }
     context.store()?.write_todos(session, &list, context.clock.now())?;
-    Ok(Output::of(&TodosWritten { updated: true, list: list.into() }))
+    Ok(Output::from_result(&TodoWriteResult { updated: true, list: list.into() }))
 }
 
 fn read(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -91,7 +91,7 @@ fn read(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.read_todos(session)?,
         None => Vec::new(),
     };
-    Ok(Output::of(&TodoList::from(list)))
+    Ok(Output::from_result(&TodoList::from(list)))
 }
 
 #[cfg(test)]

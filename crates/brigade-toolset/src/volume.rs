@@ -8,8 +8,8 @@ use brigade_fs::FileKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-use crate::context::{Context, Failure, Output, Touched};
-use crate::named::Named;
+use crate::context::{Context, Failure, Output, TouchedPath};
+use crate::named::ArgumentReferences;
 use crate::run::{Function, arguments};
 
 /// The tools of this family.
@@ -26,7 +26,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 ];
 
 /// How long a writer waits for another one of the same volume.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 struct CreateArgs {
@@ -68,31 +68,31 @@ fn not_found() -> Failure {
 
 /// What is done with the files of a volume.
 #[derive(Clone, Copy)]
-enum Wish {
+enum VolumeAccess {
     Read,
     Change,
 }
 
 /// Opens the files of a volume of the caller. A person opens those of everybody.
-fn files(context: &Context<'_>, id: &str, wish: Wish) -> Result<VolumeFiles, Failure> {
+fn files(context: &Context<'_>, id: &str, wish: VolumeAccess) -> Result<VolumeFiles, Failure> {
     let volume = context.stored()?.ok_or_else(not_found)?.volume(context.agent(), id)?;
     open(context, &volume, wish)
 }
 
-fn open(context: &Context<'_>, volume: &Volume, wish: Wish) -> Result<VolumeFiles, Failure> {
+fn open(context: &Context<'_>, volume: &Volume, wish: VolumeAccess) -> Result<VolumeFiles, Failure> {
     let patience = match wish {
-        Wish::Read => None,
-        Wish::Change => Some(PATIENCE),
+        VolumeAccess::Read => None,
+        VolumeAccess::Change => Some(LOCK_TIMEOUT),
     };
     Ok(VolumeFiles::open(context.fs, volume, &context.volumes, patience)?)
 }
 
 /// The most files of a volume whose hashes a receipt holds.
-const MOST: usize = 10_000;
+const MAX_HASHED_FILES: usize = 10_000;
 
 /// Adds the hashes of a file, or of all files below a directory.
 fn hashes(files: &VolumeFiles, path: &str, found: &mut Vec<(String, Fingerprint)>) {
-    if MOST <= found.len() {
+    if MAX_HASHED_FILES <= found.len() {
         return;
     }
     if let Ok(bytes) = files.read(path) {
@@ -115,7 +115,7 @@ fn touch(
     after: Option<Fingerprint>,
 ) {
     let path = format!(".brigade/volumes/{volume}/{}", path.trim_matches('/'));
-    context.touched.push(Touched { path, before, after });
+    context.touched.push(TouchedPath { path, before, after });
 }
 
 /// A volume: the result of `volume.create`, and a row of `volume.list`.
@@ -187,7 +187,7 @@ struct FileDeleted {
 }
 
 #[derive(Serialize)]
-struct FolderMade {
+struct FolderResult {
     volume_id: String,
     path: String,
 }
@@ -197,7 +197,7 @@ fn row(context: &Context<'_>, volume: &Volume) -> Result<VolumeRow, Failure> {
         volume_id: volume.id.clone(),
         label: volume.label.clone(),
         size_limit_bytes: volume.size_limit_bytes,
-        used_bytes: open(context, volume, Wish::Read)?.used()?,
+        used_bytes: open(context, volume, VolumeAccess::Read)?.used()?,
         created_at: volume.created_at,
     })
 }
@@ -207,7 +207,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (owner, now) = (context.owner(), context.clock.now());
     let store = context.store()?;
     let volume = store.create_volume(context.fs, &owner, &label, size_limit_bytes, &context.volumes, now)?;
-    Ok(Output::of(&row(context, &volume)?))
+    Ok(Output::from_result(&row(context, &volume)?))
 }
 
 fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -217,7 +217,7 @@ fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let volumes: Vec<VolumeRow> =
         volumes.iter().map(|volume| row(context, volume)).collect::<Result<_, Failure>>()?;
-    Ok(Output::of(&VolumeList { total: volumes.len(), volumes }))
+    Ok(Output::from_result(&VolumeList { total: volumes.len(), volumes }))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -227,21 +227,25 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new(codes::IN_USE, message));
     }
     let mut gone = Vec::new();
-    if let Ok(files) = files(context, &volume_id, Wish::Read) {
+    if let Ok(files) = files(context, &volume_id, VolumeAccess::Read) {
         hashes(&files, "", &mut gone);
     }
     let volume = context.store()?.delete_volume(context.fs, context.agent(), &volume_id)?;
     for (path, before) in gone {
         touch(context, &volume.id, &path, Some(before), None);
     }
-    Ok(Output::of(&VolumeDeleted { volume_id: volume.id, deleted: true }))
+    Ok(Output::from_result(&VolumeDeleted { volume_id: volume.id, deleted: true }))
 }
 
 /// Adds the files of the volume that a call would delete.
-pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+pub(crate) fn deleted(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let IdArgs { volume_id } = arguments(input)?;
     let mut found = Vec::new();
-    hashes(&files(context, &volume_id, Wish::Read)?, "", &mut found);
+    hashes(&files(context, &volume_id, VolumeAccess::Read)?, "", &mut found);
     let found = found.into_iter().map(|(path, hash)| (path, hash.to_hex()));
     named.add_files(&format!("volume {volume_id} with"), found.collect());
     Ok(())
@@ -254,10 +258,10 @@ fn quota(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let mut used = 0u64;
     for volume in &volumes {
-        used = used.saturating_add(open(context, volume, Wish::Read)?.used()?);
+        used = used.saturating_add(open(context, volume, VolumeAccess::Read)?.used()?);
     }
     let limits = context.volumes;
-    Ok(Output::of(&VolumeQuota {
+    Ok(Output::from_result(&VolumeQuota {
         total_bytes_allowed: limits.max_bytes,
         total_bytes_used: used,
         volume_count: volumes.len(),
@@ -268,7 +272,7 @@ fn quota(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn list_files(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, .. } = arguments(input)?;
-    let entries = files(context, &volume_id, Wish::Read)?.list(&path)?;
+    let entries = files(context, &volume_id, VolumeAccess::Read)?.list(&path)?;
     let entries = entries.into_iter().map(|entry| {
         let file_type = match entry.kind {
             FileKind::File => "file",
@@ -279,12 +283,12 @@ fn list_files(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         FileEntry { name: entry.name, file_type, size_bytes: entry.bytes }
     });
     let entries = entries.collect();
-    Ok(Output::of(&FileList { volume_id, path, entries }))
+    Ok(Output::from_result(&FileList { volume_id, path, entries }))
 }
 
 fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ReadArgs { volume_id, path, encoding } = arguments(input)?;
-    let bytes = files(context, &volume_id, Wish::Read)?.read(&path)?;
+    let bytes = files(context, &volume_id, VolumeAccess::Read)?.read(&path)?;
     let hash = Some(Fingerprint::of_bytes(&bytes));
     touch(context, &volume_id, &path, hash, hash);
     let size_bytes = bytes.len();
@@ -296,7 +300,7 @@ fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         (_, Ok(text)) => (text, "utf8"),
         (_, Err(error)) => (STANDARD.encode(error.as_bytes()), "base64"),
     };
-    Ok(Output::of(&FileContent { volume_id, path, content, encoding, size_bytes }))
+    Ok(Output::from_result(&FileContent { volume_id, path, content, encoding, size_bytes }))
 }
 
 fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -307,29 +311,29 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
             .map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "`content` is not base64"))?,
         _ => content.into_bytes(),
     };
-    let files = files(context, &volume_id, Wish::Change)?;
+    let files = files(context, &volume_id, VolumeAccess::Change)?;
     let before = files.read(&path).ok().map(|before| Fingerprint::of_bytes(&before));
     files.write(&path, &bytes)?;
     touch(context, &volume_id, &path, before, Some(Fingerprint::of_bytes(&bytes)));
-    Ok(Output::of(&FileWritten { volume_id, path, bytes_written: bytes.len() }))
+    Ok(Output::from_result(&FileWritten { volume_id, path, bytes_written: bytes.len() }))
 }
 
 fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, recursive } = arguments(input)?;
-    let files = files(context, &volume_id, Wish::Change)?;
+    let files = files(context, &volume_id, VolumeAccess::Change)?;
     let mut gone = Vec::new();
     hashes(&files, &path, &mut gone);
     files.delete(&path, recursive)?;
     for (path, before) in gone {
         touch(context, &volume_id, &path, Some(before), None);
     }
-    Ok(Output::of(&FileDeleted { volume_id, path, deleted: true }))
+    Ok(Output::from_result(&FileDeleted { volume_id, path, deleted: true }))
 }
 
 fn make_folder(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, .. } = arguments(input)?;
-    files(context, &volume_id, Wish::Change)?.make_folder(&path)?;
-    Ok(Output::of(&FolderMade { volume_id, path }))
+    files(context, &volume_id, VolumeAccess::Change)?.make_folder(&path)?;
+    Ok(Output::from_result(&FolderResult { volume_id, path }))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use hop::{Page, Wanted};
+use hop::{FetchRequest, Page};
 
 pub use answer::search_answer;
 
@@ -29,7 +29,7 @@ pub use answer::search_answer;
 pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch), ("web.search", search::search)];
 
 /// How often a call that waits for a page looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How much of a page may say in which characters it is written.
 const PRESCAN: usize = 1024;
@@ -44,7 +44,7 @@ struct FetchArgs {
 
 /// The result of `web.fetch`.
 #[derive(Serialize)]
-struct Fetched<'a> {
+struct FetchResult<'a> {
     url: String,
     http_status: u16,
     content_type: String,
@@ -58,7 +58,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let url = WebUrl::parse(&args.url).map_err(|problem| hop::refused(problem, 0))?;
     let until = Instant::now() + Duration::from_secs(args.timeout_seconds);
     let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
-    let wanted = Wanted { url, domains, limits, follows: args.follow_redirects, until };
+    let wanted = FetchRequest { url, domains, limits, follows: args.follow_redirects, until };
     let (send, receive) = channel();
     // Looking up a name cannot be ended. When nobody waits any more, it is left to its own end.
     thread::spawn(move || drop(send.send(hop::fetch(wanted))));
@@ -67,7 +67,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if until <= Instant::now() {
             return Err(hop::timed_out());
         }
-        match receive.recv_timeout(LOOK) {
+        match receive.recv_timeout(POLL_INTERVAL) {
             Ok(page) => break page?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -94,7 +94,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         false => (text, true),
     };
     let is_cut = context.redactor.cut(&mut content, most);
-    let fetched = Fetched {
+    let fetched = FetchResult {
         url: page.url.to_string(),
         http_status: page.status,
         content_type: page.content_type,
@@ -102,7 +102,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         content: &content,
         truncated: is_cut || !is_all || !page.is_whole,
     };
-    Ok(Output::of(&fetched).text(content))
+    Ok(Output::from_result(&fetched).text(content))
 }
 
 /// Returns whether a body is text: its type says so, or there is none, and its first bytes do not speak against it.

@@ -8,7 +8,7 @@ mod scope;
 mod steps;
 
 use brigade_core::{Json, reasons};
-use brigade_db::manifests::Deployed;
+use brigade_db::manifests::DeployedManifest;
 use brigade_manifest::{Isolation, Workflow, read};
 use serde::{Deserialize, Serialize};
 
@@ -20,10 +20,10 @@ use crate::shipped::{check_delete, check_name};
 
 pub(crate) use scope::{is_offered, to_be_run};
 
-pub(crate) use executions::{begin, found as execution_of, shown as standing_of, wait};
+pub(crate) use executions::{begin, find_flow as execution_of, status_word as standing_of, wait};
 
 pub use engine::Engine;
-pub use steps::{AskedCall, CallResult, Stands, Steps};
+pub use steps::{CallResult, CallState, RequestedCall, Steps};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -140,19 +140,19 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     })?;
     // What a judge would say is not known, and nothing pretends that it is.
     deployed.semantic = Some("skipped");
-    Ok(Output::of(&deployed))
+    Ok(Output::from_result(&deployed))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::of(&deployed))
+    Ok(Output::from_result(&deployed))
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
-    scope::offered(&name, context)?;
+    scope::find_offered(&name, context)?;
     export_named(&WORKFLOWS, input, context)
 }
 
@@ -162,14 +162,14 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     check_delete(KIND, &name, context)?;
     let (author, now) = (context.owner(), context.clock.now());
     let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
-    Ok(Output::of(&ManifestDeleted { id: ManifestId::Workflow(workflow.id), deleted: true }))
+    Ok(Output::from_result(&ManifestDeleted { id: ManifestId::Workflow(workflow.id), deleted: true }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { scope } = arguments(input)?;
     let wanted = match scope.as_deref() {
         None | Some("visible") => None,
-        Some(word) => match scope::Scope::of(word) {
+        Some(word) => match scope::Scope::from_word(word) {
             Some(scope) => Some(scope),
             None => {
                 let message = format!("`scope` is visible or one of {}", scope::Scope::EXPECTED);
@@ -181,8 +181,8 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.manifests(WORKFLOWS.kind)?,
         None => Vec::new(),
     };
-    let hosted = scope::all_hosted(context)?;
-    let has_file = |workflow: &Deployed| hosted.iter().any(|(name, _)| *name == workflow.name);
+    let hosted = scope::host_workflows(context)?;
+    let has_file = |workflow: &DeployedManifest| hosted.iter().any(|(name, _)| *name == workflow.name);
     all.retain(|workflow| !scope::is_copy(workflow) || has_file(workflow));
     let mut rows = Vec::new();
     for workflow in &all {
@@ -205,10 +205,10 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             initial_state: manifest.spec.initial_state,
         });
     }
-    Ok(Output::of(&WorkflowList { workflows: rows }))
+    Ok(Output::from_result(&WorkflowList { workflows: rows }))
 }
 
-fn row(workflow: &Deployed, context: &Context<'_>) -> Result<WorkflowRow, Failure> {
+fn row(workflow: &DeployedManifest, context: &Context<'_>) -> Result<WorkflowRow, Failure> {
     let text = match context.stored()? {
         Some(store) => store.manifest(WORKFLOWS.kind, &workflow.id, None)?.1.text,
         None => String::new(),

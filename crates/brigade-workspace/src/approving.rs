@@ -4,7 +4,7 @@ use brigade_access::builtin::{Approval, Definition, command_argument, definition
 use brigade_call::{ApprovedBy, Plan};
 use brigade_core::Timestamp;
 use brigade_core::text::escape_terminal;
-use brigade_policy::{Asked, AutoApprove, Gate, NotCovered, RuleReport, covering, covers};
+use brigade_policy::{AutoApprove, CoverageGap, Gate, RuleReport, RuleRequest, covering, covers};
 
 use crate::host::Host;
 use crate::real_paths::followed;
@@ -57,7 +57,7 @@ pub fn rule_for(
         return Ok(ApprovedBy::Rule { rule: its_row.to_owned(), file, line: 0 });
     }
     let policy = &shown.config.policy;
-    let asked = Asked {
+    let asked = RuleRequest {
         tool_id: plan.tool_id(),
         // A program that answers for a tool may have others than its row.
         effects: &plan.contract().effects,
@@ -85,7 +85,7 @@ pub fn rule_for(
             policy.auto_approve().iter().find(|rule| rule.name == name).ok_or_else(Vec::new)?
         }
     };
-    let missing = |missing: Vec<NotCovered>| uncovered(rule, &missing).into_iter().collect::<Vec<_>>();
+    let missing = |missing: Vec<CoverageGap>| uncovered(rule, &missing).into_iter().collect::<Vec<_>>();
     // The call was planned some time after what the agent is shown was read.
     let is_tracked = || matches!(rules, Rules::Named(_)) && crate::tracked::policy_tracked(host);
     // Without its lane a call is blocked, so no rule has to know it.
@@ -95,15 +95,15 @@ pub fn rule_for(
     let root = files.fs().root().display().to_string();
     let real = followed(files.fs(), plan.tool_id(), plan.args(), &root);
     covers(rule, &asked).map_err(missing)?;
-    covers(rule, &Asked { args: &real, policy_tracked: asked.policy_tracked || is_tracked(), ..asked })
+    covers(rule, &RuleRequest { args: &real, policy_tracked: asked.policy_tracked || is_tracked(), ..asked })
         .map_err(missing)?;
     let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
     Ok(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
 }
 
 /// Says what is missing for a rule, if it names the tool.
-fn uncovered(rule: &AutoApprove, missing: &[NotCovered]) -> Option<String> {
-    let names_tool = !missing.contains(&NotCovered::Tool);
+fn uncovered(rule: &AutoApprove, missing: &[CoverageGap]) -> Option<String> {
+    let names_tool = !missing.contains(&CoverageGap::Tool);
     let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
     names_tool.then(|| format!("the rule `{}`: {}", escape_terminal(&rule.name), missing.join(", ")))
 }

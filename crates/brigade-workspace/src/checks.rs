@@ -27,7 +27,7 @@ const SCHEMA_OF_ANY_VERSION: &str = "brigade.checks.v";
 const LIMIT: u64 = 16 << 20;
 
 /// A command that was started from more files is not kept.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// What commands told, by the fingerprint of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -131,10 +131,10 @@ impl KeptChecks {
 
     /// Returns what a command told, unless a file that it was started from is another one now. `program` is where its
     /// program is found now.
-    pub fn of(&self, fs: &dyn Fs, command: &str, program: &Path) -> Option<&KeptCheck> {
+    pub fn result(&self, fs: &dyn Fs, command: &str, program: &Path) -> Option<&KeptCheck> {
         let kept = self.commands.get(&named(command))?;
         let (first, _) = kept.files.split_first()?;
-        let is_same = |was: &Stamp| Stamp::of(fs, &was.path).as_ref() == Some(was);
+        let is_same = |was: &Stamp| Stamp::read(fs, &was.path).as_ref() == Some(was);
         (Path::new(&first.path) == program && kept.files.iter().all(is_same)).then_some(kept)
     }
 
@@ -180,8 +180,8 @@ impl KeptCheck {
         let program = start.program().to_str()?;
         let named = start.files().keys().map(String::as_str).filter(|path| *path != program);
         let files: Vec<Stamp> =
-            std::iter::once(program).chain(named).map(|path| Stamp::of(fs, path)).collect::<Option<_>>()?;
-        (files.len() <= MOST_FILES).then_some(KeptCheck {
+            std::iter::once(program).chain(named).map(|path| Stamp::read(fs, path)).collect::<Option<_>>()?;
+        (files.len() <= MAX_FILES).then_some(KeptCheck {
             observed_at: now,
             succeeded: false,
             version: None,
@@ -214,15 +214,15 @@ impl KeptCheck {
 
 impl ToolProgram {
     /// Looks at the program that a word of a command leads to.
-    pub(crate) fn of(fs: &dyn Fs, word: &str, found: Option<&Path>) -> ToolProgram {
-        let stamp = found.and_then(Path::to_str).and_then(|path| Stamp::of(fs, path));
+    pub(crate) fn new(fs: &dyn Fs, word: &str, found: Option<&Path>) -> ToolProgram {
+        let stamp = found.and_then(Path::to_str).and_then(|path| Stamp::read(fs, path));
         ToolProgram { word: named(word), stamp }
     }
 }
 
 impl Stamp {
     /// Looks at a file: absolute, or below the workspace.
-    fn of(fs: &dyn Fs, path: &str) -> Option<Stamp> {
+    fn read(fs: &dyn Fs, path: &str) -> Option<Stamp> {
         let metadata = fs.metadata_outside(&fs.root().join(path)).ok()?;
         Some(Stamp { path: path.to_owned(), size: metadata.len, modified: metadata.modified })
     }
@@ -234,7 +234,7 @@ fn named(text: &str) -> String {
 }
 
 fn path() -> RelPath {
-    RelPath::of(CHECKS)
+    RelPath::from_static(CHECKS)
 }
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
 
     /// What `tool --version` told, started from the program at this path.
     fn told(fs: &dyn Fs, program: &Path) -> KeptCheck {
-        let stamp = Stamp::of(fs, program.to_str().unwrap()).unwrap();
+        let stamp = Stamp::read(fs, program.to_str().unwrap()).unwrap();
         let observed_at = Timestamp::from_unix_micros(5_000_000);
         KeptCheck {
             observed_at,
@@ -278,13 +278,13 @@ mod tests {
         kept.write(&fs, &catalog).unwrap();
         let kept = KeptChecks::read(&fs);
         assert_eq!(kept.commands.len(), 1, "a command that no entry has is not kept");
-        assert_eq!(kept.of(&fs, "one --version", &one), Some(&told(&fs, &one)));
-        assert_eq!(kept.of(&fs, "one --version", &two), None);
-        assert_eq!(kept.of(&fs, "one -v", &one), None);
+        assert_eq!(kept.result(&fs, "one --version", &one), Some(&told(&fs, &one)));
+        assert_eq!(kept.result(&fs, "one --version", &two), None);
+        assert_eq!(kept.result(&fs, "one -v", &one), None);
         fs.write_atomic(&rel("one"), b"#!/bin/bash\n", FileMode::Exactly(0o755)).unwrap();
-        assert_eq!(kept.of(&fs, "one --version", &one), None);
+        assert_eq!(kept.result(&fs, "one --version", &one), None);
         fs.remove(&rel("one")).unwrap();
-        assert_eq!(kept.of(&fs, "one --version", &one), None);
+        assert_eq!(kept.result(&fs, "one --version", &one), None);
     }
 
     #[test]
@@ -294,18 +294,18 @@ mod tests {
         let text = "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'asks Zq7tail'\n\
                     [tool.install]\ncheck = 'Zq7tail asks'\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
-        let catalog = catalog.masked_by(&brigade_catalog::Masks::of(&["Zq7tail".into()]));
+        let catalog = catalog.masked_by(&brigade_catalog::Masks::new(&["Zq7tail".into()]));
         let mut kept = KeptChecks::default();
         for (name, command) in [("asks", "asks Zq7tail"), ("Zq7tail", "Zq7tail asks")] {
             fs.write_atomic(&rel(name), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
             kept.keep(command, told(&fs, &fs.root().join(name)));
-            kept.asked_about(command, ToolProgram::of(&fs, "Zq7tail", None));
+            kept.asked_about(command, ToolProgram::new(&fs, "Zq7tail", None));
         }
         kept.write(&fs, &catalog).unwrap();
         let written = String::from_utf8(fs.read(&path(), LIMIT).unwrap()).unwrap();
         assert!(!written.contains("Zq7tail"), "{written}");
         let kept = KeptChecks::read(&fs);
-        assert!(kept.of(&fs, "asks Zq7tail", &fs.root().join("asks")).is_some());
+        assert!(kept.result(&fs, "asks Zq7tail", &fs.root().join("asks")).is_some());
         assert_eq!(kept.commands.len(), 1, "the path of the other program holds the value");
     }
 
@@ -316,17 +316,17 @@ mod tests {
         fs.write_atomic(&rel("asks"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
         let mut kept = KeptChecks::default();
         kept.keep("asks", told(&fs, &fs.root().join("asks")));
-        let absent = ToolProgram::of(&fs, "tool", None);
+        let absent = ToolProgram::new(&fs, "tool", None);
         kept.asked_about("asks", absent.clone());
         kept.asked_about("nothing", absent.clone());
         let text = "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'asks'\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
         kept.write(&fs, &catalog).unwrap();
         let kept = KeptChecks::read(&fs);
-        let one = kept.of(&fs, "asks", &fs.root().join("asks")).unwrap();
-        assert!(one.is_about(&absent) && one.is_about(&ToolProgram::of(&fs, "other", None)));
+        let one = kept.result(&fs, "asks", &fs.root().join("asks")).unwrap();
+        assert!(one.is_about(&absent) && one.is_about(&ToolProgram::new(&fs, "other", None)));
         fs.write_atomic(&rel("tool"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
-        let came = ToolProgram::of(&fs, "tool", Some(&fs.root().join("tool")));
+        let came = ToolProgram::new(&fs, "tool", Some(&fs.root().join("tool")));
         assert!(!one.is_about(&came), "it was installed since");
     }
 

@@ -7,7 +7,7 @@ use brigade_access::builtin::{
     COMMAND, FORGE_LABELS, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, forge_entry, is_of_forge,
     may_start_a_program, provided_entry, relative,
 };
-use brigade_access::{Outside, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
+use brigade_access::{LimitViolation, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
 use brigade_call::{Caller, shell_blocker};
 use brigade_catalog::Tool;
 use brigade_cmdline::{Argv, Program, Role, find_program, only_reads, risk};
@@ -51,7 +51,8 @@ impl Config {
         if id.trim() != COMMAND {
             return provided_entry(id, self.provider(host, id.trim())?);
         }
-        let granted = self.rights(host, caller).map(|rights| rights.granted_effects(&ToolTraits::of(row)));
+        let granted =
+            self.rights(host, caller).map(|rights| rights.granted_effects(&ToolTraits::from_tool(row)));
         let mut granted = granted.unwrap_or_default();
         granted.retain(|effect| within.is_none_or(|within| within.contains(effect)));
         let most = self.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
@@ -83,7 +84,7 @@ impl Config {
     fn rights(&self, host: &Host<'_>, caller: &Caller) -> Option<Rights> {
         let agents = self.agents(host)?;
         let agent = agents.gateway.agent(caller.agent()?)?;
-        Rights::of(&agents.profiles, agent, &[]).ok()
+        Rights::new(&agents.profiles, agent, &[]).ok()
     }
 
     /// Returns why the profiles of the agent that calls do not allow the command of an entry that was made for it.
@@ -93,7 +94,7 @@ impl Config {
         }
         match self.rights(host, caller) {
             Some(rights) => outside(host, &rights, tool),
-            None => Some(Blocker::new(Outside::CODE, "the agent is not in gateway.toml any more")),
+            None => Some(Blocker::new(LimitViolation::CODE, "the agent is not in gateway.toml any more")),
         }
     }
 }
@@ -153,8 +154,8 @@ fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     };
     let is_same_file = |word: &str| directory == root || script(&directory, word) == script(root, word);
     let same = SameWords { program: &is_same, file: &is_same_file };
-    let outside = rights.check_commands(&ToolTraits::of(tool), ARGUMENT, &commands, same).err()?;
-    let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
+    let outside = rights.check_commands(&ToolTraits::from_tool(tool), ARGUMENT, &commands, same).err()?;
+    let reason = Blocker::new(LimitViolation::CODE, outside.to_string()).at(outside.place.clone());
     Some(reason.field(format!("$.{ARGUMENT}")))
 }
 

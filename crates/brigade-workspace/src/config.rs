@@ -12,7 +12,7 @@ use brigade_call::{
     ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
     words_of_arguments,
 };
-use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
+use brigade_catalog::{Catalog, Family, Level, Reads, Runtimes, Tool, ToolLookupError};
 use brigade_cmdline::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loaded_from};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
@@ -171,7 +171,7 @@ impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let catalog = catalog.masked_by(&masks(host.environment, &policy));
-        let claims = Claims::of(&host.root(), catalog.tools());
+        let claims = Claims::new(&host.root(), catalog.tools());
         let (agents, offers, runtimes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
@@ -335,7 +335,7 @@ impl Config {
         match fact {
             Fact::Built => row.is_built,
             Fact::Repository => {
-                let git = RelPath::of(".git");
+                let git = RelPath::from_static(".git");
                 // Tools of the family name a repository, which may be a clone in a volume.
                 host.fs.exists(&git).unwrap_or(false)
                     || (row.id.starts_with("git.") && holds_a_folder(host.fs, CLONES))
@@ -394,13 +394,13 @@ impl Config {
     ///
     /// # Errors
     /// Returns why there is none.
-    pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, NoTool> {
+    pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, ToolLookupError> {
         if let Some(entry) = self.own_tool(id.trim()) {
             return Ok(entry);
         }
         let Some(reads) = Reads::of_tool_id(id.trim()) else { return self.catalog.find(id) };
         let offer = self.offers(host).iter().find(|offer| offer.reads == reads && offer.covers(args));
-        offer.map(|offer| &offer.entry).ok_or(NoTool::NotOffered { reads })
+        offer.map(|offer| &offer.entry).ok_or(ToolLookupError::NotOffered { reads })
     }
 
     /// Makes the entry of the tool that reads everything of a kind that gateway.toml offers: the first one, with the
@@ -408,10 +408,10 @@ impl Config {
     ///
     /// # Errors
     /// If nothing of the kind is offered.
-    pub fn reader(&self, host: &Host<'_>, reads: Reads) -> Result<Tool, NoTool> {
+    pub fn reader(&self, host: &Host<'_>, reads: Reads) -> Result<Tool, ToolLookupError> {
         let mut entries =
             self.offers(host).iter().filter(|offer| offer.reads == reads).map(|offer| &offer.entry);
-        let mut entry = entries.next().ok_or(NoTool::NotOffered { reads })?.clone();
+        let mut entry = entries.next().ok_or(ToolLookupError::NotOffered { reads })?.clone();
         entry.effects.extend(entries.flat_map(|other| other.effects.iter().cloned()));
         entry.effects.sort();
         entry.effects.dedup();
@@ -432,7 +432,7 @@ impl Config {
         let agents = self.agents(host)?;
         let agent = agents.gateway.agent(agent)?;
         let rights = Rights::of_session(&agents.profiles, agent, session, profiles).ok()?;
-        Some(rights.limits(&ToolTraits::of(self.own_tool(tool)?)))
+        Some(rights.limits(&ToolTraits::from_tool(self.own_tool(tool)?)))
     }
 
     /// Returns the directories outside of the workspace that files of tools may lie in.
@@ -444,7 +444,7 @@ impl Config {
 
 /// Returns whether package.json names a web framework.
 fn names_web_framework(fs: &dyn Fs) -> bool {
-    let path = RelPath::of(PACKAGE);
+    let path = RelPath::from_static(PACKAGE);
     let bytes = fs.read(&path, PACKAGE_LIMIT).ok();
     let package = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
     package.is_some_and(|package| !builtin::web_frameworks(&package).is_empty())

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::{Digests, Host, Memory, Names, SourceFiles};
 use brigade_access::LiveSession;
 use brigade_call::{Caller, Paths};
-use brigade_catalog::edit::Existing;
-use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp, codes};
+use brigade_catalog::edit::OnExisting;
+use brigade_core::{Clock, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp, codes};
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
-use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_queue::{JournalStore, LocalHost, Queue, Store};
 use brigade_redact::Redactor;
 
 use crate::gather;
@@ -37,7 +37,7 @@ pub struct WorkspaceContext {
     /// Cancels what is started.
     pub cancel: Option<CancelToken>,
     /// How next steps are spelled.
-    pub speller: Arc<dyn Spell>,
+    pub speller: Arc<dyn StepFormatter>,
     /// The digests of programs that were read so far.
     pub digests: Arc<Digests>,
     /// What was read for the last calls, for a process that makes many; `None` reads everything for each.
@@ -100,7 +100,7 @@ impl WorkspaceContext {
     /// Opens the queue. Reads and writes nothing.
     pub fn queue(&self) -> Queue {
         let store = self.store.clone().unwrap_or_else(|| self.files_of_calls.clone());
-        Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
+        Queue::new(store, Arc::new(LocalHost::new(self.fs.clone())))
     }
 
     /// Returns the journal of calls; `None` if the host uses another store.
@@ -116,11 +116,11 @@ impl WorkspaceContext {
     /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
     ///
     /// # Errors
-    /// As [`WorkspaceContext::decides`].
-    pub fn replaces(&self, existing: Existing) -> Result<(), Failure> {
+    /// As [`WorkspaceContext::require_outside_run`].
+    pub fn replaces(&self, existing: OnExisting) -> Result<(), Failure> {
         match existing {
-            Existing::Overwrite => self.decides(),
-            Existing::Keep => Ok(()),
+            OnExisting::Overwrite => self.require_outside_run(),
+            OnExisting::Keep => Ok(()),
         }
     }
 
@@ -128,15 +128,16 @@ impl WorkspaceContext {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
-    pub fn decides(&self) -> Result<(), Failure> {
-        self.decides_at(self.fs.root())
+    pub fn require_outside_run(&self) -> Result<(), Failure> {
+        self.require_outside_run_at(self.fs.root())
     }
 
-    /// Like [`WorkspaceContext::decides`], for what is written at another place, too: the run's own directory must hold it.
+    /// Like [`WorkspaceContext::require_outside_run`], for what is written at another place, too: the run's own
+    /// directory must hold it.
     ///
     /// # Errors
-    /// As [`WorkspaceContext::decides`].
-    pub fn decides_at(&self, path: &Path) -> Result<(), Failure> {
+    /// As [`WorkspaceContext::require_outside_run`].
+    pub fn require_outside_run_at(&self, path: &Path) -> Result<(), Failure> {
         // Other files than those of the disk are the host's own.
         if self.files.is_some() || !brigade_process::is_inside_run(path) {
             return Ok(());

@@ -2,9 +2,9 @@
 //!
 //! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
 //! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at
-//! least [`LARGE`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key is its
-//! device, inode, length, and modification and change times. All other files are always read: root can write through a
-//! mapping that leaves length and times as they are.
+//! least [`MIN_PROGRAM_BYTES`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key
+//! is its device, inode, length, and modification and change times. All other files are always read: root can write
+//! through a mapping that leaves length and times as they are.
 //!
 //! The file is a cache: without it, or with anything odd in it, programs are read.
 
@@ -27,13 +27,13 @@ const SCHEMA: &str = "brigade.digests.v1";
 
 /// The largest such file that is read, and the most digests that are kept.
 const LIMIT: u64 = 64 << 10;
-const KEPT: usize = 64;
+const MAX_DIGESTS: usize = 64;
 
 /// The shortest program that is worth remembering, in bytes.
-const LARGE: u64 = 1 << 20;
+const MIN_PROGRAM_BYTES: u64 = 1 << 20;
 
 /// How long ago a file must have changed last: a second change may share its time with the first one.
-const SETTLED_MICROS: i64 = 2_000_000;
+const MIN_FILE_AGE_MICROS: i64 = 2_000_000;
 
 /// The cache, read on first use.
 #[derive(Debug, Default)]
@@ -60,14 +60,14 @@ fn parse(bytes: &[u8]) -> BTreeMap<String, Fingerprint> {
 }
 
 fn path() -> RelPath {
-    RelPath::of(DIGESTS)
+    RelPath::from_static(DIGESTS)
 }
 
 fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
     let changed = stamp.changed_micros();
     stamp.is_sealed()
-        && LARGE <= stamp.length()
-        && changed.saturating_add(SETTLED_MICROS) <= now.unix_micros()
+        && MIN_PROGRAM_BYTES <= stamp.length()
+        && changed.saturating_add(MIN_FILE_AGE_MICROS) <= now.unix_micros()
 }
 
 impl KnownDigests for Host<'_> {
@@ -96,7 +96,7 @@ impl Digests {
             return;
         }
         let mut all = fs.read(&path(), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
-        if KEPT < all.len() + learned.len() {
+        if MAX_DIGESTS < all.len() + learned.len() {
             all.clear();
         }
         all.extend(learned);
@@ -127,12 +127,12 @@ mod tests {
         let stamp = |is_sealed: bool, length: u64, seconds: i64| {
             FileStamp::new([1, 2, length], (0, 0), (seconds, 0), is_sealed)
         };
-        assert!(is_worth_remembering(&stamp(true, LARGE, 98), now));
+        assert!(is_worth_remembering(&stamp(true, MIN_PROGRAM_BYTES, 98), now));
         for other in [
-            stamp(false, LARGE, 98),
-            stamp(true, LARGE - 1, 98),
-            stamp(true, LARGE, 99),
-            stamp(true, LARGE, i64::MAX),
+            stamp(false, MIN_PROGRAM_BYTES, 98),
+            stamp(true, MIN_PROGRAM_BYTES - 1, 98),
+            stamp(true, MIN_PROGRAM_BYTES, 99),
+            stamp(true, MIN_PROGRAM_BYTES, i64::MAX),
         ] {
             assert!(!is_worth_remembering(&other, now), "{other:?}");
         }

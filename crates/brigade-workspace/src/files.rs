@@ -24,7 +24,7 @@ const SOURCE_LIMIT: u64 = 64 << 20;
 
 /// The file at a path of the entry.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum EntryFile {
     /// The entry names none.
     NotNamed,
     /// There is none.
@@ -37,31 +37,31 @@ pub enum Found {
     Bytes(Vec<u8>),
 }
 
-impl Found {
+impl EntryFile {
     /// Returns the fact for a plan.
     pub fn fact(&self) -> FileFact {
         match self {
-            Found::NotNamed => FileFact::NotNamed,
-            Found::Missing => FileFact::Missing,
-            Found::Unreadable(why) => FileFact::Unreadable(why.clone()),
-            Found::Outside => FileFact::Outside,
-            Found::Bytes(bytes) => FileFact::Present(Fingerprint::of_bytes(bytes)),
+            EntryFile::NotNamed => FileFact::NotNamed,
+            EntryFile::Missing => FileFact::Missing,
+            EntryFile::Unreadable(why) => FileFact::Unreadable(why.clone()),
+            EntryFile::Outside => FileFact::Outside,
+            EntryFile::Bytes(bytes) => FileFact::Present(Fingerprint::of_bytes(bytes)),
         }
     }
 
     /// Returns the bytes of a file that was read.
     pub fn bytes(&self) -> Option<&[u8]> {
-        if let Found::Bytes(bytes) = self { Some(bytes) } else { None }
+        if let EntryFile::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
     /// Gives the bytes away as the source of projections.
     pub fn into_source(self) -> SourceFacts {
         match self {
-            Found::NotNamed => SourceFacts::NotConfigured,
-            Found::Missing => SourceFacts::Absent,
-            Found::Unreadable(_) => SourceFacts::Unreadable,
-            Found::Outside => SourceFacts::Refused(PathRefusal::OutsideWorkspace),
-            Found::Bytes(bytes) => SourceFacts::File(bytes),
+            EntryFile::NotNamed => SourceFacts::NotConfigured,
+            EntryFile::Missing => SourceFacts::Absent,
+            EntryFile::Unreadable(_) => SourceFacts::Unreadable,
+            EntryFile::Outside => SourceFacts::Refused(PathRefusal::OutsideWorkspace),
+            EntryFile::Bytes(bytes) => SourceFacts::File(bytes),
         }
     }
 }
@@ -83,22 +83,22 @@ impl ToolReader<'_> {
         path: &str,
         inside: impl Fn(&RelPath) -> Result<T, FsError>,
         outside: impl Fn(&Path) -> Result<T, FsError>,
-    ) -> Result<Reached<T>, FsError> {
+    ) -> Result<ReachedPath<T>, FsError> {
         // Nearly every path is a plain one, which the disk itself keeps inside.
         if let Ok(plain) = path.parse::<RelPath>().map_err(drop)
             && !path.starts_with('~')
         {
             match inside(&plain) {
                 Err(FsError { kind: FsErrorKind::Outside, .. }) => {}
-                done => return done.map(|value| Reached::Inside(plain, value)),
+                done => return done.map(|value| ReachedPath::Inside(plain, value)),
             }
         }
         match self.host.fs.resolve(path, self.host.home())? {
-            Location::Inside(path) => inside(&path).map(|value| Reached::Inside(path, value)),
+            Location::Inside(path) => inside(&path).map(|value| ReachedPath::Inside(path, value)),
             Location::Outside(path) if self.is_allowed(&path)? => {
-                outside(&path).map(|value| Reached::Outside(path, value))
+                outside(&path).map(|value| ReachedPath::Outside(path, value))
             }
-            Location::Outside(_) => Ok(Reached::Refused),
+            Location::Outside(_) => Ok(ReachedPath::Refused),
         }
     }
 
@@ -108,7 +108,7 @@ impl ToolReader<'_> {
         path: &str,
         inside: impl Fn(&RelPath) -> Result<T, FsError>,
         outside: impl Fn(&Path) -> Result<T, FsError>,
-    ) -> Result<Reached<T>, FsError> {
+    ) -> Result<ReachedPath<T>, FsError> {
         let Some(base) = self.tool.directory_of_documents() else {
             return self.at(path, inside, outside);
         };
@@ -123,9 +123,9 @@ impl ToolReader<'_> {
         let real_path =
             real(&plain.as_ref().map_or_else(|| PathBuf::from(path), |plain| base.join(plain.as_path())))?;
         if real_path.starts_with(real(base)?) || self.is_allowed(&real_path)? {
-            outside(&real_path).map(|value| Reached::Outside(real_path, value))
+            outside(&real_path).map(|value| ReachedPath::Outside(real_path, value))
         } else {
-            Ok(Reached::Refused)
+            Ok(ReachedPath::Refused)
         }
     }
 
@@ -140,42 +140,42 @@ impl ToolReader<'_> {
         Ok(false)
     }
 
-    fn read(&self, path: Option<&str>, limit: u64) -> Found {
+    fn read(&self, path: Option<&str>, limit: u64) -> EntryFile {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
-            return Found::NotNamed;
+            return EntryFile::NotNamed;
         };
         let fs = self.host.fs;
         match self.document_at(path, |path| fs.read(path, limit), |path| fs.read_outside(path, limit)) {
-            Ok(Reached::Inside(_, bytes) | Reached::Outside(_, bytes)) => Found::Bytes(bytes),
-            Ok(Reached::Refused) => Found::Outside,
-            Err(error) if error.is_not_found() => Found::Missing,
-            Err(error) => Found::Unreadable(error.kind.to_string()),
+            Ok(ReachedPath::Inside(_, bytes) | ReachedPath::Outside(_, bytes)) => EntryFile::Bytes(bytes),
+            Ok(ReachedPath::Refused) => EntryFile::Outside,
+            Err(error) if error.is_not_found() => EntryFile::Missing,
+            Err(error) => EntryFile::Unreadable(error.kind.to_string()),
         }
     }
 
     /// Reads a schema, example, manifest or health file.
-    pub fn document(&self, path: Option<&str>) -> Found {
+    pub fn document(&self, path: Option<&str>) -> EntryFile {
         self.read(path, DOCUMENT_LIMIT)
     }
 
     /// Reads the source.
-    pub fn source(&self) -> Found {
+    pub fn source(&self) -> EntryFile {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
     }
 
     /// Reads the schema of the arguments. An entry that Brigade made has one in the program.
-    pub fn input_schema(&self) -> Found {
+    pub fn input_schema(&self) -> EntryFile {
         match (self.tool.reads, self.row()) {
-            (Some(reads), _) => Found::Bytes(reads.input_schema().as_bytes().to_vec()),
-            (None, Some(row)) => Found::Bytes(row.input_schema().to_compact().into_bytes()),
+            (Some(reads), _) => EntryFile::Bytes(reads.input_schema().as_bytes().to_vec()),
+            (None, Some(row)) => EntryFile::Bytes(row.input_schema().to_compact().into_bytes()),
             (None, None) => self.document(self.tool.input_schema_path.as_deref()),
         }
     }
 
     /// Reads the schema of the result. A tool of Brigade has one in the program.
-    pub fn output_schema(&self) -> Found {
+    pub fn output_schema(&self) -> EntryFile {
         match self.row() {
-            Some(row) => Found::Bytes(row.output_schema().to_compact().into_bytes()),
+            Some(row) => EntryFile::Bytes(row.output_schema().to_compact().into_bytes()),
             None => self.document(self.tool.output_schema_path.as_deref()),
         }
     }
@@ -187,7 +187,7 @@ impl ToolReader<'_> {
     /// Reads and compiles the schema of the arguments.
     pub fn compiled_input_schema(&self) -> SchemaFact {
         match self.input_schema() {
-            Found::Bytes(bytes) => compile_schema(&bytes),
+            EntryFile::Bytes(bytes) => compile_schema(&bytes),
             found => SchemaFact::File(found.fact()),
         }
     }
@@ -196,8 +196,8 @@ impl ToolReader<'_> {
     pub fn metadata(&self, path: &str) -> Option<Metadata> {
         let fs = self.host.fs;
         match self.document_at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
-            Ok(Reached::Inside(_, metadata) | Reached::Outside(_, metadata)) => Some(metadata),
-            Ok(Reached::Refused) | Err(_) => None,
+            Ok(ReachedPath::Inside(_, metadata) | ReachedPath::Outside(_, metadata)) => Some(metadata),
+            Ok(ReachedPath::Refused) | Err(_) => None,
         }
     }
 
@@ -216,7 +216,7 @@ impl ToolReader<'_> {
             |path| nothing(fs.metadata(path)),
             |path| nothing(fs.metadata_outside(path)),
         );
-        matches!(reached, Ok(Reached::Refused))
+        matches!(reached, Ok(ReachedPath::Refused))
     }
 
     /// Finds the directory that the tool's program starts in.
@@ -234,13 +234,13 @@ impl ToolReader<'_> {
             return (fs.root().to_owned(), DirectoryFact::Present);
         }
         match self.at(cwd, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
-            Ok(Reached::Inside(path, metadata)) => {
+            Ok(ReachedPath::Inside(path, metadata)) => {
                 let folder =
                     if path.is_root() { fs.root().to_owned() } else { fs.root().join(path.as_path()) };
                 (folder, fact(metadata))
             }
-            Ok(Reached::Outside(path, metadata)) => (path, fact(metadata)),
-            Ok(Reached::Refused) => (fs.root().to_owned(), DirectoryFact::Outside),
+            Ok(ReachedPath::Outside(path, metadata)) => (path, fact(metadata)),
+            Ok(ReachedPath::Refused) => (fs.root().to_owned(), DirectoryFact::Outside),
             Err(_) => (fs.root().to_owned(), DirectoryFact::Missing),
         }
     }
@@ -305,7 +305,7 @@ impl ToolReader<'_> {
 }
 
 /// Where a path of the entry led.
-enum Reached<T> {
+enum ReachedPath<T> {
     Inside(RelPath, T),
     Outside(PathBuf, T),
     Refused,

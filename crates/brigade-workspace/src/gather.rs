@@ -18,7 +18,7 @@ use crate::context::WorkspaceContext;
 use crate::load;
 
 /// A plan and the opened program.
-pub struct Planned {
+pub struct PlannedCall {
     /// The plan.
     pub plan: Plan,
     /// The projections of the tool.
@@ -66,7 +66,7 @@ pub fn plan_call(
     caller: Caller,
     within: Option<&[String]>,
     session: Option<CallSession>,
-) -> Result<Planned, Failure> {
+) -> Result<PlannedCall, Failure> {
     plan_within(context, config, tool, args, caller, Limits { within, session, learned: None })
 }
 
@@ -87,7 +87,7 @@ fn plan_within(
     args: Result<Json, ArgsProblem>,
     caller: Caller,
     Limits { within, session, learned }: Limits<'_>,
-) -> Result<Planned, Failure> {
+) -> Result<PlannedCall, Failure> {
     let host = context.host();
     let known = args.as_ref().ok();
     let root = session.as_ref().and_then(|session| session.root_of(tool.id.as_str()));
@@ -110,7 +110,7 @@ pub fn plan_installation(
     entry: &Tool,
     command: &str,
     caller: Caller,
-) -> Result<Planned, Failure> {
+) -> Result<PlannedCall, Failure> {
     let installation = entry.installation(command);
     let reader = FactReader::new(context.host(), config);
     let input = reader.plan_installation(&installation, entry, caller)?;
@@ -121,9 +121,9 @@ pub fn plan_installation(
 pub fn plan_again(
     context: &WorkspaceContext,
     config: &Arc<Config>,
-    asked: &Again<'_>,
+    asked: &RepeatRequest<'_>,
     caller: Caller,
-) -> Result<Planned, Failure> {
+) -> Result<PlannedCall, Failure> {
     match asked.installs_with {
         // A disabled entry can be installed, too.
         Some((command, contract)) => {
@@ -142,7 +142,7 @@ pub fn plan_again(
 }
 
 /// What was asked for before.
-pub struct Again<'a> {
+pub struct RepeatRequest<'a> {
     /// The tool.
     pub tool_id: &'a str,
     /// Its arguments.
@@ -157,25 +157,32 @@ pub struct Again<'a> {
     pub learned: Option<&'a [String]>,
 }
 
-impl<'a> Again<'a> {
+impl<'a> RepeatRequest<'a> {
     /// Returns what a call asks for.
-    pub fn call(call: &'a Call) -> Again<'a> {
+    pub fn call(call: &'a Call) -> RepeatRequest<'a> {
         let installs = call.kind() == CallKind::Install;
         let contract = call.contract_fingerprint.as_deref();
         let installs_with = installs.then(|| (call.command.as_deref().unwrap_or_default(), contract));
         let (effects, session) = (Some(&call.contract.effects[..]), call.session.clone());
         let learned = call.approval.as_ref().map(|approval| &approval.binding.learned[..]);
-        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects, session, learned }
+        RepeatRequest {
+            tool_id: &call.tool_id,
+            args: call.args.clone(),
+            installs_with,
+            effects,
+            session,
+            learned,
+        }
     }
 
     /// Returns what the call of a run asked for, outside of its session.
-    pub fn run(receipt: &'a Receipt) -> Again<'a> {
+    pub fn run(receipt: &'a Receipt) -> RepeatRequest<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
         let contract = receipt.contract_fingerprint.as_deref();
         let installs_with = receipt.is_installation().then_some((command, contract));
         let args = receipt.asked_args();
         let tool_id = receipt.tool_id();
-        Again { tool_id, args, installs_with, effects: None, session: None, learned: None }
+        RepeatRequest { tool_id, args, installs_with, effects: None, session: None, learned: None }
     }
 }
 
@@ -186,7 +193,7 @@ fn planned(
     args: Result<Json, ArgsProblem>,
     session: Option<CallSession>,
     approved: Option<&[String]>,
-) -> Result<Planned, Failure> {
+) -> Result<PlannedCall, Failure> {
     let PlanInput { facts, projections, program, directory } = input;
     let facts = config.with_args(&context.host(), facts, args, session, approved);
     let plan = brigade_call::plan(facts).spelled(&context.speller());
@@ -197,7 +204,7 @@ fn planned(
         blockers = plan.blockers().len(),
         "planned a call"
     );
-    Ok(Planned { plan, projections, program, directory })
+    Ok(PlannedCall { plan, projections, program, directory })
 }
 
 /// Plans a call of a tool that a person named: by its id, an alias or `<source>:<id>`. Without such a tool, the plan
@@ -207,7 +214,7 @@ pub fn plan_request(
     config: &Arc<Config>,
     name: &str,
     args: Result<Json, ArgsProblem>,
-) -> Result<(Planned, Option<Failure>), Failure> {
+) -> Result<(PlannedCall, Option<Failure>), Failure> {
     let meant = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
     plan_of(context, config, meant, args, None, None)
 }
@@ -221,7 +228,7 @@ pub fn plan_of(
     args: Result<Json, ArgsProblem>,
     within: Option<&[String]>,
     session: Option<CallSession>,
-) -> Result<(Planned, Option<Failure>), Failure> {
+) -> Result<(PlannedCall, Option<Failure>), Failure> {
     let error = match entry(context, config, tool_id, args.as_ref().unwrap_or(&Json::Null)) {
         Ok(tool) => {
             let caller = context.caller.clone();
@@ -237,7 +244,7 @@ pub fn plan_of(
     let missing = reader.missing(load::shown_id(tool_id), reason, context.caller.clone());
     let plan = plan_missing(MissingTool { args, ..missing }).spelled(&context.speller());
     let directory = context.fs.root().to_owned();
-    Ok((Planned { plan, projections: Vec::new(), program: None, directory }, Some(error)))
+    Ok((PlannedCall { plan, projections: Vec::new(), program: None, directory }, Some(error)))
 }
 
 /// Returns all values that the policy binds to labels. No argument and no typed text may contain them.

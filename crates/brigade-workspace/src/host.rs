@@ -12,7 +12,7 @@ use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
-use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
+use brigade_process::{Installation, ProgramOrigin, Surroundings, installation_in};
 use brigade_redact::SecretValue;
 
 use crate::config::Config;
@@ -98,7 +98,7 @@ impl<'a> Host<'a> {
         };
         let programs = reads.executed.iter().map(|program| {
             let is_text = reads.named_by_workspace.contains(program);
-            (program.as_path(), if is_text { NamedBy::Workspace } else { NamedBy::Command })
+            (program.as_path(), if is_text { ProgramOrigin::Workspace } else { ProgramOrigin::Command })
         });
         for program in &reads.executed {
             self.note_installation(program);

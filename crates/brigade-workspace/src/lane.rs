@@ -31,34 +31,34 @@ impl Files<'_> {
 
 /// Why the files of a lane are not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoLane {
+pub enum LaneError {
     /// It is not there any more.
     Gone,
     /// Its directory is a link, or no worktree.
     NoWorktree,
 }
 
-impl Code for NoLane {
+impl Code for LaneError {
     fn as_code(&self) -> &'static str {
         self.code().as_code()
     }
 }
 
-impl NoLane {
+impl LaneError {
     /// Returns the code of the refusal.
     pub fn code(self) -> ErrorCode {
         match self {
-            NoLane::Gone => codes::ARCHIVED,
-            NoLane::NoWorktree => codes::UNSAFE_REPOSITORY,
+            LaneError::Gone => codes::ARCHIVED,
+            LaneError::NoWorktree => codes::UNSAFE_REPOSITORY,
         }
     }
 }
 
-impl Display for NoLane {
+impl Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoLane::Gone => "the lane is not there any more; begin a session in another one",
-            NoLane::NoWorktree => {
+            LaneError::Gone => "the lane is not there any more; begin a session in another one",
+            LaneError::NoWorktree => {
                 "the directory of the lane is no worktree any more; a person may look at it"
             }
         })
@@ -66,8 +66,8 @@ impl Display for NoLane {
 }
 
 /// Refuses a call whose lane cannot be worked in.
-impl From<NoLane> for Failure {
-    fn from(none: NoLane) -> Failure {
+impl From<LaneError> for Failure {
+    fn from(none: LaneError) -> Failure {
         let reason = Blocker::new(none, none.to_string());
         Failure::new(ErrorKind::Refused, "the call is blocked").because([reason])
     }
@@ -79,7 +79,7 @@ pub enum KeptLane {
     /// It stays as long as this lock is held.
     Held(Lock),
     /// It cannot be worked in.
-    Not(NoLane),
+    Not(LaneError),
 }
 
 impl<'a> Host<'a> {
@@ -91,7 +91,7 @@ impl<'a> Host<'a> {
         let holder = format!("process {}", std::process::id());
         match self.fs.lock(&RelPath::composed(&lane_entry_lock(root)), &holder, patience) {
             Ok(lock) => Ok(self.files(Some(root)).map_or_else(KeptLane::Not, |_| KeptLane::Held(lock))),
-            Err(error) if error.is_not_found() => Ok(KeptLane::Not(NoLane::Gone)),
+            Err(error) if error.is_not_found() => Ok(KeptLane::Not(LaneError::Gone)),
             Err(error) => Err(error),
         }
     }
@@ -100,31 +100,31 @@ impl<'a> Host<'a> {
     ///
     /// # Errors
     /// Returns why the lane cannot be worked in. Never falls back to the workspace.
-    pub fn files(&self, root: Option<&str>) -> Result<Files<'a>, NoLane> {
+    pub fn files(&self, root: Option<&str>) -> Result<Files<'a>, LaneError> {
         let Some(root) = root else { return Ok(Files::Workspace(self.fs)) };
         let id = match lane_of(root) {
             Some(lane) if lane == root => &root[LANES.len() + 1..],
-            Some(_) | None => return Err(NoLane::NoWorktree),
+            Some(_) | None => return Err(LaneError::NoWorktree),
         };
         let lanes = match self.fs.resolve(LANES, None) {
             Ok(Location::Inside(path)) => path,
-            Ok(Location::Outside(_)) => return Err(NoLane::NoWorktree),
-            Err(_) => return Err(NoLane::Gone),
+            Ok(Location::Outside(_)) => return Err(LaneError::NoWorktree),
+            Err(_) => return Err(LaneError::Gone),
         };
         let kind = |path: &RelPath| match self.fs.link_metadata(path) {
             Ok(found) => Ok(found.kind),
-            Err(error) if error.is_not_found() => Err(NoLane::Gone),
-            Err(_) => Err(NoLane::NoWorktree),
+            Err(error) if error.is_not_found() => Err(LaneError::Gone),
+            Err(_) => Err(LaneError::NoWorktree),
         };
-        let lane = lanes.join(id).map_err(|_| NoLane::NoWorktree)?;
-        let entry = lane.join(".git").map_err(|_| NoLane::NoWorktree)?;
+        let lane = lanes.join(id).map_err(|_| LaneError::NoWorktree)?;
+        let entry = lane.join(".git").map_err(|_| LaneError::NoWorktree)?;
         if kind(&lane)? != FileKind::Directory || kind(&entry).ok() != Some(FileKind::File) {
-            return Err(NoLane::NoWorktree);
+            return Err(LaneError::NoWorktree);
         }
         let path = self.fs.root().join(lane.as_path());
-        let files = DiskFs::open(&path).map_err(|_| NoLane::Gone)?;
+        let files = DiskFs::open(&path).map_err(|_| LaneError::Gone)?;
         // A link may have been put there in between.
-        if files.root() == path { Ok(Files::Lane(files)) } else { Err(NoLane::NoWorktree) }
+        if files.root() == path { Ok(Files::Lane(files)) } else { Err(LaneError::NoWorktree) }
     }
 }
 
@@ -153,22 +153,22 @@ mod tests {
             names: None,
         };
         let found = |root: &str| host.files(Some(root)).map(|files| files.fs().root().to_owned());
-        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::Gone));
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(LaneError::Gone));
         let lane = disk.root().join(".brigade/lanes/lane-1");
         fs::create_dir_all(&lane).unwrap();
-        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::NoWorktree));
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(LaneError::NoWorktree));
         fs::write(lane.join(".git"), "gitdir: x\n").unwrap();
         assert_eq!(found(".brigade/lanes/lane-1"), Ok(lane.clone()));
         for root in
             [".brigade/lanes/lane-1/src", ".brigade/lanes", ".brigade", "src", "", ".brigade/lanes/.."]
         {
-            assert_eq!(found(root), Err(NoLane::NoWorktree), "{root}");
+            assert_eq!(found(root), Err(LaneError::NoWorktree), "{root}");
         }
         symlink(&lane, disk.root().join(".brigade/lanes/link")).unwrap();
-        assert_eq!(found(".brigade/lanes/link"), Err(NoLane::NoWorktree));
+        assert_eq!(found(".brigade/lanes/link"), Err(LaneError::NoWorktree));
         fs::remove_file(lane.join(".git")).unwrap();
         symlink("elsewhere", lane.join(".git")).unwrap();
-        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::NoWorktree));
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(LaneError::NoWorktree));
         assert!(host.files(None).is_ok_and(|files| files.fs().root() == disk.root()));
     }
 }

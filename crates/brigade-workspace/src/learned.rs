@@ -48,7 +48,7 @@ pub struct LearnedTool {
 impl Learned {
     /// Reads the file; empty if it is missing or damaged.
     pub fn read(fs: &dyn Fs) -> Learned {
-        let bytes = fs.read(&RelPath::of(LEARNED), MAX_BYTES).ok();
+        let bytes = fs.read(&RelPath::from_static(LEARNED), MAX_BYTES).ok();
         let json = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
         let learned = json.and_then(|json| from_json::<Learned>(&json).ok());
         learned.filter(|learned| learned.schema == SCHEMA).unwrap_or_default()
@@ -85,7 +85,7 @@ impl Learned {
     pub fn write(&self, fs: &dyn Fs) -> Result<(), FsError> {
         let learned = Learned { schema: SCHEMA.to_owned(), ..self.clone() };
         let text = pretty_text(&learned).expect("paths are JSON");
-        fs.write_atomic(&RelPath::of(LEARNED), text.as_bytes(), FileMode::Private)
+        fs.write_atomic(&RelPath::from_static(LEARNED), text.as_bytes(), FileMode::Private)
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn code_is_learned_until_the_entry_changes() {
         let fs = MemoryFs::new();
-        fs.create_dir_all(&RelPath::of(".brigade/tools")).unwrap();
+        fs.create_dir_all(&RelPath::from_static(".brigade/tools")).unwrap();
         for path in ["a.py", "b.py"] {
             fs.write_atomic(&path.parse().unwrap(), b"1", FileMode::Private).unwrap();
         }
@@ -153,8 +153,8 @@ mod tests {
     fn a_damaged_file_teaches_nothing() {
         for text in ["", "[]", r#"{"schema": "brigade.learned.v2", "tools": {}}"#] {
             let fs = MemoryFs::new();
-            fs.create_dir_all(&RelPath::of(".brigade/tools")).unwrap();
-            fs.write_atomic(&RelPath::of(LEARNED), text.as_bytes(), FileMode::Private).unwrap();
+            fs.create_dir_all(&RelPath::from_static(".brigade/tools")).unwrap();
+            fs.write_atomic(&RelPath::from_static(LEARNED), text.as_bytes(), FileMode::Private).unwrap();
             assert_eq!(Learned::read(&fs), Learned::default(), "{text}");
         }
     }

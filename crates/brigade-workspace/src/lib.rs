@@ -78,15 +78,15 @@ pub use config::{
 };
 pub use context::{TaskSessions, WorkspaceContext, no_home};
 pub use digests::Digests;
-pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
+pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};
-pub use lane::{Files, KeptLane, NoLane};
+pub use lane::{Files, KeptLane, LaneError};
 pub use learned::{LEARNED, Learned, LearnedTool, is_code_of_run};
 pub use lines::SourceFiles;
 pub use memory::Memory;
-pub use near::{meant, near_path};
+pub use near::{did_you_mean, near_path};
 pub use pinned::PinOfCall;
-pub use places::{Places, Spot};
+pub use places::{Places, ResolvedPath};
 pub use plan::{PlanInput, StartInput, errors_of_tool};
 pub use presence::PresenceReader;
 pub use real_paths::{followed, real_paths};
@@ -94,12 +94,12 @@ pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 pub use rights::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, agent_tools, look,
-    read_agents, read_profiles,
+    AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
+    look, read_agents, read_profiles,
 };
 pub use schemas::SchemaText;
 pub use seen::{is_code_file, is_program};
-pub use sight::Sight;
+pub use sight::ToolVisibility;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::{gateway_tracked, policy_tracked};

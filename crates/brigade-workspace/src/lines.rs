@@ -10,10 +10,10 @@ use brigade_policy::{Fault, Quote, SourceLine};
 use brigade_redact::{Redactor, Source};
 
 /// The largest file that is read for its lines.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The folder whose files are Brigade's own.
-const OWN: &str = ".brigade/";
+const OWN_FOLDER: &str = ".brigade/";
 
 /// Looks up lines of workspace files. Reads each file once.
 pub struct SourceFiles {
@@ -52,14 +52,14 @@ impl SourceFiles {
 
     fn read(&self, file: &str) -> Option<Source> {
         let path: RelPath = file.parse().ok()?;
-        let bytes = self.fs.read(&path, LARGEST).ok()?;
+        let bytes = self.fs.read(&path, MAX_FILE_BYTES).ok()?;
         Some(Source::new(&bytes, &self.redactor))
     }
 }
 
 /// Returns whether a file is in the folder of Brigade.
 fn is_own(file: &str) -> bool {
-    file.parse::<RelPath>().is_ok_and(|path| path.as_str().starts_with(OWN))
+    file.parse::<RelPath>().is_ok_and(|path| path.as_str().starts_with(OWN_FOLDER))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use brigade_call::{Call, Caller, PlanFacts};
 use brigade_catalog::{Family, Runtimes, Tool};
 use brigade_exec::OpenedProgram;
-use brigade_fs::{FsError, Trace, Traced};
+use brigade_fs::{FsError, Trace, TracingFs};
 use brigade_mcp::{ListedTool, McpOfCall};
 use brigade_projection::ProjectionItem;
 
@@ -24,10 +24,10 @@ use crate::tool::FactReader;
 
 /// How long everything must have been left alone before it is remembered: a second change may share its time with the
 /// first one.
-pub(crate) const SETTLED: Duration = Duration::from_secs(2);
+pub(crate) const MIN_FILE_AGE: Duration = Duration::from_secs(2);
 
 /// The number of tools and callers that are remembered.
-pub(crate) const MOST: usize = 1_000;
+pub(crate) const MAX_ENTRIES: usize = 1_000;
 
 /// The configuration and the facts of plans, as they were read last.
 #[derive(Default)]
@@ -55,9 +55,9 @@ impl<T> Slot<T> {
         {
             return Ok(known.clone());
         }
-        let traced = Traced::new(host.fs);
+        let traced = TracingFs::new(host.fs);
         let read = Arc::new(read(Host { fs: &traced, ..host })?);
-        let trace = traced.into_settled(host.clock.now(), SETTLED);
+        let trace = traced.into_settled(host.clock.now(), MIN_FILE_AGE);
         *lock(&self.0) = trace.map(|trace| (trace, read.clone()));
         Ok(read)
     }
@@ -164,11 +164,11 @@ impl Memory {
                 directory: input.directory.clone(),
             });
         }
-        let traced = Traced::new(host.fs);
+        let traced = TracingFs::new(host.fs);
         let input = FactReader::new(Host { fs: &traced, ..host }, config).plan(tool, caller)?;
-        let trace = traced.into_settled(host.clock.now(), SETTLED);
+        let trace = traced.into_settled(host.clock.now(), MIN_FILE_AGE);
         let mut inputs = lock(&self.inputs);
-        if MOST <= inputs.len() {
+        if MAX_ENTRIES <= inputs.len() {
             inputs.clear();
         }
         match trace.and_then(|trace| Some((trace, without_tool(&input.facts)?))) {

@@ -11,7 +11,7 @@ use brigade_cmdline::{ChosenCode, what_it_reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
-    Matching, PatternOf, check_pattern, file_fingerprint, links_on, matching_files, plain_folder,
+    PatternMatches, PatternUse, check_pattern, file_fingerprint, links_on, matching_files, plain_folder,
 };
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::{Blocker, Decision, SandboxMode};
@@ -19,7 +19,7 @@ use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
 use crate::learned::LearnedTool;
-use crate::near::{meant, near_path};
+use crate::near::{did_you_mean, near_path};
 
 /// Directories whose files the kernel makes up when they are read: their bytes are no content.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -103,7 +103,7 @@ impl NamedFiles {
 pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home: Option<&Path>) -> Blocker {
     let shown = Redactor::new(&[]).redact_str(script);
     let message = format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
-    let near = near.map(|near| meant(&Redactor::new(&[]).redact_str(near)));
+    let near = near.map(|near| did_you_mean(&Redactor::new(&[]).redact_str(near)));
     let hint = no_home(&shown, home)
         .or(near)
         .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
@@ -183,7 +183,7 @@ pub(crate) fn bind_learned(
 impl NamedFiles {
     /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
     pub(crate) fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
-        let lists = [("code", &tool.code, PatternOf::Code), ("data", &tool.data, PatternOf::Data)];
+        let lists = [("code", &tool.code, PatternUse::Code), ("data", &tool.data, PatternUse::Data)];
         for (field, patterns, of) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
                 let field_name = format!("{field}[{}]", index + 1);
@@ -201,12 +201,12 @@ impl NamedFiles {
                     continue;
                 }
                 match matching_files(fs, pattern, of)? {
-                    Matching::All(files) | Matching::LeadsOut { files, .. } if field == "data" => {
+                    PatternMatches::All(files) | PatternMatches::LeadsOut { files, .. } if field == "data" => {
                         if !files.iter().any(|file| is_named_itself(fs, file)) {
                             self.code.empty_data.insert(pattern.clone());
                         }
                     }
-                    Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
+                    PatternMatches::TooMuch { files, bytes } if field == "data" => self.refused.push((
                         field_name,
                         format!(
                             "the pattern `{shown}` matches more than is opened file by file: {files} files and {} MiB \
@@ -214,7 +214,7 @@ impl NamedFiles {
                             bytes >> 20
                         ),
                     )),
-                    Matching::All(files) => {
+                    PatternMatches::All(files) => {
                         if files.is_empty() {
                             self.code.empty.insert(pattern.clone());
                         }
@@ -222,21 +222,21 @@ impl NamedFiles {
                             self.bind(fs, file)?;
                         }
                     }
-                    Matching::TooMuch { files, bytes } => self.refused.push((
+                    PatternMatches::TooMuch { files, bytes } => self.refused.push((
                         field_name,
                         format!(
                             "the pattern `{shown}` matches more than an approval binds: {files} files and {} MiB so far",
                             bytes >> 20
                         ),
                     )),
-                    Matching::OddName { folder } => self.refused.push((
+                    PatternMatches::OddName { folder } => self.refused.push((
                         field_name,
                         format!(
                             "the pattern `{shown}` matches names in `{}` that are not UTF-8, which nothing can bind",
                             escape_terminal(folder.as_str())
                         ),
                     )),
-                    Matching::LeadsOut { link, .. } => self.refused.push((
+                    PatternMatches::LeadsOut { link, .. } => self.refused.push((
                         field_name,
                         format!(
                             "the pattern `{shown}` leads through `{}`, a link out of the workspace or of its directory, or into `.git` or `.brigade`",

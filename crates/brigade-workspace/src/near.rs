@@ -6,7 +6,7 @@ use brigade_core::closest;
 use brigade_fs::{DiskFs, Fs as _, RelPath};
 
 /// How many names of a directory are compared.
-const COMPARED: usize = 1_000;
+const MAX_COMPARED_NAMES: usize = 1_000;
 
 /// Returns the path of the file beside a missing one whose name is most like it. `typed` is the path as it was typed,
 /// and `path` where it leads.
@@ -15,13 +15,13 @@ pub fn near_path(typed: &Path, path: &Path) -> Option<String> {
     let parent = path.parent()?;
     let folder = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let folder = DiskFs::open(folder).ok()?;
-    let (entries, _) = folder.list_some(&RelPath::root(), COMPARED).ok()?;
+    let (entries, _) = folder.list_some(&RelPath::root(), MAX_COMPARED_NAMES).ok()?;
     let near = closest(name, entries.iter().map(|entry| entry.name.as_str()))?;
     (near != name).then(|| typed.with_file_name(near).display().to_string())
 }
 
 /// Asks for a path.
-pub fn meant(path: &str) -> String {
+pub fn did_you_mean(path: &str) -> String {
     format!("did you mean `{}`?", brigade_core::text::escape_terminal(path))
 }
 

@@ -9,18 +9,18 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade_call::Call;
-use brigade_fs::{FsError, Trace, Traced};
+use brigade_fs::{FsError, Trace, TracingFs};
 use brigade_mcp::{ListedTool, McpOfCall, McpTool, PinRecord, PinStore, PinTrouble};
 
 use crate::config::Config;
 use crate::host::Host;
-use crate::memory::{MOST, SETTLED};
+use crate::memory::{MAX_ENTRIES, MIN_FILE_AGE};
 
 /// What is remembered of pins.
 #[derive(Default)]
 pub(crate) struct Pins {
-    pins: Known<String, KnownPin>,
-    names: Known<String, Arc<Vec<ListedTool>>>,
+    pins: TracedCache<String, KnownPin>,
+    names: TracedCache<String, Arc<Vec<ListedTool>>>,
 }
 
 /// Whose pin a call needs, and its pin.
@@ -34,7 +34,7 @@ struct KnownPin {
 }
 
 /// Values that hold as long as the configuration is the same and no file moved that was looked at for them.
-struct Known<K, V>(Mutex<HashMap<K, Arc<Entry<V>>>>);
+struct TracedCache<K, V>(Mutex<HashMap<K, Arc<Entry<V>>>>);
 
 struct Entry<V> {
     config: Arc<Config>,
@@ -42,13 +42,13 @@ struct Entry<V> {
     value: V,
 }
 
-impl<K, V> Default for Known<K, V> {
-    fn default() -> Known<K, V> {
-        Known(Mutex::default())
+impl<K, V> Default for TracedCache<K, V> {
+    fn default() -> TracedCache<K, V> {
+        TracedCache(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V> Known<K, V> {
+impl<K: Eq + Hash, V> TracedCache<K, V> {
     /// Returns what still holds.
     fn get(&self, key: &K, config: &Arc<Config>) -> Option<Arc<Entry<V>>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
@@ -56,12 +56,12 @@ impl<K: Eq + Hash, V> Known<K, V> {
     }
 
     /// Keeps a value, unless something changed so lately that another change might not show.
-    fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, traced: Traced<'_>, value: V) {
+    fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, traced: TracingFs<'_>, value: V) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if MOST <= known.len() {
+        if MAX_ENTRIES <= known.len() {
             known.clear();
         }
-        match traced.into_settled(host.clock.now(), SETTLED) {
+        match traced.into_settled(host.clock.now(), MIN_FILE_AGE) {
             Some(trace) => drop(known.insert(key, Arc::new(Entry { config: config.clone(), trace, value }))),
             None => drop(known.remove(&key)),
         }
@@ -83,7 +83,7 @@ impl Pins {
             let mcp = McpOfCall::known(&config.catalog, call, named, key.clone());
             return Ok(Some((mcp, Ok(record.clone()))));
         }
-        let traced = Traced::new(host.fs);
+        let traced = TracingFs::new(host.fs);
         let store = PinStore { fs: &traced, clock: host.clock };
         let Some(mcp) = store.of_call(&config.catalog, call)? else { return Ok(None) };
         let read = store.read(mcp.key()).map(|record| record.map(Arc::new));
@@ -107,7 +107,7 @@ impl Pins {
         if self.names.get(&id, config).is_some_and(|known| Arc::ptr_eq(&known.value, listed)) {
             return Ok(());
         }
-        let traced = Traced::new(host.fs);
+        let traced = TracingFs::new(host.fs);
         let store = PinStore { fs: &traced, clock: host.clock };
         store.note_listed(mcp, listed)?;
         self.names.keep(id, &host, config, traced, listed.clone());

@@ -10,7 +10,7 @@ use crate::files::target_facts;
 
 /// The entry at a path, after links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum ResolvedPath {
     /// Nothing; this is where a new file would be.
     Absent(RelPath),
     /// Something, here.
@@ -25,7 +25,7 @@ pub enum Spot {
 pub struct Places<'w> {
     fs: &'w dyn Fs,
     root: String,
-    folders: RwLock<HashMap<RelPath, Spot>>,
+    folders: RwLock<HashMap<RelPath, ResolvedPath>>,
     /// What each directory holds that was listed as a whole: asking for each name on its own would cost more.
     listed: RwLock<HashMap<RelPath, HashMap<String, FileKind>>>,
     moved: RwLock<HashMap<String, RelPath>>,
@@ -51,10 +51,10 @@ impl<'w> Places<'w> {
             return TargetFacts::Refused(PathRefusal::OutsideWorkspace);
         };
         let (real, kind) = match self.spot(&wanted) {
-            Spot::Absent(real) => (real, None),
-            Spot::There(real, kind) => (real, Some(kind)),
-            Spot::Refused(refusal) => return TargetFacts::Refused(refusal),
-            Spot::Unreadable => return TargetFacts::Unreadable,
+            ResolvedPath::Absent(real) => (real, None),
+            ResolvedPath::There(real, kind) => (real, Some(kind)),
+            ResolvedPath::Refused(refusal) => return TargetFacts::Refused(refusal),
+            ResolvedPath::Unreadable => return TargetFacts::Unreadable,
         };
         if real != wanted {
             if let Err(refusal) = relative_path(&self.root, real.as_str()) {
@@ -77,40 +77,40 @@ impl<'w> Places<'w> {
 
     /// Returns whether a directory is one without a link on the way.
     pub fn is_plain_folder(&self, folder: &RelPath) -> bool {
-        matches!(self.folder(folder), Spot::There(real, FileKind::Directory) if real == *folder)
+        matches!(self.folder(folder), ResolvedPath::There(real, FileKind::Directory) if real == *folder)
     }
 
     /// Follows the links of a path.
-    pub fn spot(&self, path: &RelPath) -> Spot {
+    pub fn spot(&self, path: &RelPath) -> ResolvedPath {
         if path.is_root() {
-            return Spot::There(RelPath::root(), FileKind::Directory);
+            return ResolvedPath::There(RelPath::root(), FileKind::Directory);
         }
         let join = |folder: &RelPath| folder.join(path.name()).expect("a name without slashes is a path");
         let here = match self.folder(&path.parent()) {
-            Spot::There(folder, FileKind::Directory) => join(&folder),
-            Spot::There(_, _) => return Spot::Refused(PathRefusal::ParentIsFile),
-            Spot::Absent(folder) => return Spot::Absent(join(&folder)),
+            ResolvedPath::There(folder, FileKind::Directory) => join(&folder),
+            ResolvedPath::There(_, _) => return ResolvedPath::Refused(PathRefusal::ParentIsFile),
+            ResolvedPath::Absent(folder) => return ResolvedPath::Absent(join(&folder)),
             other => return other,
         };
         match self.listed_kind(&here) {
             Some(FileKind::Link) => return self.follow(&here),
-            Some(kind) => return Spot::There(here, kind),
+            Some(kind) => return ResolvedPath::There(here, kind),
             // Not listed; or there under a name in other letters, where the disk does not tell them apart.
             None => {}
         }
         match self.fs.link_metadata(&here) {
             Ok(metadata) if metadata.kind == FileKind::Link => self.follow(&here),
-            Ok(metadata) => Spot::There(here, metadata.kind),
+            Ok(metadata) => ResolvedPath::There(here, metadata.kind),
             Err(error) => match error.kind {
-                FsErrorKind::NotFound => Spot::Absent(here),
-                FsErrorKind::NotADirectory => Spot::Refused(PathRefusal::ParentIsFile),
-                FsErrorKind::Outside => Spot::Refused(PathRefusal::SymlinkOut),
-                _ => Spot::Unreadable,
+                FsErrorKind::NotFound => ResolvedPath::Absent(here),
+                FsErrorKind::NotADirectory => ResolvedPath::Refused(PathRefusal::ParentIsFile),
+                FsErrorKind::Outside => ResolvedPath::Refused(PathRefusal::SymlinkOut),
+                _ => ResolvedPath::Unreadable,
             },
         }
     }
 
-    fn folder(&self, path: &RelPath) -> Spot {
+    fn folder(&self, path: &RelPath) -> ResolvedPath {
         if let Some(spot) = self.folders.read().expect(UNBROKEN).get(path) {
             return spot.clone();
         }
@@ -130,16 +130,16 @@ impl<'w> Places<'w> {
         self.listed.read().expect(UNBROKEN).get(&path.parent())?.get(path.name()).copied()
     }
 
-    fn follow(&self, link: &RelPath) -> Spot {
+    fn follow(&self, link: &RelPath) -> ResolvedPath {
         let inside = match self.fs.resolve(link.as_str(), None) {
             Ok(Location::Inside(path)) => path,
-            Ok(Location::Outside(_)) => return Spot::Refused(PathRefusal::SymlinkOut),
-            Err(_) => return Spot::Unreadable,
+            Ok(Location::Outside(_)) => return ResolvedPath::Refused(PathRefusal::SymlinkOut),
+            Err(_) => return ResolvedPath::Unreadable,
         };
         match self.fs.metadata(&inside) {
-            Ok(metadata) => Spot::There(inside, metadata.kind),
-            Err(error) if error.is_not_found() => Spot::Absent(inside),
-            Err(_) => Spot::Unreadable,
+            Ok(metadata) => ResolvedPath::There(inside, metadata.kind),
+            Err(error) if error.is_not_found() => ResolvedPath::Absent(inside),
+            Err(_) => ResolvedPath::Unreadable,
         }
     }
 }

@@ -61,7 +61,7 @@ impl<'c> FactReader<'_, 'c> {
     /// # Errors
     /// When the disk fails.
     pub fn plan(&self, tool: &'c Tool, caller: Caller) -> Result<PlanInput<'c>, FsError> {
-        self.plan_as(tool, &CallFacts::of(tool), caller)
+        self.plan_as(tool, &CallFacts::from_tool(tool), caller)
     }
 
     fn plan_as(
@@ -125,7 +125,7 @@ impl<'c> FactReader<'_, 'c> {
         };
         // A summary knows what its schema is, and a plan binds its bytes.
         let output = reader.output_schema().fact();
-        self.plan_facts(&reader, read, &CallFacts::of(tool), output, (program, files), caller)
+        self.plan_facts(&reader, read, &CallFacts::from_tool(tool), output, (program, files), caller)
     }
 
     fn plan_facts(
@@ -294,7 +294,7 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let decision = self.decide(&CallFacts::of(tool));
+        let decision = self.decide(&CallFacts::from_tool(tool));
         self.start_as(tool, purpose, decision)
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock};
 use brigade_access::builtin::{Fact, definition};
 use brigade_call::DirectoryFact;
 use brigade_catalog::{
-    Answer, Need, Observed, PathTest, Presence, Reason, Runtime, Runtimes, Tool, needs, presence,
+    Answer, Need, ObservedPresence, PathTest, Presence, Reason, Runtime, Runtimes, Tool, needs, presence,
 };
 use brigade_cmdline::{Argv, find_program, missing_script};
 use brigade_core::reasons;
@@ -46,23 +46,23 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     }
 
     /// Looks whether a tool is there. What only a start tells is what it told last, if that still holds.
-    pub fn of(&self, tool: &Tool) -> Presence {
+    pub fn presence(&self, tool: &Tool) -> Presence {
         self.with(tool, &self.observed(tool))
     }
 
     /// Returns what the check and the version command of a tool told last, if that still holds.
-    pub fn observed(&self, tool: &Tool) -> Observed {
+    pub fn observed(&self, tool: &Tool) -> ObservedPresence {
         let told = |command| {
             let program = || self.facts.program_of(tool);
             self.kept_of(command).filter(|kept| program().is_none_or(|program| kept.is_about(&program)))
         };
         let check = tool.check_to_run().and_then(told);
         let version = tool.version_to_run().and_then(told);
-        Observed {
+        ObservedPresence {
             check: check.map(|kept| kept.succeeded),
             version: version.and_then(KeptCheck::version),
             version_at: version.map(|kept| kept.observed_at),
-            ..Observed::default()
+            ..ObservedPresence::default()
         }
     }
 
@@ -71,11 +71,11 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         let kept = self.kept.get_or_init(|| KeptChecks::read(host.fs));
         let argv = Argv::parse(command).ok()?;
         let Answer::There(Some(program)) = self.program(argv.program(), host.fs.root()) else { return None };
-        kept.of(host.fs, command, Path::new(&program))
+        kept.result(host.fs, command, Path::new(&program))
     }
 
     /// Looks whether a tool is there, with what was observed of it. Its texts have no bound values.
-    pub fn with(&self, tool: &Tool, observed: &Observed) -> Presence {
+    pub fn with(&self, tool: &Tool, observed: &ObservedPresence) -> Presence {
         let reader = self.facts.reader(tool);
         let answer = |need: Need| {
             let answer = self.answer(&reader, &need);
@@ -234,7 +234,7 @@ impl FactReader<'_, '_> {
             return None;
         }
         let found = find_in(self.host, &word, &directory);
-        Some(ToolProgram::of(self.host.fs, &word, found.as_deref()))
+        Some(ToolProgram::new(self.host.fs, &word, found.as_deref()))
     }
 }
 

@@ -59,7 +59,7 @@ enum Lead {
 }
 
 impl Lead {
-    fn of(fs: &dyn Fs, text: &str, root: &str) -> Lead {
+    fn new(fs: &dyn Fs, text: &str, root: &str) -> Lead {
         let Some(path) = relative(text, root) else { return Lead::of_outside(fs, text) };
         let real = real_path(fs, &path);
         if text.split('/').any(|name| name == "..") {
@@ -102,13 +102,13 @@ pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {
         let words = members.get("args").and_then(Json::as_array).into_iter().flatten();
         let line: Vec<&str> = std::iter::once(command).chain(words.filter_map(Json::as_str)).collect();
         let line = line.join(" ");
-        let is_astray = |word: &str| Lead::of(fs, word.trim_matches(['"', '\'']), root) == Lead::Astray;
+        let is_astray = |word: &str| Lead::new(fs, word.trim_matches(['"', '\'']), root) == Lead::Astray;
         let line = if line.split_whitespace().any(is_astray) { Json::Null } else { Json::from(line) };
         members.insert(name.to_owned(), line);
     }
     for (_, value) in members.iter_mut() {
         let Some(text) = value.as_str() else { continue };
-        match Lead::of(fs, text, root) {
+        match Lead::new(fs, text, root) {
             Lead::There => {}
             Lead::To(real) => *value = Json::from(real),
             Lead::Astray => *value = Json::Null,
@@ -159,7 +159,7 @@ mod tests {
             (&format!("{far}/link/x"), to(&format!("{far}/in/x"))),
             (&format!("{far}/back/x"), Lead::Astray),
         ] {
-            assert_eq!(Lead::of(&fs, text, root), expect, "{text}");
+            assert_eq!(Lead::new(&fs, text, root), expect, "{text}");
         }
         let command =
             |line: &str| followed(&fs, COMMAND, &Json::object([("command", Json::from(line))]), root);

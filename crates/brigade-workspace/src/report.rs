@@ -237,7 +237,7 @@ pub struct ContractHealth {
 
 impl ToolSummary {
     /// Summarizes a tool. `absolute` makes paths absolute.
-    pub fn of(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
+    pub fn new(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
         let tool = &*tool.shown();
         let named = |path: &Option<String>| document_path(tool, path, &absolute);
         let paths: BTreeMap<String, String> =
@@ -256,7 +256,7 @@ impl ToolSummary {
             auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
             tool_count: facts.tool_count,
             contract: Contract::written(tool, &absolute),
-            origin: Origin::of(tool),
+            origin: Origin::from_tool(tool),
             broken: tool.is_broken,
             source_path: named(&tool.source_path),
             source_fingerprint: tool.source_path.as_ref().map(|_| read()),
@@ -274,7 +274,7 @@ impl ToolSummary {
 }
 
 impl Origin {
-    fn of(tool: &Tool) -> Origin {
+    fn from_tool(tool: &Tool) -> Origin {
         Origin {
             level: tool.reported_level(),
             file: tool.origin.place.file.clone(),
@@ -285,7 +285,7 @@ impl Origin {
 
 impl Contract {
     /// Builds the contract of a tool. `absolute` makes paths absolute.
-    pub fn of(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
+    pub fn new(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         Contract::written(&tool.shown(), absolute)
     }
 
@@ -321,7 +321,7 @@ impl Contract {
 
 impl ToolLine {
     /// Summarizes a tool from its catalog entry only.
-    pub fn of(tool: &Tool) -> ToolLine {
+    pub fn new(tool: &Tool) -> ToolLine {
         let tool = &*tool.shown();
         ToolLine {
             id: tool.id.as_str().to_owned(),
@@ -336,10 +336,10 @@ impl ToolLine {
 
 impl DescribedTool {
     /// Describes a tool. `absolute` makes paths absolute.
-    pub fn of(read: &ToolFacts<'_>, absolute: impl Fn(&str) -> String) -> DescribedTool {
+    pub fn new(read: &ToolFacts<'_>, absolute: impl Fn(&str) -> String) -> DescribedTool {
         DescribedTool {
-            contract: Contract::of(read.tool, &absolute),
-            summary: ToolSummary::of(read.tool, &read.summary(), absolute),
+            contract: Contract::new(read.tool, &absolute),
+            summary: ToolSummary::new(read.tool, &read.summary(), absolute),
         }
     }
 }
@@ -363,7 +363,7 @@ impl ArgumentDescription {
 
 impl ContractHealth {
     /// Combines a contract with the issues of its tool.
-    pub fn of(contract: Contract, issues: Vec<IssueReport>) -> ContractHealth {
+    pub fn new(contract: Contract, issues: Vec<IssueReport>) -> ContractHealth {
         ContractHealth { contract, issue_count: issues.len(), issues }
     }
 }

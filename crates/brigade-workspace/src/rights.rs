@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use brigade_access::builtin::{Alias, BuiltinName};
 use brigade_access::{
-    AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
-    ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Shown, Slot,
-    Source, ToolRow, ToolTraits, builtin, control_tools, is_judged, listed_name, listing_costs, visible,
+    AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, HiddenReason,
+    ListedTool, ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights,
+    Slot, Source, ToolListing, ToolRow, ToolTraits, builtin, control_tools, is_judged, listed_name,
+    listing_costs, visible,
 };
 use brigade_call::{
     Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
@@ -26,7 +27,7 @@ use crate::host::Host;
 use crate::named::missing_script;
 use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
 use crate::schemas::{SchemaFound, SchemaText, Schemas};
-use crate::sight::Sight;
+use crate::sight::ToolVisibility;
 use crate::tool::FactReader;
 
 /// The gateway's file.
@@ -151,7 +152,7 @@ fn reason_in_words(reason: &Blocker) -> String {
 
 /// What an agent would call.
 #[derive(Clone, Copy, Debug)]
-pub struct Callable<'a> {
+pub struct CallTarget<'a> {
     /// The entry.
     pub entry: &'a Tool,
     /// Whether a person approves each call.
@@ -206,19 +207,19 @@ impl AgentTools {
     }
 
     /// Returns what a call of a visible tool with these arguments would call. `None` if the agent cannot see it.
-    pub fn callable(&self, id: &str, args: &Json) -> Option<Callable<'_>> {
+    pub fn callable(&self, id: &str, args: &Json) -> Option<CallTarget<'_>> {
         if let Some(reads) = Reads::of_tool_id(id) {
             let found =
                 self.offers.iter().find(|found| found.offer.reads == reads && found.offer.covers(args))?;
-            return Some(Callable { entry: &found.offer.entry, gate: found.gate, risk: found.risk });
+            return Some(CallTarget { entry: &found.offer.entry, gate: found.gate, risk: found.risk });
         }
         let tool = self.find(id).filter(|tool| self.entry(tool).id.as_str() == id)?;
-        Some(Callable { entry: self.entry(tool), gate: tool.gate, risk: tool.risk })
+        Some(CallTarget { entry: self.entry(tool), gate: tool.gate, risk: tool.risk })
     }
 
     /// Returns whether a judge decides if a person approves a call of a tool.
     pub fn is_judged(&self, tool: &Tool) -> bool {
-        is_judged(&self.rights, &ToolTraits::of(tool), tool.approval_mode)
+        is_judged(&self.rights, &ToolTraits::from_tool(tool), tool.approval_mode)
     }
 
     /// Writes a visible tool as a client is shown it.
@@ -231,9 +232,9 @@ impl AgentTools {
         ListedTool::compact(self.shown(tool))
     }
 
-    fn shown<'t>(&'t self, tool: &'t AgentTool) -> Shown<'t> {
+    fn shown<'t>(&'t self, tool: &'t AgentTool) -> ToolListing<'t> {
         let entry = self.entry(tool);
-        Shown {
+        ToolListing {
             name: &tool.name,
             title: &entry.name,
             description: entry.description.as_deref(),
@@ -249,7 +250,7 @@ impl AgentTools {
     /// Describes the visible tools for a report.
     pub fn rows(&self) -> Vec<AgentToolRow> {
         let row =
-            |tool: &AgentTool| AgentToolRow::of(tool.name.clone(), self.entry(tool), tool.risk, tool.gate);
+            |tool: &AgentTool| AgentToolRow::new(tool.name.clone(), self.entry(tool), tool.risk, tool.gate);
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
         // Those of the gateway are shown to every agent.
         if self.config.policy.standing() == Standing::Valid {
@@ -263,9 +264,9 @@ impl AgentTools {
     pub fn costs(&self) -> ListingCosts {
         let costed = |tool: &AgentTool| {
             let (full, entry) = (self.listed(tool), self.entry(tool));
-            let source = ToolTraits::of(entry).sources().next();
+            let source = ToolTraits::from_tool(entry).sources().next();
             let said = full.description.as_deref().unwrap_or_default();
-            let row = ToolRow::of(entry.id.as_str(), &tool.name, said, source, tool.gate);
+            let row = ToolRow::new(entry.id.as_str(), &tool.name, said, source, tool.gate);
             CostedTool { id: entry.id.to_string(), full, compact: self.listed_compact(tool), row }
         };
         listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)
@@ -296,7 +297,8 @@ impl AgentTools {
                 let entry = self.config.own_tool(row.id)?;
                 if let Some(tier) = alias.and_then(|alias| alias.tier.as_ref()) {
                     // Not every role knows every name.
-                    let traits = ToolTraits { tiers: std::slice::from_ref(tier), ..ToolTraits::of(entry) };
+                    let traits =
+                        ToolTraits { tiers: std::slice::from_ref(tier), ..ToolTraits::from_tool(entry) };
                     self.rights.shows(&traits).then_some(())?;
                 }
                 if self.find(row.id).is_some_and(|tool| self.entry(tool).id.as_str() == row.id) {
@@ -345,7 +347,13 @@ impl AgentTools {
     /// Returns the traits of every tool that there is, shown or not.
     pub fn traits(&self) -> impl Iterator<Item = ToolTraits<'_>> {
         let offers = self.offers.iter().map(|found| &found.offer.entry);
-        self.config.catalog.tools().iter().chain(self.config.own_tools()).chain(offers).map(ToolTraits::of)
+        self.config
+            .catalog
+            .tools()
+            .iter()
+            .chain(self.config.own_tools())
+            .chain(offers)
+            .map(ToolTraits::from_tool)
     }
 
     /// Returns the visible name that is most like an unknown one.
@@ -373,12 +381,12 @@ pub fn agent_tools(
     let started_from: BTreeMap<PathBuf, bool>;
     {
         let caller = Caller::Agent(agent.name.to_string());
-        let looker = Looker::new(host, &config, &rights, names, caller);
+        let looker = VisibilityCheck::new(host, &config, &rights, names, caller);
         let entries = config.catalog.tools();
         let part = |range: std::ops::Range<usize>| {
             let shown = |at| match looker.looked(at, &entries[at]) {
-                Looked::Shown(shown) => Some(*shown),
-                Looked::Absent(_) | Looked::Hidden => None,
+                Visibility::Shown(shown) => Some(*shown),
+                Visibility::Absent(_) | Visibility::Hidden => None,
             };
             range.filter_map(shown).collect::<Vec<_>>()
         };
@@ -387,9 +395,9 @@ pub fn agent_tools(
         let own = if offers_built_in(&config) { config.own_tools() } else { &[] };
         for (at, tool) in own.iter().enumerate() {
             match looker.looked(entries.len() + at, tool) {
-                Looked::Shown(shown) => tools.push(*shown),
-                Looked::Absent(reasons) => absent.push((tool.id.as_str(), reasons)),
-                Looked::Hidden => {}
+                Visibility::Shown(shown) => tools.push(*shown),
+                Visibility::Absent(reasons) => absent.push((tool.id.as_str(), reasons)),
+                Visibility::Hidden => {}
             }
         }
         offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
@@ -457,16 +465,21 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
 }
 
 /// Looks whether an agent sees one tool, and says why not.
-pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> Sight {
+pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> ToolVisibility {
     let caller = Caller::Agent(agent.name.to_string());
-    let looker = Looker::new(host, config, rights, NameStyle::Dotted, caller);
+    let looker = VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller);
     let (against, texts) = looker.against(tool);
-    let sight = Sight::of(rights, &ToolTraits::of(tool), tool.approval_mode, looker.visible(tool, &against));
+    let sight = ToolVisibility::new(
+        rights,
+        &ToolTraits::from_tool(tool),
+        tool.approval_mode,
+        looker.visible(tool, &against),
+    );
     if texts.is_unchecked { sight.asking() } else { sight }
 }
 
 /// Decides on tools, and reads of each only what the decision still needs.
-struct Looker<'h, 'c> {
+struct VisibilityCheck<'h, 'c> {
     facts: FactReader<'h, 'c>,
     config: &'c Config,
     rights: &'c Rights,
@@ -481,7 +494,7 @@ struct Looker<'h, 'c> {
 }
 
 /// What a look at a tool comes to.
-enum Looked {
+enum Visibility {
     /// The agent sees it.
     Shown(Box<AgentTool>),
     /// It needs what is not here, for these reasons, and nothing else keeps it from the agent.
@@ -511,42 +524,53 @@ struct Texts {
     is_unchecked: bool,
 }
 
-impl<'h, 'c> Looker<'h, 'c> {
+impl<'h, 'c> VisibilityCheck<'h, 'c> {
     fn new(
         host: Host<'h>,
         config: &'c Config,
         rights: &'c Rights,
         names: NameStyle,
         caller: Caller,
-    ) -> Looker<'h, 'c> {
+    ) -> VisibilityCheck<'h, 'c> {
         let enabled = config.catalog.tools().iter().filter(|tool| tool.enabled);
-        let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
+        let clashes = NameClashes::find(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
         let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
         let started_from = Mutex::default();
-        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known, started_from }
+        VisibilityCheck {
+            facts,
+            config,
+            rights,
+            names,
+            caller,
+            clashes,
+            programs,
+            schemas,
+            known,
+            started_from,
+        }
     }
 
     /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
     /// else keeps it from the agent.
-    fn looked(&self, at: usize, tool: &Tool) -> Looked {
+    fn looked(&self, at: usize, tool: &Tool) -> Visibility {
         // What needs no file decides first.
         if self.visible(tool, &[]).is_err() {
-            return Looked::Hidden;
+            return Visibility::Hidden;
         }
         let (against, texts) = self.against(tool);
         let Ok(gate) = self.visible(tool, &against) else {
             let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
             let is_absent = tool.is_built_in() && against.iter().all(is_absence);
-            return if is_absent { Looked::Absent(against) } else { Looked::Hidden };
+            return if is_absent { Visibility::Absent(against) } else { Visibility::Hidden };
         };
         // A tool without a readable schema has a reason against it.
-        let Some(input_schema) = texts.input else { return Looked::Hidden };
+        let Some(input_schema) = texts.input else { return Visibility::Hidden };
         let gate = if texts.is_unchecked { Gate::Ask } else { gate };
-        Looked::Shown(Box::new(AgentTool {
+        Visibility::Shown(Box::new(AgentTool {
             name: listed_name(tool.id.as_str(), self.names),
             gate,
-            risk: ToolTraits::of(tool).risk,
+            risk: ToolTraits::from_tool(tool).risk,
             at,
             input_schema,
             output_schema: texts.output,
@@ -557,13 +581,13 @@ impl<'h, 'c> Looker<'h, 'c> {
     fn offered(&self, offer: &Offer) -> Option<AgentOffer> {
         let (against, _) = self.against(&offer.entry);
         let gate = self.visible(&offer.entry, &against).ok()?;
-        Some(AgentOffer { offer: offer.clone(), gate, risk: ToolTraits::of(&offer.entry).risk })
+        Some(AgentOffer { offer: offer.clone(), gate, risk: ToolTraits::from_tool(&offer.entry).risk })
     }
 
-    fn visible(&self, tool: &Tool, against: &[Blocker]) -> Result<Gate, Vec<Hidden>> {
+    fn visible(&self, tool: &Tool, against: &[Blocker]) -> Result<Gate, Vec<HiddenReason>> {
         let facts = Facts {
             policy: self.config.policy.standing(),
-            tool: ToolTraits::of(tool),
+            tool: ToolTraits::from_tool(tool),
             is_enabled: tool.enabled,
             approval_mode: tool.approval_mode,
             against,
@@ -595,7 +619,8 @@ impl<'h, 'c> Looker<'h, 'c> {
             true => ProgramFact::NotFound,
             false => ProgramFact::NotExecuted,
         };
-        let mut decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
+        let mut decision =
+            decide(&self.config.policy, &CallFacts::from_tool(tool), &|name: &str| host.is_set(name));
         decision.blockers.extend(newer_schema(&self.config.catalog, tool));
         if starts {
             let scripts = self.facts.scripts(&reader, &directory);

@@ -8,7 +8,7 @@ use brigade_access::builtin::Definition;
 use brigade_call::{FileFact, SchemaFact};
 use brigade_core::Json;
 
-use crate::files::{Found, ToolReader, compile_schema, parse_json};
+use crate::files::{EntryFile, ToolReader, compile_schema, parse_json};
 
 /// A reviewed schema: the bytes of its file, or one in the program.
 #[derive(Clone, Debug)]
@@ -58,18 +58,18 @@ impl SchemaFound {
 }
 
 /// A schema file, and what it is as the schema of arguments.
-type Compiled = Arc<(SchemaFound, SchemaFact)>;
+type CompiledSchema = Arc<(SchemaFound, SchemaFact)>;
 
 /// The schemas of one reading.
 #[derive(Default)]
 pub(crate) struct Schemas {
     /// By the directory that its path is relative to, if that is not the workspace, and its path.
-    files: Mutex<HashMap<(Option<PathBuf>, String), Compiled>>,
+    files: Mutex<HashMap<(Option<PathBuf>, String), CompiledSchema>>,
 }
 
 impl Schemas {
     /// Returns the schema of a tool's arguments, and what it is for a plan.
-    pub(crate) fn input(&self, reader: &ToolReader<'_>) -> Compiled {
+    pub(crate) fn input(&self, reader: &ToolReader<'_>) -> CompiledSchema {
         if let Some(row) = reader.row() {
             return own(row.input_schema());
         }
@@ -80,7 +80,7 @@ impl Schemas {
     }
 
     /// Returns the schema of a tool's result, and what it is.
-    pub(crate) fn output(&self, reader: &ToolReader<'_>) -> Compiled {
+    pub(crate) fn output(&self, reader: &ToolReader<'_>) -> CompiledSchema {
         if let Some(row) = reader.row() {
             return own(Definition::output_schema(row));
         }
@@ -90,7 +90,7 @@ impl Schemas {
         }
     }
 
-    fn file(&self, reader: &ToolReader<'_>, path: &str) -> Compiled {
+    fn file(&self, reader: &ToolReader<'_>, path: &str) -> CompiledSchema {
         let key = (reader.tool.directory_of_documents().map(PathBuf::from), path.to_owned());
         let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files().get(&key) {
@@ -102,22 +102,22 @@ impl Schemas {
 }
 
 /// A test compiles every schema of the program.
-fn own(schema: &'static Json) -> Compiled {
+fn own(schema: &'static Json) -> CompiledSchema {
     let fact = SchemaFact::File(FileFact::Present(brigade_core::Fingerprint::of_bytes(b"")));
     Arc::new((SchemaFound::Text(SchemaText::Own(schema)), fact))
 }
 
-fn compiled(read: Found) -> Compiled {
+fn compiled(read: EntryFile) -> CompiledSchema {
     let fact = match &read {
-        Found::Bytes(bytes) => compile_schema(bytes),
+        EntryFile::Bytes(bytes) => compile_schema(bytes),
         found => SchemaFact::File(found.fact()),
     };
     Arc::new((found(read), fact))
 }
 
-fn found(read: Found) -> SchemaFound {
+fn found(read: EntryFile) -> SchemaFound {
     match read {
-        Found::Bytes(bytes) => SchemaFound::Text(SchemaText::File(Arc::from(bytes))),
+        EntryFile::Bytes(bytes) => SchemaFound::Text(SchemaText::File(Arc::from(bytes))),
         none => SchemaFound::None(none.fact()),
     }
 }

@@ -43,7 +43,7 @@ impl Config {
     }
 
     fn decision_on(&self, host: &Host<'_>, tool: &Tool) -> Decision {
-        decide(&self.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name))
+        decide(&self.policy, &CallFacts::from_tool(tool), &|name: &str| host.is_set(name))
     }
 }
 

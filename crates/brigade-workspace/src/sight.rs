@@ -1,7 +1,7 @@
 //! Whether an agent sees a tool, explained.
 
 use brigade_access::{
-    Action, ControlTool, Facts, Hidden, NameClashes, Opinion, Rights, ToolTraits, gate, visible,
+    Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, gate, visible,
 };
 use brigade_catalog::ApprovalMode;
 use brigade_policy::{Gate, RiskLevel};
@@ -9,35 +9,35 @@ use brigade_policy::{Gate, RiskLevel};
 use crate::config::Config;
 
 /// Whether an agent sees a tool, with every reason.
-pub struct Sight {
+pub struct ToolVisibility {
     /// Whether a person approves each call, if the agent may call the tool at all.
     pub gate: Gate,
     /// The risk.
     pub risk: RiskLevel,
     /// Why the tool is not visible.
-    pub visible: Result<Gate, Vec<Hidden>>,
+    pub visible: Result<Gate, Vec<HiddenReason>>,
     /// What each profile says. None says anything about tools of the gateway.
     pub opinions: Vec<Opinion>,
 }
 
-impl Sight {
-    pub(crate) fn of(
+impl ToolVisibility {
+    pub(crate) fn new(
         rights: &Rights,
         tool: &ToolTraits<'_>,
         approval_mode: Option<ApprovalMode>,
-        visible: Result<Gate, Vec<Hidden>>,
-    ) -> Sight {
+        visible: Result<Gate, Vec<HiddenReason>>,
+    ) -> ToolVisibility {
         let opinions = rights.judge(tool).opinions;
-        Sight { gate: gate(rights, tool, approval_mode), risk: tool.risk, visible, opinions }
+        ToolVisibility { gate: gate(rights, tool, approval_mode), risk: tool.risk, visible, opinions }
     }
 
     /// Makes a person approve each call.
-    pub(crate) fn asking(self) -> Sight {
-        Sight { gate: Gate::Ask, visible: self.visible.map(|_| Gate::Ask), ..self }
+    pub(crate) fn asking(self) -> ToolVisibility {
+        ToolVisibility { gate: Gate::Ask, visible: self.visible.map(|_| Gate::Ask), ..self }
     }
 
     /// Looks whether agents see a tool of the gateway: whenever there is a valid policy.
-    pub fn of_control(config: &Config, rights: &Rights, own: &ControlTool) -> Sight {
+    pub fn of_control(config: &Config, rights: &Rights, own: &ControlTool) -> ToolVisibility {
         let facts = Facts {
             policy: config.policy.standing(),
             tool: own.traits(),
@@ -47,13 +47,13 @@ impl Sight {
             clashes: &NameClashes::default(),
         };
         let visible = visible(rights, &facts);
-        Sight { opinions: Vec::new(), ..Sight::of(rights, &facts.tool, None, visible) }
+        ToolVisibility { opinions: Vec::new(), ..ToolVisibility::new(rights, &facts.tool, None, visible) }
     }
 
     /// Returns what the profiles and the entry say about calls in the end: [`Action::Deny`] if a profile hides or
     /// denies the tool.
     pub fn action(&self) -> Action {
-        let is_denied = |hidden: &Hidden| matches!(hidden, Hidden::Profile(_));
+        let is_denied = |hidden: &HiddenReason| matches!(hidden, HiddenReason::Profile(_));
         match (&self.visible, self.gate) {
             (Err(reasons), _) if reasons.iter().any(is_denied) => Action::Deny,
             (_, Gate::Ask) => Action::Ask,

@@ -14,7 +14,7 @@ use brigade_projection::{
 use crate::config::Config;
 use crate::files::ToolReader;
 use crate::host::Host;
-use crate::places::{Places, Spot};
+use crate::places::{Places, ResolvedPath};
 
 /// The sources of some tools; each is read when it is first asked for.
 pub struct Sources<'c> {
@@ -27,7 +27,7 @@ pub struct Sources<'c> {
 
 impl<'c> Sources<'c> {
     /// Starts without having read anything.
-    pub fn of(host: Host<'c>, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
+    pub fn new(host: Host<'c>, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
         let paths = |is_of_project| {
             let tools =
                 tools.iter().filter(move |tool| (tool.origin.level == Level::Project) == is_of_project);
@@ -77,7 +77,7 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
     let leads_out = |path: &str| match path.parse::<RelPath>() {
         // Nearly all, and in few directories.
         Ok(plain) if !path.starts_with('~') => {
-            matches!(places.spot(&plain), Spot::Refused(PathRefusal::SymlinkOut))
+            matches!(places.spot(&plain), ResolvedPath::Refused(PathRefusal::SymlinkOut))
                 && reader.leads_out(Some(path))
         }
         _ => reader.leads_out(Some(path)),
@@ -95,7 +95,7 @@ pub fn plan_projections<T: Send>(
     depth: Depth,
     convert: impl Fn(ProjectionItem) -> T + Sync,
 ) -> Vec<T> {
-    let sources = Sources::of(host, config, tools);
+    let sources = Sources::new(host, config, tools);
     let planned = in_parallel(tools.len(), |index| {
         let facts = sources.facts(tools[index], places);
         let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);

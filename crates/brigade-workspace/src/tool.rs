@@ -17,7 +17,7 @@ use brigade_projection::{
 };
 
 use crate::config::Config;
-use crate::files::{Found, ToolReader, compile_schema, parse_json};
+use crate::files::{EntryFile, ToolReader, compile_schema, parse_json};
 use crate::host::Host;
 use crate::near::near_path;
 use crate::places::Places;
@@ -38,7 +38,7 @@ pub struct FactReader<'h, 'c> {
     pub(crate) config: &'c Config,
     outside: Vec<String>,
     places: Places<'h>,
-    shared: Shared,
+    shared: SharedFacts,
 }
 
 /// What was read of one tool.
@@ -51,12 +51,12 @@ pub struct ToolFacts<'c> {
     pub directory: PathBuf,
     /// The state of its projections.
     pub projections: Vec<ProjectionItem>,
-    listed: Listed,
+    listed: ListingFacts,
 }
 
 /// Facts for lists only.
 #[derive(Default)]
-struct Listed {
+struct ListingFacts {
     /// The length of a list `tools` in the tool's schema.
     tools: Option<usize>,
     /// The names of the servers of an MCP config.
@@ -67,7 +67,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
     /// Starts without having read anything.
     pub fn new(host: Host<'h>, config: &'c Config) -> FactReader<'h, 'c> {
         let places = Places::new(host.fs, host.root());
-        FactReader { host, config, outside: config.outside(), places, shared: Shared::default() }
+        FactReader { host, config, outside: config.outside(), places, shared: SharedFacts::default() }
     }
 
     /// Returns the host that facts are read from.
@@ -81,7 +81,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
     }
 
     /// Looks for the scripts that the command of a tool runs.
-    pub(crate) fn scripts(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+    pub(crate) fn scripts(&self, reader: &ToolReader<'_>, directory: &Path) -> ScriptSearch {
         self.shared.scripts.look(reader, directory)
     }
 
@@ -124,7 +124,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
                     output_schema: Arc::new(SchemaFact::File(output.fact())),
                     ..entry
                 };
-                (files, Listed::default())
+                (files, ListingFacts::default())
             }
             Depth::Summary => self.listed(&reader, entry, &source, &output, &directory),
         };
@@ -151,10 +151,10 @@ impl<'h, 'c> FactReader<'h, 'c> {
         &self,
         reader: &ToolReader<'_>,
         entry: ToolFiles,
-        source: &Found,
-        output: &Found,
+        source: &EntryFile,
+        output: &EntryFile,
         directory: &Path,
-    ) -> (ToolFiles, Listed) {
+    ) -> (ToolFiles, ListingFacts) {
         let (tool, shared) = (reader.tool, &self.shared);
         let manifest = reader.document(tool.manifest_path.as_deref());
         let schema = reader.document(tool.schema_path.as_deref());
@@ -171,8 +171,8 @@ impl<'h, 'c> FactReader<'h, 'c> {
             manifest: manifest.fact(),
             schema: schema.fact(),
             schema_error: schema_json.as_ref().and_then(|json| json.as_ref().err().cloned()),
-            input_schema: shared.schemas.of(&reader.input_schema()),
-            output_schema: shared.schemas.of(output),
+            input_schema: shared.schemas.fact(&reader.input_schema()),
+            output_schema: shared.schemas.fact(output),
             health: health.fact(),
             health_modified: tool
                 .health_path
@@ -193,7 +193,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         let tools =
             schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
         let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
-        (files, Listed { tools, mcp_server_ids })
+        (files, ListingFacts { tools, mcp_server_ids })
     }
 
     /// Lists the targets of a tool that are for harnesses which it does not support, and may not be written.
@@ -260,13 +260,13 @@ pub struct SummaryFacts {
 ///
 /// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page
 /// of text.
-fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
+fn mcp_config(tool: &Tool, candidates: [&EntryFile; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
     if tool.family != Some(Family::Mcp) {
         return Ok(None);
     }
     let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let is_complete = is_set(&tool.runtime_id) && is_set(&tool.mcp_tool_name);
-    let found = candidates.into_iter().enumerate().find(|(_, found)| !matches!(found, Found::NotNamed));
+    let found = candidates.into_iter().enumerate().find(|(_, found)| !matches!(found, EntryFile::NotNamed));
     let Some((index, named)) = found else { return Ok(None) };
     let Some(bytes) = named.bytes() else { return Ok(None) };
     match parse_json(bytes) {
@@ -283,7 +283,7 @@ const SOURCE: usize = 2;
 
 /// What many tools name alike.
 #[derive(Default)]
-struct Shared {
+struct SharedFacts {
     programs: Programs,
     schemas: Schemas,
     scripts: Scripts,
@@ -294,8 +294,8 @@ struct Shared {
 struct Schemas(Mutex<HashMap<Fingerprint, Arc<SchemaFact>>>);
 
 impl Schemas {
-    fn of(&self, found: &Found) -> Arc<SchemaFact> {
-        let Found::Bytes(bytes) = found else {
+    fn fact(&self, found: &EntryFile) -> Arc<SchemaFact> {
+        let EntryFile::Bytes(bytes) = found else {
             return Arc::new(SchemaFact::File(found.fact()));
         };
         let fingerprint = Fingerprint::of_bytes(bytes);
@@ -328,7 +328,7 @@ impl Programs {
 
 /// The scripts of a command.
 #[derive(Clone, Default)]
-pub(crate) struct LookedFor {
+pub(crate) struct ScriptSearch {
     /// The first one that is not there, as the command has it.
     pub(crate) missing: Option<String>,
     /// The paths that were looked at. If one is missing, it is the last.
@@ -337,12 +337,12 @@ pub(crate) struct LookedFor {
 
 /// The scripts that were looked for, by the command that names them and its directory.
 #[derive(Default)]
-struct Scripts(Mutex<HashMap<(String, PathBuf), LookedFor>>);
+struct Scripts(Mutex<HashMap<(String, PathBuf), ScriptSearch>>);
 
 impl Scripts {
-    fn look(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+    fn look(&self, reader: &ToolReader<'_>, directory: &Path) -> ScriptSearch {
         let (Some(command), Some(argv)) = (reader.tool.command.clone(), reader.argv()) else {
-            return LookedFor::default();
+            return ScriptSearch::default();
         };
         let key = (command, directory.to_owned());
         let known = || self.0.lock().expect("no thread panics while it holds this");
@@ -351,7 +351,7 @@ impl Scripts {
         }
         let files = NotedFiles { files: reader.seen(), looked_for: RefCell::default() };
         let missing = missing_script(&argv, directory, &files);
-        let found = LookedFor { missing, paths: files.looked_for.into_inner() };
+        let found = ScriptSearch { missing, paths: files.looked_for.into_inner() };
         known().insert(key, found.clone());
         found
     }

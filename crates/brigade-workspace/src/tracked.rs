@@ -94,7 +94,7 @@ fn tracks(host: &Host<'_>, repository: &Path, path: &str) -> bool {
         Err(error) => return !error.is_not_found(),
     };
     match index::tracks(&bytes, path.as_bytes()) {
-        Ok(Tracks::Yes) | Err(index::Unreadable) => true,
+        Ok(Tracks::Yes) | Err(index::InvalidIndex) => true,
         Ok(Tracks::No) => false,
         Ok(Tracks::Shared(id)) => match read(&repository.join(format!("sharedindex.{id}"))) {
             Ok(bytes) => !matches!(index::tracks(&bytes, path.as_bytes()), Ok(Tracks::No)),

@@ -1,6 +1,6 @@
 //! Next steps, spelled for the current face.
 
-use brigade_core::{Hint, NextStep, Spell};
+use brigade_core::{Hint, NextStep, StepFormatter};
 
 use crate::WorkspaceContext;
 
@@ -30,11 +30,11 @@ impl WorkspaceContext {
 
 /// Spells steps as the user would type them, also where a text does not say which workspace it is about.
 pub struct ShownWords<'r> {
-    speller: &'r dyn Spell,
+    speller: &'r dyn StepFormatter,
     root: String,
 }
 
-impl Spell for ShownWords<'_> {
+impl StepFormatter for ShownWords<'_> {
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
         self.speller.spell(step, Some(workspace.unwrap_or(&self.root)))
     }

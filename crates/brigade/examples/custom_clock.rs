@@ -9,18 +9,18 @@ use brigade::core::{Clock, Timestamp};
 use brigade::{Env, MemoryFs, Workspace};
 
 /// A clock that stands still.
-struct Noon;
+struct FixedClock;
 
-impl Clock for Noon {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_unix_micros(1_700_000_000_000_000)
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let env = Env::of_process().clock(Arc::new(Noon)).files(Arc::new(MemoryFs::new()));
+    let env = Env::of_process().clock(Arc::new(FixedClock)).files(Arc::new(MemoryFs::new()));
     let workspace = Workspace::open(Path::new("/"), env)?;
     let counts = workspace.inbox().import()?;
-    writeln!(std::io::stdout(), "{} issues at {}", counts.issues, Noon.now())?;
+    writeln!(std::io::stdout(), "{} issues at {}", counts.issues, FixedClock.now())?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
 use brigade_core::json::compact_text;
 use brigade_core::text::short;
 use brigade_core::{Json, reasons};
-use brigade_exec::{Acted, Inside, InsideLimits};
+use brigade_exec::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 use brigade_mcp::{Members, ToolResult};
 #[cfg(feature = "builtin")]
 use brigade_mcp::{Question, QuestionKind, Reply};
@@ -16,7 +16,7 @@ use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, gather};
 
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// The word of receipts for what Brigade itself did.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -28,15 +28,15 @@ const SUMMARY: usize = 500;
 const CUT: &str = "[cut: the policy keeps no more of an output (`max_output_bytes`)]";
 
 /// What a call of a built-in tool needs, and what came of it.
-pub(crate) struct Acting<'a> {
-    room: &'a Room,
+pub(crate) struct BuiltinCall<'a> {
+    room: &'a WorkspaceInner,
     config: &'a Config,
     call: &'a VerifiedCall,
-    done: Option<Done>,
+    done: Option<BuiltinResult>,
 }
 
 /// What a built-in tool did.
-struct Done {
+struct BuiltinResult {
     /// The result, raw.
     result: ToolResult,
     /// Code and message, raw, if it did not do what was asked.
@@ -45,10 +45,10 @@ struct Done {
 }
 
 #[cfg(feature = "builtin")]
-impl Done {
-    fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> Done {
+impl BuiltinResult {
+    fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> BuiltinResult {
         let said = failed(failure.code, &failure.message);
-        Done {
+        BuiltinResult {
             result: ToolResult::failed(&said, failure.code, failure.data.clone()),
             failure: Some((failure.code, failure.message.clone())),
             touched,
@@ -56,10 +56,14 @@ impl Done {
     }
 }
 
-impl<'a> Acting<'a> {
+impl<'a> BuiltinCall<'a> {
     /// Returns what acts for a call, if its tool is part of Brigade.
-    pub(crate) fn of(room: &'a Room, config: &'a Config, call: &'a VerifiedCall) -> Option<Acting<'a>> {
-        call.plan().acts_inside().then_some(Acting { room, config, call, done: None })
+    pub(crate) fn for_call(
+        room: &'a WorkspaceInner,
+        config: &'a Config,
+        call: &'a VerifiedCall,
+    ) -> Option<BuiltinCall<'a>> {
+        call.plan().acts_inside().then_some(BuiltinCall { room, config, call, done: None })
     }
 
     /// Returns the session that the call was asked in, if that is the one of the environment.
@@ -75,8 +79,8 @@ impl<'a> Acting<'a> {
 }
 
 /// One use of a built-in tool.
-struct Use<'a> {
-    room: &'a Room,
+struct BuiltinInvocation<'a> {
+    room: &'a WorkspaceInner,
     config: &'a Config,
     id: &'a str,
     args: &'a Json,
@@ -92,7 +96,7 @@ struct Use<'a> {
     profiles: Vec<String>,
 }
 
-impl Use<'_> {
+impl BuiltinInvocation<'_> {
     /// Returns the names of the tools of the catalog, for the tool that compares a manifest with them.
     #[cfg(feature = "builtin")]
     fn tools(&self) -> Vec<String> {
@@ -122,14 +126,14 @@ impl Use<'_> {
     }
 
     #[cfg(feature = "builtin")]
-    fn run(&self) -> Done {
+    fn run(&self) -> BuiltinResult {
         use brigade_db::volumes::Limits;
         use brigade_policy::SandboxMode;
         use brigade_process::Mode;
-        use brigade_tasks::Hands;
+        use brigade_tasks::TaskRunner;
         use brigade_toolset::{Context, Failure, FormAsker, run};
 
-        use crate::behalf::CallsOf;
+        use crate::behalf::DelegatedCalls;
         use crate::env::Env;
 
         let redactor = self.redactor;
@@ -140,8 +144,8 @@ impl Use<'_> {
         let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
         let room = Arc::new(self.room.with_env(|env| Env { caller: self.caller.clone(), ..env }));
         let desk = room.desk();
-        let hands = Hands::new(&desk, self.config, asked_in);
-        let calls = CallsOf { room, session: self.session.cloned(), laid: self.profiles.clone() };
+        let hands = TaskRunner::new(&desk, self.config, asked_in);
+        let calls = DelegatedCalls { room, session: self.session.cloned(), laid: self.profiles.clone() };
         let client = self.room.env.requester.as_ref();
         let client = client.filter(|client| client.capabilities().get("elicitation").is_some());
         let form = client.map(|client| {
@@ -160,7 +164,7 @@ impl Use<'_> {
         let root = self.root(row);
         let files = match host.files(root) {
             Ok(files) => files,
-            Err(none) => return Done::failed(&Failure::new(none, none.to_string()), Vec::new()),
+            Err(none) => return BuiltinResult::failed(&Failure::new(none, none.to_string()), Vec::new()),
         };
         let mut context = Context {
             limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
@@ -221,14 +225,14 @@ impl Use<'_> {
             Ok(output) => {
                 let text = output.text.unwrap_or_else(|| output.structured.to_compact());
                 let result = ToolResult::of_text(&text, Some(output.structured));
-                Done { result, failure: None, touched }
+                BuiltinResult { result, failure: None, touched }
             }
-            Err(failure) => Done::failed(&failure, touched),
+            Err(failure) => BuiltinResult::failed(&failure, touched),
         }
     }
 
     #[cfg(not(feature = "builtin"))]
-    fn run(&self) -> Done {
+    fn run(&self) -> BuiltinResult {
         let _ = (
             self.room,
             self.config,
@@ -244,7 +248,7 @@ impl Use<'_> {
         );
         let (code, message) = (reasons::NOT_AVAILABLE_HERE.as_str(), "this build has no built-in tools");
         let result = ToolResult::failed(&failed(code, message), code, None);
-        Done { result, failure: Some((code, message.to_owned())), touched: Vec::new() }
+        BuiltinResult { result, failure: Some((code, message.to_owned())), touched: Vec::new() }
     }
 }
 
@@ -263,7 +267,7 @@ pub fn documentation(url: &str) -> Option<String> {
 /// What a built-in tool did whose calls nobody approves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct AtOnce {
+pub struct DirectCallResult {
     /// The result, with its text masked.
     pub result: ToolResult,
     /// The code, if it did not do what was asked.
@@ -271,16 +275,22 @@ pub struct AtOnce {
 }
 
 /// Writes a result that no tool had to act for.
-pub(crate) fn answered(structured: Json) -> AtOnce {
-    AtOnce { result: ToolResult::of_text(&structured.to_compact(), Some(structured)), code: None }
+pub(crate) fn direct_result(structured: Json) -> DirectCallResult {
+    DirectCallResult { result: ToolResult::of_text(&structured.to_compact(), Some(structured)), code: None }
 }
 
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
 ///
 /// `profiles` are the names of the caller's profiles.
-pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profiles: Vec<String>) -> AtOnce {
+pub(crate) fn at_once(
+    room: &WorkspaceInner,
+    config: &Config,
+    id: &str,
+    args: &Json,
+    profiles: Vec<String>,
+) -> DirectCallResult {
     let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
-    let done = Use {
+    let done = BuiltinInvocation {
         room,
         config,
         id,
@@ -294,7 +304,10 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profi
         profiles,
     }
     .run();
-    AtOnce { result: done.result.shown(&redactor), code: done.failure.map(|(code, _)| code.to_owned()) }
+    DirectCallResult {
+        result: done.result.shown(&redactor),
+        code: done.failure.map(|(code, _)| code.to_owned()),
+    }
 }
 
 /// Writes a failure. The code is last, because a word before a colon may look like the name of a secret.
@@ -302,11 +315,11 @@ fn failed(code: &str, message: &str) -> String {
     format!("{message} ({code})")
 }
 
-impl Inside for Acting<'_> {
-    fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted {
+impl BuiltinRun for BuiltinCall<'_> {
+    fn act(&mut self, limits: &BuiltinLimits, redactor: &Redactor) -> BuiltinOutcome {
         let started = self.room.now();
         let call = self.call.call();
-        let mut done = Use {
+        let mut done = BuiltinInvocation {
             room: self.room,
             config: self.config,
             id: &call.tool_id,
@@ -328,7 +341,7 @@ impl Inside for Acting<'_> {
         let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
         if most < whole {
             let is_any = definition(&call.tool_id).is_some_and(Definition::gives_any_document);
-            done.result = done.result.within(most, Members::of(is_any), CUT);
+            done.result = done.result.within(most, Members::new(is_any), CUT);
             output = text_of(&done.result);
         }
         let dropped = whole.saturating_sub(output.len()) as u64;
@@ -337,7 +350,7 @@ impl Inside for Acting<'_> {
         let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);
         self.done = Some(done);
-        Acted { output, dropped, problem, duration }
+        BuiltinOutcome { output, dropped, problem, duration }
     }
 
     fn complete(&self, mut receipt: Receipt, redactor: &Redactor) -> Receipt {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_access::builtin::{Definition, definition, may_start_a_program};
-use brigade_access::{Counted, Limit, Over, Spent, ToolTraits};
-use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Judged, Plan, Receipt, is_of_execution};
+use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit, ToolTraits};
+use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Judgement, Plan, Receipt, is_of_execution};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
@@ -21,20 +21,20 @@ use brigade_runtime::LogStream;
 use brigade_schema::Schema;
 use brigade_workspace::{AgentOffer, AgentTools, FactReader, Rules, gather, load, rule_for};
 
-use crate::acting::{self, AtOnce, BUILTIN};
-use crate::room::Room;
+use crate::acting::{self, BUILTIN, DirectCallResult};
+use crate::room::WorkspaceInner;
 use crate::{agent_review, commanded, memory_rules};
-use asking::{AskedRules, AsksJudge, Terms, Then, no_longer_covered};
+use asking::{JudgeFn, PlannedFn, RuleSelection, Terms, no_longer_covered};
 
 /// Asks for, goes on with, reads and withdraws the calls of one agent.
 #[derive(Clone)]
 pub struct AgentCalls {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 /// What came of an agent's request for a call.
 #[derive(Debug)]
-pub enum Asked {
+pub enum RequestOutcome {
     /// The request has a call.
     Stored {
         /// The call: pending, approved by a rule, or an earlier one that asks for the same.
@@ -45,14 +45,14 @@ pub enum Asked {
         uncovered: Vec<String>,
     },
     /// What is asked for is answered without a call, because a call would be stored.
-    Answered(AtOnce),
+    Answered(DirectCallResult),
     /// The agent did so much already that nothing is stored.
-    Over(Over),
+    Over(LimitExceeded),
 }
 
 /// What came of a request for a call that gets to run at once.
 #[derive(Debug)]
-pub enum AskedToRun {
+pub enum RunRequestOutcome {
     /// The call has run.
     Ran(Box<AgentCall>),
     /// The call is stored as a rule approved it, and may not run after all.
@@ -63,12 +63,12 @@ pub enum AskedToRun {
         error: Box<Error>,
     },
     /// The call does not run yet, or there is none.
-    Asked(Asked),
+    Asked(RequestOutcome),
 }
 
-impl From<Asked> for AskedToRun {
-    fn from(asked: Asked) -> AskedToRun {
-        AskedToRun::Asked(asked)
+impl From<RequestOutcome> for RunRequestOutcome {
+    fn from(asked: RequestOutcome) -> RunRequestOutcome {
+        RunRequestOutcome::Asked(asked)
     }
 }
 
@@ -135,8 +135,8 @@ impl AgentCalls {
     ///
     /// # Errors
     /// Returns [`Refusal::Queue`](crate::Refusal::Queue) with every reason if the call is refused, and file errors.
-    pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
-        self.ask_for(shown, tool, args, &|request, _, _| request.store())
+    pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<RequestOutcome, Error> {
+        self.request_call(shown, tool, args, &|request, _, _| request.store())
     }
 
     /// Like [`AgentCalls::ask`], for a request that gets to run at once. A call that a rule approves is planned once,
@@ -151,8 +151,8 @@ impl AgentCalls {
         tool: &str,
         args: Json,
         begun: &dyn Fn(&CallId),
-    ) -> Result<AskedToRun, Error> {
-        self.ask_for(shown, tool, args, &|request, planned, config| request.run(planned, config, begun))
+    ) -> Result<RunRequestOutcome, Error> {
+        self.request_call(shown, tool, args, &|request, planned, config| request.run(planned, config, begun))
     }
 
     /// Masks bound values in an error, which may repeat names of arguments.
@@ -160,22 +160,22 @@ impl AgentCalls {
         error.masked(&Redactor::bound_only(&gather::telling_values(&self.room)))
     }
 
-    fn ask_for<T: From<Asked>>(
+    fn request_call<T: From<RequestOutcome>>(
         &self,
         shown: &AgentTools,
         tool: &str,
         args: Json,
-        then: &Then<'_, T>,
+        then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
-        self.try_ask_for(shown, tool, args, then).map_err(|error| self.shown(error))
+        self.try_request_call(shown, tool, args, then).map_err(|error| self.shown(error))
     }
 
-    fn try_ask_for<T: From<Asked>>(
+    fn try_request_call<T: From<RequestOutcome>>(
         &self,
         shown: &AgentTools,
         tool: &str,
         args: Json,
-        then: &Then<'_, T>,
+        then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
         check_offer(shown, tool, &args)?;
         if let Some(row) = definition(tool) {
@@ -186,19 +186,19 @@ impl AgentCalls {
         let limits = Limit::all(&shown.agent.limits);
         let granted = shown.callable(tool, &args).map(|callable| {
             // A command does no more than the profiles of this session grant.
-            shown.rights.granted_effects(&ToolTraits::of(callable.entry))
+            shown.rights.granted_effects(&ToolTraits::from_tool(callable.entry))
         });
         let granted = granted.unwrap_or_default();
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.over_rate(shown, tool, &asked_for, Some(view));
-        let covers = |plan: &Plan, asked: AskedRules<'_>| self.rule(shown, plan, asked);
+        let covers = |plan: &Plan, asked: RuleSelection<'_>| self.rule(shown, plan, asked);
         let asked = |call: &Call| self.judged(shown, call);
         let is_judged = shown.callable(tool, &args).is_some_and(|callable| shown.is_judged(callable.entry));
-        let judge = is_judged.then_some(&asked as &AsksJudge<'_>);
+        let judge = is_judged.then_some(&asked as &JudgeFn<'_>);
         let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers, judge };
-        match self.ask_under(tool, args, session, &terms, then) {
+        match self.submit_request(tool, args, session, &terms, then) {
             Err(error) if memory_rules::is_secret(tool, &error) => {
-                Ok(Asked::Answered(memory_rules::rejected()).into())
+                Ok(RequestOutcome::Answered(memory_rules::rejection()).into())
             }
             asked => asked,
         }
@@ -227,17 +227,17 @@ impl AgentCalls {
     ///
     /// # Errors
     /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
-    pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<Asked, Error> {
+    pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<RequestOutcome, Error> {
         let asks = shown.callable(tool, args).is_some_and(|callable| callable.gate == Gate::Ask);
         if asks || definition(tool).is_some_and(Definition::is_queued) {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
         }
         self.check(shown, tool, args)?;
         if let Some(over) = self.over_rate(shown, tool, args, None)? {
-            return Ok(Asked::Over(over));
+            return Ok(RequestOutcome::Over(over));
         }
         let config = gather::config(&self.room)?;
-        Ok(Asked::Answered(acting::at_once(&self.room, &config, tool, args, names_of(shown))))
+        Ok(RequestOutcome::Answered(acting::at_once(&self.room, &config, tool, args, names_of(shown))))
     }
 
     /// Returns the rule that approves a planned call, or whether the one that did still does.
@@ -246,14 +246,14 @@ impl AgentCalls {
         &self,
         shown: &AgentTools,
         plan: &Plan,
-        asked: AskedRules<'_>,
+        asked: RuleSelection<'_>,
     ) -> Result<ApprovedBy, Vec<String>> {
         let (agent, now) = (self.room.env.caller.agent(), self.room.now());
-        let did_pass = |judged: Option<&Judged>| judged.is_some_and(|judged| judged.passed);
+        let did_pass = |judged: Option<&Judgement>| judged.is_some_and(|judged| judged.passed);
         let (view, passed) = match asked {
-            AskedRules::All(view) => (view, did_pass(plan.judge())),
-            AskedRules::AllIfPassed(view) => (view, true),
-            AskedRules::Of(call) => {
+            RuleSelection::All(view) => (view, did_pass(plan.judge())),
+            RuleSelection::AllIfPassed(view) => (view, true),
+            RuleSelection::Of(call) => {
                 let rules = Rules::Named(call.rule().unwrap_or_default());
                 let passed = did_pass(call.judge.as_ref());
                 return rule_for(shown, &self.room.host(), agent, plan, now, rules, passed);
@@ -268,7 +268,7 @@ impl AgentCalls {
         let Some(rule) = stored.call.rule() else { return Ok(None) };
         // What cannot be planned is refused when it is to run.
         let Ok((_, planned)) = brigade_ops::plan_again(&self.room, &stored.call) else { return Ok(None) };
-        if self.rule(shown, &planned.plan, AskedRules::Of(&stored.call)).is_ok() {
+        if self.rule(shown, &planned.plan, RuleSelection::Of(&stored.call)).is_ok() {
             return Ok(None);
         }
         let review = Review::Reopen(no_longer_covered(rule));
@@ -277,16 +277,16 @@ impl AgentCalls {
 
     /// Asks the judge about a call. `None` where there is none.
     #[cfg(feature = "builtin")]
-    fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judged> {
+    fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judgement> {
         let tool = shown.callable(&call.tool_id, &call.args)?;
-        let judge = brigade_tasks::Judge::of(&shown.config, &self.room.host())?;
-        let matter = brigade_tasks::Matter::call(call, tool.entry, tool.risk);
+        let judge = brigade_tasks::Judge::from_config(&shown.config, &self.room.host())?;
+        let matter = brigade_tasks::JudgeQuestion::call(call, tool.entry, tool.risk);
         Some(judge.ask(&self.room.context, &shown.config.policy, &matter, self.room.env.cancel.clone()))
     }
 
     /// Without tasks, there is no judge.
     #[cfg(not(feature = "builtin"))]
-    fn judged(&self, _: &AgentTools, _: &Call) -> Option<Judged> {
+    fn judged(&self, _: &AgentTools, _: &Call) -> Option<Judgement> {
         None
     }
 
@@ -409,7 +409,8 @@ impl AgentCalls {
         let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(FoundReceipt::good);
         let caller = self.room.env.caller.as_record();
         let own = |receipt: &Receipt| {
-            receipt.caller.as_deref() == Some(caller.as_str()) && self.is_here(receipt.session.as_ref())
+            receipt.caller.as_deref() == Some(caller.as_str())
+                && self.is_same_session(receipt.session.as_ref())
         };
         Ok(stored.map(|stored| stored.receipt).filter(own))
     }
@@ -478,15 +479,15 @@ impl AgentCalls {
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn spent(&self, window: Duration) -> Result<Spent, Error> {
-        self.spent_in(&self.room.queue().read()?, window, Counted::Output)
+    pub fn spent(&self, window: Duration) -> Result<AgentUsage, Error> {
+        self.spent_in(&self.room.queue().read()?, window, LimitUnit::Output)
     }
 
     /// Sums up what the agent asked for. Receipts are read only where their numbers are wanted.
-    fn spent_in(&self, view: &View<'_>, window: Duration, of: Counted) -> Result<Spent, Error> {
+    fn spent_in(&self, view: &View<'_>, window: Duration, of: LimitUnit) -> Result<AgentUsage, Error> {
         let now = self.room.now();
-        let since = before(now, window);
-        let mut spent = Spent::default();
+        let since = window_start(now, window);
+        let mut spent = AgentUsage::default();
         let mut runs = Vec::new();
         view.for_each_newest(&Which::All, &mut |stored| {
             let call = stored.call;
@@ -499,7 +500,7 @@ impl AgentCalls {
                 if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
                     spent.seconds += ended.since(started).as_secs_f64();
                 }
-                runs.extend(call.claim.filter(|_| of == Counted::Output).map(|claim| claim.run_id));
+                runs.extend(call.claim.filter(|_| of == LimitUnit::Output).map(|claim| claim.run_id));
             }
             ControlFlow::Continue(())
         })?;
@@ -536,11 +537,11 @@ impl AgentCalls {
 
     /// Returns whether a call is one of the agent that this session may see.
     fn is_own(&self, call: &Call) -> bool {
-        call.caller == self.room.env.caller && self.is_here(call.session.as_ref())
+        call.caller == self.room.env.caller && self.is_same_session(call.session.as_ref())
     }
 
     /// Returns whether what was asked in a session may be seen in this one: in that of an execution its own alone.
-    fn is_here(&self, asked_in: Option<&CallSession>) -> bool {
+    fn is_same_session(&self, asked_in: Option<&CallSession>) -> bool {
         // What a person began has no session in records.
         let own = self.room.env.session.as_ref().filter(|_| self.room.env.caller.agent().is_some());
         let own = own.map(|session| session.id()).filter(|own| is_of_execution(own));
@@ -567,7 +568,7 @@ impl AgentCalls {
 
 /// Counts the calls of all agents that a rule approved in the last hour. What cannot be counted is too much.
 pub(crate) fn approved_last_hour(view: &View<'_>, now: Timestamp, rule: &str) -> u64 {
-    let hour = before(now, Duration::from_secs(3600));
+    let hour = window_start(now, Duration::from_secs(3600));
     asked_since(view, hour, &|call| call.rule() == Some(rule)).map_or(u64::MAX, |calls| calls.len() as u64)
 }
 
@@ -614,7 +615,7 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
 }
 
 /// Returns the moment that was a stretch of time ago.
-pub(crate) fn before(now: Timestamp, window: Duration) -> Timestamp {
+pub(crate) fn window_start(now: Timestamp, window: Duration) -> Timestamp {
     let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros))
 }

@@ -1,7 +1,7 @@
 //! What the profiles of an agent limit its calls to: paths and the like, and how often a minute.
 
 use brigade_access::builtin::{PathProblem, definition, relative};
-use brigade_access::{MINUTE, Outside, Over, ToolTraits};
+use brigade_access::{LimitExceeded, LimitViolation, MINUTE, ToolTraits};
 use brigade_call::{Call, CallSession};
 use brigade_core::{Json, Timestamp};
 use brigade_ops::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use brigade_policy::Blocker;
 use brigade_queue::{FoundReceipt, View};
 use brigade_workspace::{AgentTools, command_outside, real_paths};
 
-use crate::agent_calls::{AgentCalls, asked_since, before};
+use crate::agent_calls::{AgentCalls, asked_since, window_start};
 use crate::memory_rules;
 
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
@@ -19,7 +19,7 @@ fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Bloc
     relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
 }
 
-fn refused(reason: Blocker) -> Error {
+fn refusal_error(reason: Blocker) -> Error {
     Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call").because([reason])
 }
 
@@ -32,14 +32,14 @@ impl AgentCalls {
         tool: &str,
         args: &Json,
         view: Option<&View<'_>>,
-    ) -> Result<Option<Over>, Error> {
+    ) -> Result<Option<LimitExceeded>, Error> {
         let Some(callable) = shown.callable(tool, args) else { return Ok(None) };
-        for (profile, most) in shown.rights.rates(&ToolTraits::of(callable.entry)) {
+        for (profile, most) in shown.rights.rates(&ToolTraits::from_tool(callable.entry)) {
             let calls = match view {
-                Some(view) => self.in_last_minute(tool, view)?,
-                None => self.asked_at_once(tool)?,
+                Some(view) => self.requests_in_last_minute(tool, view)?,
+                None => self.direct_call_times(tool)?,
             };
-            if let Some(over) = Over::of_minute(profile, most, &calls, self.room.now()) {
+            if let Some(over) = LimitExceeded::of_minute(profile, most, &calls, self.room.now()) {
                 return Ok(Some(over));
             }
         }
@@ -57,7 +57,7 @@ impl AgentCalls {
         asked_in: Option<&CallSession>,
     ) -> Result<(), Error> {
         let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
-        let traits = ToolTraits::of(callable.entry);
+        let traits = ToolTraits::from_tool(callable.entry);
         let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
         let host = self.room.host();
         let lane = asked_in.and_then(|session| session.root_of(tool));
@@ -72,13 +72,13 @@ impl AgentCalls {
                 return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));
             }
             let field = format!("args.{}", outside.argument);
-            let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
-            return Err(refused(reason.field(field)));
+            let reason = Blocker::new(LimitViolation::CODE, outside.to_string()).at(outside.place.clone());
+            return Err(refusal_error(reason.field(field)));
         }
         let made = shown.config.command(&host, tool, args, &self.room.env.caller, None, lane);
         if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made, args))
         {
-            return Err(refused(reason));
+            return Err(refusal_error(reason));
         }
         #[cfg(feature = "builtin")]
         if !made.is_some_and(|made| brigade_workspace::command_only_reads(&host, &made)) {
@@ -89,7 +89,7 @@ impl AgentCalls {
 
     /// Returns when the agent used a tool in the last minute, newest first. What was refused, or remembered nothing,
     /// does not count.
-    fn in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<Vec<Timestamp>, Error> {
+    fn requests_in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<Vec<Timestamp>, Error> {
         let room = &*self.room;
         let did = |call: &Call| {
             let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
@@ -98,22 +98,22 @@ impl AgentCalls {
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
         let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);
-        asked_since(view, before(room.now(), MINUTE), &counts)
+        asked_since(view, window_start(room.now(), MINUTE), &counts)
     }
 
     /// Returns the same of a tool whose calls are not queued: what it left in the store.
     #[cfg(feature = "builtin")]
-    fn asked_at_once(&self, tool: &str) -> Result<Vec<Timestamp>, Error> {
+    fn direct_call_times(&self, tool: &str) -> Result<Vec<Timestamp>, Error> {
         const ASK: &str = "ask.user";
         let agent = self.room.env.caller.agent().filter(|_| tool == ASK);
         match agent.zip(self.room.stores.reading(&*self.room.fs)?) {
-            Some((agent, store)) => Ok(store.questions_since(agent, before(self.room.now(), MINUTE))?),
+            Some((agent, store)) => Ok(store.questions_since(agent, window_start(self.room.now(), MINUTE))?),
             None => Ok(Vec::new()),
         }
     }
 
     #[cfg(not(feature = "builtin"))]
-    fn asked_at_once(&self, _: &str) -> Result<Vec<Timestamp>, Error> {
+    fn direct_call_times(&self, _: &str) -> Result<Vec<Timestamp>, Error> {
         Ok(Vec::new())
     }
 }

@@ -4,7 +4,7 @@ use brigade_call::Call;
 use brigade_doctor::{InboxItem, InboxMetadata, InboxStatus};
 use brigade_ops::InboxStore;
 
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// The permission under which calls are looked at later.
 const FULL_AUTO: &str = "permission.full-auto";
@@ -17,7 +17,7 @@ const SOURCE: &str = "brigade-gateway";
 
 /// Puts a row into the inbox for a call that a rule approved under the permission, unless it only reads. The call has
 /// run, so a row that cannot be written changes nothing but is logged.
-pub(crate) fn note(room: &Room, call: &Call) {
+pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
     let is_full_auto = call
         .session
         .as_ref()

@@ -11,10 +11,10 @@ use brigade_access::{
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_ops::{Error, ErrorKind, Setup};
-use brigade_policy::{Asked, Failure, RuleReport, Standing};
+use brigade_policy::{Failure, RuleReport, RuleRequest, Standing};
 use brigade_workspace::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, gather, load, look,
-    masks, policy_tracked, read_agents, read_profiles, what_approves,
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolVisibility, agent_tools, gather,
+    load, look, masks, policy_tracked, read_agents, read_profiles, what_approves,
 };
 
 use crate::agent_calls::approved_last_hour;
@@ -22,12 +22,12 @@ use crate::report::{
     AgentApproval, AgentChange, AgentListReport, AgentReport, AgentToolsReport, CostReport,
     ProfileExplainReport, ProfileListReport, ProfileReport, Report as _,
 };
-use crate::room::{POLICY, Room};
+use crate::room::{POLICY, WorkspaceInner};
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
 pub struct Agents {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Agents {
@@ -122,7 +122,7 @@ impl Agents {
     /// As [`Agents::config`].
     pub fn list(&self) -> Result<AgentListReport, Error> {
         let AgentConfig { profiles, gateway } = config(&self.room)?;
-        let rows = gateway.agents.iter().map(|agent| AgentRow::of(agent, &profiles));
+        let rows = gateway.agents.iter().map(|agent| AgentRow::new(agent, &profiles));
         let agents = rows.collect::<Result<Vec<_>, _>>()?;
         Ok(AgentListReport {
             schema: AgentListReport::SCHEMA,
@@ -159,7 +159,7 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such agent, or gateway.toml has an error.
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         Setup::new(&self.room).change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
         Ok(self.changed(name, AgentChange::Removed, None))
     }
@@ -170,7 +170,7 @@ impl Agents {
         action: AgentChange,
         edit: impl FnOnce(Option<&str>, Fingerprint) -> Result<String, EditError>,
     ) -> Result<AgentReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let random = brigade_process::random_bytes::<TOKEN_BYTES>().map_err(|error| {
             Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
         })?;
@@ -196,7 +196,7 @@ impl Agents {
     /// Fails if profiles.toml has an error.
     pub fn profiles(&self) -> Result<ProfileListReport, Error> {
         let profiles = profiles(&self.room)?;
-        let rows: Vec<ProfileRow> = profiles.all().map(|profile| ProfileRow::of(profile)).collect();
+        let rows: Vec<ProfileRow> = profiles.all().map(|profile| ProfileRow::new(profile)).collect();
         Ok(ProfileListReport {
             schema: ProfileListReport::SCHEMA,
             target: self.room.target(),
@@ -211,7 +211,7 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such profile, or profiles.toml has an error.
     pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
-        let profile = ProfileRow::of(&*profiles(&self.room)?.find(name)?);
+        let profile = ProfileRow::new(&*profiles(&self.room)?.find(name)?);
         Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.room.target(), profile })
     }
 
@@ -223,9 +223,9 @@ impl Agents {
         let config = gather::config(&self.room)?;
         let agents = self::config(&self.room)?;
         let agent = find(&agents.gateway, agent)?;
-        let rights = Rights::of(&agents.profiles, agent, &[])?;
+        let rights = Rights::new(&agents.profiles, agent, &[])?;
         let (tool_id, sight) = match control_tool(tool.trim()) {
-            Some(own) => (own.id.clone(), Sight::of_control(&config, &rights, own)),
+            Some(own) => (own.id.clone(), ToolVisibility::of_control(&config, &rights, own)),
             None => {
                 let tool = load::explained(&self.room, &config, tool, load::any_tool)?;
                 (tool.id.to_string(), look(self.room.host(), &config, agent, &rights, &tool))
@@ -250,14 +250,14 @@ impl Agents {
 
 /// Returns that nobody approves what a tool of the gateway does.
 pub(crate) fn approval_of_control(
-    room: &Room,
+    room: &WorkspaceInner,
     config: &Config,
     own: &ControlTool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
     let agents = self::config(room)?;
     let agent = find(&agents.gateway, agent)?;
-    let sight = Sight::of_control(config, &Rights::of(&agents.profiles, agent, &[])?, own);
+    let sight = ToolVisibility::of_control(config, &Rights::new(&agents.profiles, agent, &[])?, own);
     Ok(AgentApproval {
         agent: agent.name.clone(),
         visible: sight.visible.is_ok(),
@@ -270,19 +270,19 @@ pub(crate) fn approval_of_control(
 
 /// Returns which rule approves calls of a tool by an agent, whatever their arguments.
 pub(crate) fn approval(
-    room: &Room,
+    room: &WorkspaceInner,
     config: &Config,
     tool: &Tool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
     let agents = self::config(room)?;
     let agent = find(&agents.gateway, agent)?;
-    let rights = Rights::of(&agents.profiles, agent, &[])?;
+    let rights = Rights::new(&agents.profiles, agent, &[])?;
     let host = room.host();
     let sight = look(host, config, agent, &rights, tool);
     let queue = room.queue();
     let view = queue.read()?;
-    let asked = Asked {
+    let asked = RuleRequest {
         tool_id: tool.id.as_str(),
         effects: &tool.effects,
         approval_mode: tool.approval_mode,
@@ -300,7 +300,7 @@ pub(crate) fn approval(
     };
     let rules = config.policy.auto_approve().iter().map(|rule| match sight.action() {
         Action::Deny => RuleReport::denied(rule),
-        Action::Ask | Action::Judge | Action::Allow => RuleReport::of(rule, &asked),
+        Action::Ask | Action::Judge | Action::Allow => RuleReport::new(rule, &asked),
     });
     let mut rules: Vec<RuleReport> = rules.collect();
     let masks = masks(&room.env.environment, &config.policy);
@@ -315,7 +315,7 @@ pub(crate) fn approval(
     })
 }
 
-fn profiles(room: &Room) -> Result<Profiles, Error> {
+fn profiles(room: &WorkspaceInner) -> Result<Profiles, Error> {
     read_profiles(&*room.fs).map_err(|issues| invalid(&issues))
 }
 
@@ -325,7 +325,7 @@ fn invalid(issues: &[ConfigIssue]) -> Error {
 }
 
 /// Reads profiles.toml and gateway.toml.
-pub(crate) fn config(room: &Room) -> Result<AgentConfig, Error> {
+pub(crate) fn config(room: &WorkspaceInner) -> Result<AgentConfig, Error> {
     read_agents(&*room.fs).map_err(|issues| invalid(&issues))
 }
 

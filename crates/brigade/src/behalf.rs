@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_access::builtin::{CommandOutput, definition};
-use brigade_access::{LiveSession, NameStyle, Over};
+use brigade_access::{LimitExceeded, LiveSession, NameStyle};
 use brigade_call::{Call, CallStatus, Caller};
 use brigade_core::{CallId, Json, codes, reasons};
 use brigade_mcp::ToolResult;
@@ -13,26 +13,28 @@ use brigade_ops::{Error, ErrorKind, Request};
 use brigade_process::CancelToken;
 use brigade_queue::{Calls, QueueError, StoredCall};
 use brigade_runtime::LogStream;
-use brigade_tasks::{Callers, Desk, OnBehalf};
-use brigade_toolset::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
+use brigade_tasks::{CallerContext, Callers, TaskContext};
+use brigade_toolset::{
+    CallResult, CallState, Calls as FurtherCalls, Failure, FurtherCall, RequestedCall, Steps,
+};
 use brigade_workspace::{AgentTools, FactReader, gather};
 
-use crate::agent_calls::{AgentCall, AgentCalls, Asked};
+use crate::agent_calls::{AgentCall, AgentCalls, RequestOutcome};
 use crate::agents::Agents;
 use crate::env::Env;
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// The most calls that are looked through.
-const LOOKED_AT: usize = 1_000;
+const MAX_INSPECTED_CALLS: usize = 1_000;
 
 /// How much of what a program printed is kept of each stream.
 const PRINTED: usize = 64 << 10;
 
 /// Asks for calls as the caller would: a rule of the policy may approve one, and nobody calls what the caller is not
 /// shown.
-pub(crate) struct CallsOf {
+pub(crate) struct DelegatedCalls {
     /// The workspace as the caller sees it.
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
     /// The session whose profiles the caller has.
     pub(crate) session: Option<Arc<LiveSession>>,
     /// Names of the profiles that decided about the call that asks, or that the execution began with. They only
@@ -40,10 +42,10 @@ pub(crate) struct CallsOf {
     pub(crate) laid: Vec<String>,
 }
 
-impl Room {
+impl WorkspaceInner {
     /// Returns what tasks and workflows of the caller work with.
-    pub(crate) fn desk(self: &Arc<Room>) -> Desk {
-        Desk {
+    pub(crate) fn desk(self: &Arc<WorkspaceInner>) -> TaskContext {
+        TaskContext {
             context: self.context.clone(),
             session: self.env.session.clone(),
             sessions: self.env.task_sessions.clone(),
@@ -55,8 +57,8 @@ impl Room {
     }
 }
 
-impl Callers for Room {
-    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> OnBehalf {
+impl Callers for WorkspaceInner {
+    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> CallerContext {
         let session = Some(session);
         let room = Arc::new(self.with_env(|env| Env {
             caller,
@@ -67,7 +69,7 @@ impl Callers for Room {
             requester: None,
             ..env
         }));
-        OnBehalf { desk: room.desk(), steps: Box::new(CallsOf { room, session, laid }) }
+        CallerContext { desk: room.desk(), steps: Box::new(DelegatedCalls { room, session, laid }) }
     }
 }
 
@@ -103,7 +105,7 @@ fn environment(error: &Error) -> Failure {
     Failure::new(codes::ENVIRONMENT, error.to_string())
 }
 
-impl CallsOf {
+impl DelegatedCalls {
     /// Returns what the caller is shown now.
     fn shown(&self, agent: &str) -> Result<AgentTools, Error> {
         let agents = Agents { room: self.room.clone() };
@@ -121,34 +123,34 @@ impl CallsOf {
         AgentCalls { room: self.room.clone() }
     }
 
-    fn ask_as(&self, agent: &str, tool: &str, args: &Json) -> Result<AskedCall, Error> {
+    fn request_as(&self, agent: &str, tool: &str, args: &Json) -> Result<RequestedCall, Error> {
         let shown = self.shown(agent)?;
         if shown.callable(tool, args).is_none() {
-            return Ok(AskedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
+            return Ok(RequestedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
         }
         let asked = match definition(tool).is_some_and(|row| !row.is_queued()) {
             true => self.calls().at_once(&shown, tool, args)?,
             false => self.calls().ask(&shown, tool, args.clone())?,
         };
         Ok(match asked {
-            Asked::Stored { call, .. } => AskedCall::Queued(call.id.to_string()),
-            Asked::Answered(done) => AskedCall::Done(of_result(done.result)),
-            Asked::Over(_) => AskedCall::Later,
+            RequestOutcome::Stored { call, .. } => RequestedCall::Queued(call.id.to_string()),
+            RequestOutcome::Answered(done) => RequestedCall::Done(of_result(done.result)),
+            RequestOutcome::Over(_) => RequestedCall::Later,
         })
     }
 
     /// Returns how a call stands.
-    fn stands(&self, shown: AgentCall) -> Result<Stands, Failure> {
+    fn stands(&self, shown: AgentCall) -> Result<CallState, Failure> {
         let AgentCall { call, receipt, answer } = shown;
         Ok(match call.status {
             CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {
-                Stands::Waits
+                CallState::Waits
             }
-            CallStatus::Approved | CallStatus::ResumePending => Stands::Ready,
-            CallStatus::Interrupted | CallStatus::Other(_) => Stands::Unknown,
+            CallStatus::Approved | CallStatus::ResumePending => CallState::Ready,
+            CallStatus::Interrupted | CallStatus::Other(_) => CallState::Unknown,
             CallStatus::Rejected => {
                 let why = call.review_reason.clone().unwrap_or_default();
-                Stands::Ended(CallResult::failed(
+                CallState::Ended(CallResult::failed(
                     codes::APPROVAL_REJECTED,
                     format!("call {} is rejected: {why}", call.id),
                 ))
@@ -163,7 +165,7 @@ impl CallsOf {
                     let none = || {
                         CallResult::failed(codes::INVALID_OUTPUT, "the answer is not the result of a tool")
                     };
-                    return Ok(Stands::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
+                    return Ok(CallState::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
                 }
                 let printed = |stream| {
                     let run = run.as_ref()?;
@@ -184,7 +186,7 @@ impl CallsOf {
                 let code = receipt.and_then(|receipt| receipt.error_code);
                 let error = failure.filter(|_| !is_success);
                 let error = error.map(|why| (code.unwrap_or_else(|| "failed".to_owned()), why));
-                Stands::Ended(CallResult { is_success, output, exit_code, error })
+                CallState::Ended(CallResult { is_success, output, exit_code, error })
             }
         })
     }
@@ -217,23 +219,23 @@ fn id(call: &str) -> Result<CallId, Failure> {
     call.parse().map_err(|_| Failure::new(codes::ENVIRONMENT, "the id of a call cannot be read"))
 }
 
-impl Steps for CallsOf {
-    fn ask(&self, tool: &str, args: &Json) -> Result<AskedCall, Failure> {
+impl Steps for DelegatedCalls {
+    fn ask(&self, tool: &str, args: &Json) -> Result<RequestedCall, Failure> {
         let asked = match self.room.env.caller.agent() {
-            Some(agent) => self.ask_as(agent, tool, args),
-            None => self.queue(tool, args.clone()).map(|call| AskedCall::Queued(call.id.to_string())),
+            Some(agent) => self.request_as(agent, tool, args),
+            None => self.queue(tool, args.clone()).map(|call| RequestedCall::Queued(call.id.to_string())),
         };
-        asked.or_else(|error| Ok(AskedCall::Done(CallsOf::refused(&error)?)))
+        asked.or_else(|error| Ok(RequestedCall::Done(DelegatedCalls::refused(&error)?)))
     }
 
-    fn look(&self, call: &str) -> Result<Stands, Failure> {
+    fn look(&self, call: &str) -> Result<CallState, Failure> {
         match self.calls().show(&id(call)?) {
             Ok(shown) => self.stands(shown),
-            Err(error) => Ok(Stands::Ended(CallsOf::refused(&error)?)),
+            Err(error) => Ok(CallState::Ended(DelegatedCalls::refused(&error)?)),
         }
     }
 
-    fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<Stands, Failure> {
+    fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<CallState, Failure> {
         let agents = Agents { room: self.room.clone() };
         let agent = self.room.env.caller.agent();
         let most = agents.config().ok().and_then(|config| Some(config.agent(agent?)?.limits.concurrent));
@@ -243,12 +245,12 @@ impl Steps for CallsOf {
         let gone_on = id(call).map(|id| shown.and_then(|shown| calls.go_on(shown.as_ref(), &id)))?;
         match gone_on {
             Ok(shown) => self.stands(shown),
-            Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() => Ok(Stands::Waits),
+            Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() => Ok(CallState::Waits),
             Err(error) => match self.look(call)? {
                 // It may not run after all, as it was approved.
-                Stands::Ready => {
+                CallState::Ready => {
                     self.withdraw(call);
-                    Ok(Stands::Ended(CallsOf::refused(&error)?))
+                    Ok(CallState::Ended(DelegatedCalls::refused(&error)?))
                 }
                 stands => Ok(stands),
             },
@@ -267,7 +269,7 @@ impl Steps for CallsOf {
     }
 }
 
-impl FurtherCalls for CallsOf {
+impl FurtherCalls for DelegatedCalls {
     fn ask(&self, tool: &str, args: Json) -> Result<FurtherCall, Failure> {
         let failed = |error: Error| failed(&error);
         let Some(agent) = self.room.env.caller.agent() else {
@@ -278,10 +280,12 @@ impl FurtherCalls for CallsOf {
             return Err(no_tool());
         }
         match self.calls().ask(&shown, tool, args).map_err(failed)? {
-            Asked::Stored { call, .. } => Ok(row(&call)),
-            Asked::Over(Over { what, .. }) => Err(Failure::new(reasons::RATE_LIMITED, what)),
+            RequestOutcome::Stored { call, .. } => Ok(row(&call)),
+            RequestOutcome::Over(LimitExceeded { what, .. }) => {
+                Err(Failure::new(reasons::RATE_LIMITED, what))
+            }
             // Its answer needs no call, so there is none to name.
-            Asked::Answered(done) => {
+            RequestOutcome::Answered(done) => {
                 let message = "it was refused before it became a call";
                 Err(Failure::new(codes::REFUSED, message).data([("result", done.result.to_json())]))
             }
@@ -289,7 +293,7 @@ impl FurtherCalls for CallsOf {
     }
 
     fn of_tool(&self, tool: &str) -> Result<Vec<FurtherCall>, Failure> {
-        let calls = self.calls().list(0, LOOKED_AT).map_err(|error| failed(&error))?;
+        let calls = self.calls().list(0, MAX_INSPECTED_CALLS).map_err(|error| failed(&error))?;
         Ok(calls.iter().filter(|call| call.tool_id == tool).map(row).collect())
     }
 
@@ -305,7 +309,7 @@ impl FurtherCalls for CallsOf {
         Ok(find().map_err(|error| failed(&error))?.map(|stored| row(&stored.call)))
     }
 
-    fn works_in(&self, root: &str) -> Result<bool, Failure> {
+    fn runs_in(&self, root: &str) -> Result<bool, Failure> {
         let look = || -> Result<bool, QueueError> {
             let mut is_found = false;
             self.room.queue().read()?.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {

@@ -1,6 +1,6 @@
 //! Pending decisions, and the next command to type.
 
-use brigade_kitchen_run::WhichDecisions;
+use brigade_kitchen_run::DecisionFilter;
 use brigade_ops::Error;
 
 use crate::doctor::Doctor;
@@ -15,7 +15,7 @@ impl Doctor {
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let workspace = Workspace { room: self.room.clone() };
         let kitchen = workspace.kitchen();
-        let decisions = kitchen.decisions(None, WhichDecisions::Waiting)?.decisions;
+        let decisions = kitchen.decisions(None, DecisionFilter::Waiting)?.decisions;
         let is_there = kitchen.is_there()?;
         let questions = workspace.work().questions()?;
         Ok(brigade_ops::brief(&self.room, decisions, is_there, questions)?)

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery, Level};
 use brigade_ops::{
-    Declare, Error, Existing, Ignore, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal,
+    Declare, Error, Ignore, ImportMcpReport, ImportMcpRequest, ObserveReport, OnExisting, Refusal,
 };
 
 use crate::report::{
     CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, SearchReport,
     ShowReport, StatsReport, ToolLinesReport,
 };
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 pub use brigade_ops::{
-    InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
+    CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
 };
 
 /// Operations on the catalog.
 #[derive(Clone)]
 pub struct Tools {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Tools {
@@ -100,7 +100,7 @@ impl Tools {
     ///
     /// # Errors
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
-    pub fn check(&self, what: &WhatToCheck, checks: RunChecks) -> Result<CheckReport, Error> {
+    pub fn check(&self, what: &CheckSelection, checks: RunChecks) -> Result<CheckReport, Error> {
         Ok(brigade_ops::check(&self.room, what, checks)?)
     }
 
@@ -111,9 +111,9 @@ impl Tools {
     /// fails if an id is given for several tools, inside a run, and on file errors.
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
         if !request.dry_run {
-            self.room.decides()?;
+            self.room.require_outside_run()?;
             if request.level == Level::User {
-                self.room.decides_at(&self.room.config_folder()?)?;
+                self.room.require_outside_run_at(&self.room.config_folder()?)?;
             }
         }
         let registered = brigade_ops::register(&self.room, request);
@@ -167,7 +167,7 @@ impl Tools {
     pub fn init(
         &self,
         tools: &StarterTools,
-        existing: Existing,
+        existing: OnExisting,
         ignore: Ignore,
     ) -> Result<InitReport, Error> {
         self.room.replaces(existing)?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
 use brigade_harness::{Client, Connection, client, clients, put};
-use brigade_ops::{Clients as Files, ConnectOutcome, ConnectStatus, Error, ErrorKind, Wanted};
+use brigade_ops::{ClientEntry, Clients as Files, ConnectOutcome, ConnectStatus, Error, ErrorKind};
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
 
 use crate::agents;
 use crate::report::{ConnectReport, Report as _};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 pub use brigade_harness::{Scope, Transport};
 pub use brigade_ops::ConnectStep;
@@ -22,7 +22,7 @@ const GATEWAY: &str = "http://127.0.0.1:8766/mcp";
 /// Operations on agent programs.
 #[derive(Clone)]
 pub struct Clients {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 /// Which client to connect, and how.
@@ -54,10 +54,10 @@ impl Clients {
         let (room, agent) = (&self.room, request.agent.as_str());
         let scope = request.scope.unwrap_or_else(|| client.usual_scope());
         if request.step == ConnectStep::Write {
-            room.decides()?;
+            room.require_outside_run()?;
             // The user's file starts the gateway for every program of the user, whatever workspace it serves.
             if let Some(home) = room.env.environment.home().filter(|_| scope == Scope::User) {
-                room.decides_at(home)?;
+                room.require_outside_run_at(home)?;
             }
         }
         // An entry can be removed after its agent.
@@ -94,7 +94,7 @@ impl Clients {
             return generic(client, &connection, request.step, report);
         }
         let redactor = Redactor::new(&gather::secrets(room)).for_settings();
-        let wanted = Wanted { client, scope, agent, connection };
+        let wanted = ClientEntry { client, scope, agent, connection };
         let ConnectOutcome { path, entry, status, diff, notes } =
             files.connect(&wanted, request.step, &redactor)?;
         let is_confirmed = client.files(scope).is_some_and(|files| files.are_confirmed());

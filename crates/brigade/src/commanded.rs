@@ -1,11 +1,11 @@
 //! The results of runs of programs that answer for built-in tools, as MCP has them: a command that an agent named, and
 //! a program that the configuration names.
 
-use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput, Rest, cut_note, definition};
+use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput, OmittedText, cut_note, definition};
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
 use brigade_core::codes;
-use brigade_exec::{Finished, log_text, refused_writes};
+use brigade_exec::{RunResult, log_text, refused_writes};
 use brigade_mcp::ToolResult;
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
@@ -14,18 +14,18 @@ use {
     brigade_call::RunStatus,
 };
 
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 #[cfg(feature = "builtin")]
 use brigade_fs::RelPath;
 use brigade_workspace::Config;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
-const ROOM: usize = 256;
+const RESERVED_BYTES: usize = 256;
 
 /// Returns the result of a run, with its text masked: what the command printed and how it ended, or what the program
 /// answered. `None` for a run of another tool, for one that did not start, and for a program that failed by itself.
 pub(crate) fn result_of(
-    room: &Room,
+    room: &WorkspaceInner,
     config: &Config,
     receipt: &Receipt,
     redactor: &Redactor,
@@ -43,7 +43,7 @@ pub(crate) fn result_of(
     let asked = definition(COMMAND).map(|row| CommandArgs::read(&row.with_defaults(&receipt.args)));
     let asked = asked.and_then(|asked| asked.max_output_bytes).unwrap_or(u64::MAX);
     let most = config.gateway(&room.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
-    let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(ROOM);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(RESERVED_BYTES);
     let (out, err) = parts(&stdout, &stderr, usize::try_from(asked).unwrap_or(usize::MAX), most);
     let dropped = receipt.output.as_ref().map_or(0, |output| output.stdout.dropped + output.stderr.dropped);
     let is_cut = out.len() < stdout.len() || err.len() < stderr.len() || 0 < dropped;
@@ -59,7 +59,7 @@ pub(crate) fn result_of(
     };
     let (shown, kept) = (out.len() + err.len(), stdout.len() + stderr.len());
     let total = kept.saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX));
-    let rest = if shown < kept { Rest::Kept(&receipt.id) } else { Rest::Dropped };
+    let rest = if shown < kept { OmittedText::Kept(&receipt.id) } else { OmittedText::Dropped };
     let cut = if is_cut { cut_note(shown, total, rest) } else { String::new() };
     let refused = match (receipt.exit_code, &receipt.observed, &receipt.sandbox) {
         (Some(0), _, _) | (_, None, _) | (_, _, None) => None,
@@ -80,7 +80,7 @@ pub(crate) fn result_of(
 
 /// Returns what a program answered that the configuration names for a tool.
 #[cfg(feature = "builtin")]
-fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolResult> {
+fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Option<ToolResult> {
     if let Some(code) = receipt.error_code.as_deref() {
         let said = receipt.failure.as_deref().unwrap_or_default();
         return Some(ToolResult::failed(said, code, None));
@@ -92,7 +92,7 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
         SEARCH => {
             let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
             let printed = log_text(&*printed, redactor).ok()?;
-            searched(receipt, &printed).ok()?
+            search_result(receipt, &printed).ok()?
         }
         SCREENSHOT => {
             let copy = receipt.touched.as_ref()?.first()?;
@@ -108,20 +108,28 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
 }
 
 #[cfg(not(feature = "builtin"))]
-fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
+fn provided(_: &WorkspaceInner, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
     None
 }
 
 /// Reads what a search program printed.
 #[cfg(feature = "builtin")]
-fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_toolset::Output, brigade_toolset::Failure> {
+fn search_result(
+    receipt: &Receipt,
+    printed: &str,
+) -> Result<brigade_toolset::Output, brigade_toolset::Failure> {
     brigade_toolset::search_answer(&receipt.args, printed)
 }
 
 /// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
 /// used has failed.
 #[cfg(feature = "builtin")]
-pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Finished) -> Finished {
+pub(crate) fn apply_provider_answer(
+    room: &WorkspaceInner,
+    call: &Call,
+    redactor: &Redactor,
+    finished: RunResult,
+) -> RunResult {
     use brigade_call::TouchedFile;
     use brigade_toolset::{Context, Failure};
 
@@ -141,7 +149,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
                 .map(|_| Vec::new());
         }
         if tool == SEARCH {
-            return searched(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
+            return search_result(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
         }
         if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";
@@ -175,7 +183,12 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
 }
 
 #[cfg(not(feature = "builtin"))]
-pub(crate) fn judged(_: &Room, _: &Call, _: &Redactor, finished: Finished) -> Finished {
+pub(crate) fn apply_provider_answer(
+    _: &WorkspaceInner,
+    _: &Call,
+    _: &Redactor,
+    finished: RunResult,
+) -> RunResult {
     finished
 }
 

@@ -19,7 +19,7 @@ impl Tools {
     /// inside a run.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
         if !request.dry_run {
-            self.room.decides()?;
+            self.room.require_outside_run()?;
         }
         let added = brigade_ops::add_default_tools(&self.room, request);
         added.map_err(|error| Error::not_done(&self.room, error, Refusal::Defaults))

@@ -13,7 +13,7 @@ use brigade_workspace::{gather, load};
 use crate::catalog::Tools;
 use crate::policies::{self, Policies, errors};
 use crate::report::{CatalogReport, FixReport, PolicyHealthReport, Report as _};
-use crate::room::{POLICY, Room};
+use crate::room::{POLICY, WorkspaceInner};
 
 pub use brigade_doctor::DoctorRequest;
 
@@ -39,7 +39,7 @@ impl Tools {
 /// Diagnoses the workspace, and fixes what needs no decision.
 #[derive(Clone)]
 pub struct Doctor {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Doctor {
@@ -50,7 +50,7 @@ impl Doctor {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
-        Ok(brigade_ops::diagnosed(&self.room, request)?)
+        Ok(brigade_ops::diagnose_catalog(&self.room, request)?)
     }
 
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and

@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_access::LiveSession;
 use brigade_call::Caller;
 use brigade_cmdline::find_program;
-use brigade_core::{CallId, Clock, NeutralWords, Spell, SystemClock};
+use brigade_core::{CallId, Clock, NeutralWords, StepFormatter, SystemClock};
 use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
@@ -22,7 +22,7 @@ use brigade_ops::upstreams::Upstreams;
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends calls that run.
-pub trait EndsCalls: Send + Sync {
+pub trait CallEnder: Send + Sync {
     /// Ends a call, in the name of somebody. Returns whether it did.
     fn end(&self, call: &CallId, who: &str) -> bool;
 }
@@ -44,9 +44,9 @@ pub struct Env {
     pub(crate) upstreams: Option<Upstreams>,
     pub(crate) task_sessions: Option<Arc<dyn TaskSessions>>,
     pub(crate) at_once: Option<u64>,
-    pub(crate) ender: Option<Arc<dyn EndsCalls>>,
+    pub(crate) ender: Option<Arc<dyn CallEnder>>,
     pub(crate) syncs_late: bool,
-    pub(crate) speller: Arc<dyn Spell>,
+    pub(crate) speller: Arc<dyn StepFormatter>,
 }
 
 impl Env {
@@ -131,7 +131,7 @@ impl Env {
 
     /// Sets how next steps in reports and records are spelled. The default wording names no command.
     #[must_use]
-    pub fn speller(mut self, speller: Arc<dyn Spell>) -> Env {
+    pub fn speller(mut self, speller: Arc<dyn StepFormatter>) -> Env {
         self.speller = speller;
         self
     }
@@ -188,7 +188,7 @@ impl Env {
 
     /// Sets what ends calls that run in this process. Without it, none is ended by another call.
     #[must_use]
-    pub fn ender(mut self, ender: Arc<dyn EndsCalls>) -> Env {
+    pub fn ender(mut self, ender: Arc<dyn CallEnder>) -> Env {
         self.ender = Some(ender);
         self
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use brigade_core::IdPrefix;
 use brigade_ops::{
     Error, Refusal,
-    work::{self, NoRow},
+    work::{self, RowError},
 };
 
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 pub use brigade_ops::work::{InboxFilter, InboxStep};
 
 /// Operations on the work inbox.
 #[derive(Clone)]
 pub struct Inbox {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Inbox {
@@ -43,7 +43,7 @@ impl Inbox {
     /// # Errors
     /// Returns [`Refusal::InboxItem`] if no row matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
-        work::show(&self.room, prefix).map_err(|why| refused(&self.room, why))
+        work::show(&self.room, prefix).map_err(|why| row_refusal(&self.room, why))
     }
 
     /// Records a decision on a row. Starts nothing.
@@ -56,14 +56,14 @@ impl Inbox {
         step: InboxStep,
         reason: Option<&str>,
     ) -> Result<InboxItemReport, Error> {
-        work::decide(&self.room, prefix, step, reason).map_err(|why| refused(&self.room, why))
+        work::decide(&self.room, prefix, step, reason).map_err(|why| row_refusal(&self.room, why))
     }
 }
 
-fn refused(room: &Room, why: NoRow) -> Error {
+fn row_refusal(room: &WorkspaceInner, why: RowError) -> Error {
     match why {
-        NoRow::Refused(failure, item) => Error::from(failure).refusing(room, Refusal::InboxItem { item }),
-        NoRow::Failed(failure) => failure.into(),
+        RowError::Refused(failure, item) => Error::from(failure).refusing(room, Refusal::InboxItem { item }),
+        RowError::Failed(failure) => failure.into(),
     }
 }
 

@@ -12,14 +12,14 @@ use brigade_kitchen::plan::KitchenPlanReport;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
 use brigade_kitchen_run::{
-    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
-    FailureChoice, Follow, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
-    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest, PlanRequest,
-    PlanWish, PrdSearch, ServiceOptions, Watched, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionFilter, DecisionsReport,
+    FailOn, FailureChoice, FollowTarget, Follower, InitRequest, KitchenCleanReport, KitchenInitReport,
+    KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest,
+    PlanRequest, PlanWish, PrdSearch, ServiceOptions, WatchView,
 };
 use brigade_ops::{Error, ErrorKind};
 
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// How far to read the log of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct PlanOptions<'a> {
 /// workspace; without a path, the PRD that somebody works on is taken.
 #[derive(Clone)]
 pub struct Kitchen {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Kitchen {
@@ -62,7 +62,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if there is a `kitchen.toml` that may not be replaced, inside a run, or on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let report = self.hands().init(request)?;
         Ok(KitchenInitReport::spelled(report, &self.room.speller()))
     }
@@ -82,7 +82,7 @@ impl Kitchen {
     /// Fails if the wish is the id of a tool, nobody approved the tiers, the file exists, no such plan waits, or the
     /// executive gives no valid PRD.
     pub fn plan(&self, wish: PlanWish, options: &PlanOptions<'_>) -> Result<KitchenPlanReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         if let PlanWish::New(text) = &wish
             && let Ok(id) = text.trim().parse::<ToolId>()
             && brigade_workspace::read_catalog(&*self.room.fs)
@@ -104,7 +104,7 @@ impl Kitchen {
     /// Fails if the file is no map of ours, or nobody approved the tiers whose executive should add a part.
     pub fn map(&self, file: Option<&Path>, request: MapRequest) -> Result<KitchenMapReport, Error> {
         if request.worker {
-            self.room.decides()?;
+            self.room.require_outside_run()?;
         }
         let file = file.map(|file| self.file(file)).transpose()?.or(request.file);
         let cancel = request.cancel.or_else(|| self.room.env.cancel.clone());
@@ -144,7 +144,7 @@ impl Kitchen {
     }
 
     fn approve_what(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         Ok(self.hands().approve(what, step)?)
     }
 
@@ -171,8 +171,8 @@ impl Kitchen {
     pub fn watch(
         &self,
         prd: Option<&Path>,
-        follow: Follow,
-        show: &mut dyn FnMut(&Watched) -> std::ops::ControlFlow<()>,
+        follow: FollowTarget,
+        show: &mut dyn FnMut(&WatchView) -> std::ops::ControlFlow<()>,
     ) -> Result<(), Error> {
         Ok(self.hands().watch(&self.search(prd)?, follow, self.room.env.cancel.as_ref(), show)?)
     }
@@ -189,7 +189,7 @@ impl Kitchen {
     ///
     /// # Errors
     /// Fails if there is no such PRD, or on a disk error.
-    pub fn decisions(&self, prd: Option<&Path>, which: WhichDecisions) -> Result<DecisionsReport, Error> {
+    pub fn decisions(&self, prd: Option<&Path>, which: DecisionFilter) -> Result<DecisionsReport, Error> {
         let search = prd.map(|prd| self.search(Some(prd))).transpose()?;
         Ok(self.hands().decisions(search.as_ref(), which)?)
     }
@@ -199,7 +199,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if no such decision waits, or the answer does not fit.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let report = self.hands().answer(request)?;
         Ok(report.spelled(&self.room.speller()))
     }
@@ -214,7 +214,7 @@ impl Kitchen {
         choice: FailureChoice,
         all: bool,
     ) -> Result<usize, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         Ok(self.hands().answer_failures(&self.search(prd)?, choice, all)?)
     }
 
@@ -300,7 +300,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, the task has no worktree, or a service has it.
     pub fn clean(&self, prd: Option<&Path>, abandon: Option<&str>) -> Result<KitchenCleanReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         Ok(self.hands().clean(&self.search(prd)?, abandon)?.spelled(&self.room.speller()))
     }
 
@@ -322,7 +322,7 @@ impl Kitchen {
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let options = self.options(options);
         let report = self.hands().serve_all(&self.searches(prds)?, &options, follower)?;
         Ok(report.spelled(&self.room.speller()))
@@ -340,7 +340,7 @@ impl Kitchen {
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let options = self.options(options);
         let report = self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?;
         Ok(report.spelled(&self.room.speller()))

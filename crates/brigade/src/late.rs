@@ -6,18 +6,18 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade_fs::{Fs, FsError, Late};
+use brigade_fs::{DeferredFs, Fs, FsError};
 
 /// How long what was written waits for what is written next.
-const WAIT: Duration = Duration::from_millis(40);
+const SYNC_DELAY: Duration = Duration::from_millis(40);
 
 /// Files that are synced late, and the thread that does it.
-pub(crate) struct LateWrites {
+pub(crate) struct DeferredSync {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    late: Arc<Late>,
+    late: Arc<DeferredFs>,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -64,13 +64,13 @@ impl Shared {
     }
 }
 
-impl LateWrites {
-    pub(crate) fn new(fs: Arc<dyn Fs>) -> LateWrites {
-        let late = Arc::new(Late::new(fs));
-        LateWrites { shared: Arc::new(Shared { late, state: Mutex::default(), wake: Condvar::new() }) }
+impl DeferredSync {
+    pub(crate) fn new(fs: Arc<dyn Fs>) -> DeferredSync {
+        let late = Arc::new(DeferredFs::new(fs));
+        DeferredSync { shared: Arc::new(Shared { late, state: Mutex::default(), wake: Condvar::new() }) }
     }
 
-    pub(crate) fn files(&self) -> &Arc<Late> {
+    pub(crate) fn files(&self) -> &Arc<DeferredFs> {
         &self.shared.late
     }
 
@@ -86,15 +86,15 @@ impl LateWrites {
     }
 
     /// Makes the thread sync what is written until the result is dropped, within a moment after that.
-    pub(crate) fn soon_after(&self) -> Soon<'_> {
-        Soon(self)
+    pub(crate) fn soon_after(&self) -> SyncGuard<'_> {
+        SyncGuard(self)
     }
 
     /// Makes the thread sync what was written, within a moment.
     fn soon(&self) {
         let mut state = self.shared.state();
         if state.due.is_none() {
-            state.due = Some(Instant::now() + WAIT);
+            state.due = Some(Instant::now() + SYNC_DELAY);
             self.shared.wake.notify_one();
         }
     }
@@ -106,9 +106,9 @@ impl LateWrites {
 }
 
 /// Makes the thread sync what was written, when it is dropped.
-pub(crate) struct Soon<'a>(&'a LateWrites);
+pub(crate) struct SyncGuard<'a>(&'a DeferredSync);
 
-impl Drop for Soon<'_> {
+impl Drop for SyncGuard<'_> {
     fn drop(&mut self) {
         if self.0.shared.late.is_pending() {
             self.0.soon();
@@ -116,7 +116,7 @@ impl Drop for Soon<'_> {
     }
 }
 
-impl Drop for LateWrites {
+impl Drop for DeferredSync {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.shared.wake.notify_one();
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_written_is_synced_within_the_moment() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::None);
-        let writes = LateWrites::new(Arc::new(disk.clone()));
+        let writes = DeferredSync::new(Arc::new(disk.clone()));
         assert!(writes.is_working());
         writes.files().append_durable(&path(), b"one\n").unwrap();
         let is_synced = || disk.after_crash(Crash::SyncedOnly).exists(&path()).unwrap();
@@ -149,13 +149,16 @@ mod tests {
             assert!(asked.elapsed() < Duration::from_secs(30));
             std::thread::yield_now();
         }
-        assert!(WAIT <= asked.elapsed() + Duration::from_millis(1), "what comes next has time to come along");
+        assert!(
+            SYNC_DELAY <= asked.elapsed() + Duration::from_millis(1),
+            "what comes next has time to come along"
+        );
     }
 
     #[test]
     fn after_a_failure_everything_is_synced_at_once() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::BrokenAt(2));
-        let writes = LateWrites::new(Arc::new(disk));
+        let writes = DeferredSync::new(Arc::new(disk));
         assert!(writes.is_working());
         writes.files().append_durable(&path(), b"one\n").unwrap();
         writes.soon();

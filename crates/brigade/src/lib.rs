@@ -93,20 +93,21 @@ mod library_page {}
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
     pub use brigade_kitchen::adapter::Permissions;
-    pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
+    pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, PrdOrigin, TierRow};
     pub use brigade_kitchen::config::{Flags, PhaseGate};
     pub use brigade_kitchen::life::{
-        Answer, AnsweredBy, CommandResult, Decision, DecisionKind, How, Life, Line, Record, ReviewResult,
-        TaskOutcome,
+        Answer, AnsweredBy, AttemptEnd, CommandResult, Decision, DecisionKind, Life, Line, Record,
+        ReviewResult, TaskOutcome,
     };
     pub use brigade_kitchen::prd::{Fault, FaultCode};
     pub use brigade_kitchen::service::{Outcome, PlannedTask, Ticket};
-    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, counted, duration};
+    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration, pluralize};
     pub use brigade_kitchen::signal::Signal;
     pub use brigade_kitchen::{PrdName, TaskId, Tier};
     pub use brigade_kitchen_run::{
-        AbandonedWork, Doing, Follow, Follower, KeptWorktree, KitchenReceipt, LogText, Printed,
-        ReceiptFinding, RunEnd, RunKind, RunningRow, Scene, SkillRow, Unfollowed, Watched, Written,
+        AbandonedWork, Activity, FollowTarget, Follower, KeptWorktree, KitchenReceipt, LogText, NoFollower,
+        PrintedLines, ReceiptFinding, RunEnd, RunKind, RunningRow, ServiceView, SkillRow, WatchView,
+        WriteOutcome,
     };
 }
 
@@ -132,32 +133,32 @@ pub use brigade_catalog::{
 };
 pub use brigade_cmdline as command;
 pub use brigade_core as core;
-pub use brigade_core::{Exit, Recorded, Word, codes};
+pub use brigade_core::{Exit, RecordedWord, Word, codes};
 #[cfg(feature = "builtin")]
 pub use brigade_db as store;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_fs::{Fs, Mark, MemoryFs, Seen};
+pub use brigade_fs::{FileVersion, Fs, Mark, MemoryFs};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_kitchen::map::KitchenMapReport;
 pub use brigade_kitchen::plan::KitchenPlanReport;
 pub use brigade_kitchen::service::ServiceReport;
 pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
 pub use brigade_kitchen_run::{
-    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
-    KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
-    LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, DecisionFilter, DecisionsReport, FailOn, FailureChoice,
+    InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport,
+    KitchenVerifyReport, LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions,
 };
 pub use brigade_mcp::{
-    Listener, McpLog, McpProgress, Members, NoReply, Offered, OfferedArgument, OfferedPrompt,
-    OfferedResource, Question, QuestionKind, Reply, Requester, ToolResult, shrink,
+    Listener, McpLog, McpProgress, Members, OfferSet, OfferedArgument, OfferedPrompt, OfferedResource,
+    Question, QuestionKind, Reply, ReplyError, Requester, ToolResult, shrink,
 };
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
     PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, Typed,
+    CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, TypedLine,
     leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
@@ -165,31 +166,31 @@ pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 pub use brigade_schema as schema;
 pub use brigade_workspace::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
+    AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, OwnName, SchemaText, SourceFiles,
 };
 
-pub use acting::{AtOnce, documentation};
-pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Output};
+pub use acting::{DirectCallResult, documentation};
+pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestOutcome};
 pub use agents::Agents;
-pub use brigade_access::{Counted, Limit, Over, Spent};
+pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
-    ArgsSource, Blocked, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind,
-    ImportMcpRequest, LogReach, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+    ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind, ImportMcpRequest,
+    LogReach, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
-pub use brigade_ops::{Existing, Ignore, upstreams::Upstreams};
+pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;
 pub use catalog::{
-    InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
+    CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
 };
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
-pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env};
+pub use env::{CallEnder, DEFAULT_LOCK_TIMEOUT, Env};
 pub use inbox::{InboxFilter, InboxStep};
 pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 #[cfg(feature = "builtin")]
 pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
-pub use offers::Listed;
+pub use offers::ServerOffers;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 #[cfg(feature = "builtin")]
 pub use pull_requests::{
@@ -201,6 +202,6 @@ pub use registry::{
 };
 pub use report::*;
 pub use sample::NewFile;
-pub use state::Exported;
+pub use state::ExportLine;
 pub use work::{Work, WorkAnswer};
 pub use workspace::Workspace;

@@ -9,13 +9,13 @@ use brigade_ops::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use crate::agents;
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 use crate::work::Work;
 
 /// Operations on the memories of all agents.
 #[derive(Clone)]
 pub struct Memories {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 /// `work memory list` and `export`.
@@ -96,7 +96,7 @@ impl Memories {
     /// Fails if there is none, or on a file error.
     pub fn show(&self, id: &str) -> Result<MemoryReport, Error> {
         let memory = match self.room.stores.reading(&*self.room.fs)? {
-            Some(store) => store.memory(id, &Owners::Everybody).map_err(explained)?,
+            Some(store) => store.memory(id, &Owners::Everybody).map_err(explain_error)?,
             None => return Err(missing()),
         };
         Ok(self.report(memory, false))
@@ -107,10 +107,11 @@ impl Memories {
     /// # Errors
     /// As [`Memories::show`].
     pub fn pin(&self, id: &str, pinned: bool) -> Result<MemoryReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let id = self.show(id)?.memory.id;
         let store = self.room.stores.writing(&*self.room.fs)?;
-        let memory = store.pin_memory(&id, pinned, &Owners::Everybody, self.room.now()).map_err(explained)?;
+        let memory =
+            store.pin_memory(&id, pinned, &Owners::Everybody, self.room.now()).map_err(explain_error)?;
         Ok(self.report(memory, false))
     }
 
@@ -119,10 +120,10 @@ impl Memories {
     /// # Errors
     /// As [`Memories::show`].
     pub fn remove(&self, id: &str) -> Result<MemoryReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let id = self.show(id)?.memory.id;
         let store = self.room.stores.writing(&*self.room.fs)?;
-        Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explained)?, true))
+        Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explain_error)?, true))
     }
 }
 
@@ -131,7 +132,7 @@ fn missing() -> Error {
     error.coded(codes::MEMORY_MISSING).hint(NextStep::ListMemories)
 }
 
-fn explained(error: StoreError) -> Error {
+fn explain_error(error: StoreError) -> Error {
     match error.code_word() {
         "not_found" => missing(),
         "ambiguous" => Error::new(ErrorKind::Ambiguous, error.to_string()).hint(NextStep::ListMemories),
@@ -168,7 +169,7 @@ impl Work {
     /// # Errors
     /// Fails if gateway.toml has no such agent, or on a file error.
     pub fn begin_turn(&self, agent: &AgentName, text: &str) -> Result<WorkTurnReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let agents = agents::config(&self.room)?;
         agents::find(&agents.gateway, agent.as_str())?;
         let store = self.room.stores.writing(&*self.room.fs)?;

@@ -6,27 +6,27 @@ use std::time::Duration;
 use brigade_access::Offer;
 use brigade_catalog::Tool;
 use brigade_core::codes;
-use brigade_mcp::{Offered, OfferedNames, OfferedNow, RequestTerms};
+use brigade_mcp::{LiveOffers, OfferSet, OfferedNames, RequestTerms};
 use brigade_ops::{
     Error, ErrorKind,
-    upstreams::{Found, Kept},
+    upstreams::{KeptServer, ServerLookup},
 };
 use brigade_workspace::gather;
 
 use crate::agent_calls::AgentCalls;
 
 /// The maximum time for listing. The tool can lower it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a server listed, and the server that did.
-pub struct Listed {
+pub struct ServerOffers {
     /// What gateway.toml offers of it.
-    pub offered: Offered,
-    now: OfferedNow,
-    kept: Weak<Kept>,
+    pub offered: OfferSet,
+    now: LiveOffers,
+    kept: Weak<KeptServer>,
 }
 
-impl Listed {
+impl ServerOffers {
     /// Returns whether the server said since that something changed.
     pub fn has_changed(&self) -> bool {
         self.now.has_changed()
@@ -45,7 +45,7 @@ impl AgentCalls {
     ///
     /// # Errors
     /// Fails if the policy does not let the server start, or it does not answer.
-    pub fn offered(&self, offer: &Offer) -> Result<Listed, Error> {
+    pub fn offered(&self, offer: &Offer) -> Result<ServerOffers, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
         let silent = |why: &str| {
@@ -54,8 +54,8 @@ impl AgentCalls {
         };
         let upstreams = room.env.upstreams.clone().unwrap_or_default();
         let (kept, _held) = match upstreams.server_listing(room, &config, &offer.entry)? {
-            Found::Ready(kept, held) => (kept, held),
-            Found::Refused(reasons) => {
+            ServerLookup::Ready(kept, held) => (kept, held),
+            ServerLookup::Refused(reasons) => {
                 let reasons: Vec<&str> = reasons.iter().map(|reason| reason.message.as_str()).collect();
                 return Err(silent(&format!("not started: {}", reasons.join("; "))));
             }
@@ -67,16 +67,16 @@ impl AgentCalls {
         };
         let listed = kept.server.offered(offer.reads, &terms, &kept.redactor);
         let mut now = listed.map_err(|fault| silent(&fault.message))?;
-        let Offered { mut resources, mut templates, mut prompts } = std::mem::take(&mut now.offered);
+        let OfferSet { mut resources, mut templates, mut prompts } = std::mem::take(&mut now.offered);
         resources.retain(|resource| offer.includes(&resource.uri));
         templates.retain(|template| offer.includes(&template.uri));
         prompts.retain(|prompt| offer.includes(&prompt.name));
-        let offered = Offered { resources, templates, prompts };
+        let offered = OfferSet { resources, templates, prompts };
         OfferedNames::keep(&*room.fs, &offer.server, offer.reads, &offered);
-        Ok(Listed { offered, now, kept: std::sync::Arc::downgrade(&kept) })
+        Ok(ServerOffers { offered, now, kept: std::sync::Arc::downgrade(&kept) })
     }
 }
 
 fn patience(tool: &Tool) -> Duration {
-    tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE))
+    tool.timeout.map_or(LIST_TIMEOUT, |timeout| timeout.duration().min(LIST_TIMEOUT))
 }

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::IdPrefix;
-use brigade_ops::{Error, Existing, Refusal, packs};
+use brigade_ops::{Error, OnExisting, Refusal, packs};
 
 use crate::report::{PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// Builds, lists, archives and imports tool packs.
 #[derive(Clone)]
 pub struct Packs {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Packs {
@@ -56,8 +56,8 @@ impl Packs {
     /// # Errors
     /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is
     /// not a pack; when the catalog cannot be edited, or the disk fails. Also fails inside a run.
-    pub fn import(&self, folder: &Path, existing: Existing) -> Result<PackImportReport, Error> {
-        self.room.decides()?;
+    pub fn import(&self, folder: &Path, existing: OnExisting) -> Result<PackImportReport, Error> {
+        self.room.require_outside_run()?;
         let imported = packs::import(&self.room, folder, existing);
         imported.map_err(|error| Error::not_done(&self.room, error, Refusal::PackImport))
     }

@@ -6,12 +6,12 @@ use brigade_doctor::Verdict;
 use brigade_ops::{Error, parity};
 
 use crate::report::{CloseoutReport, ParityReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// Operations on projection parity between harnesses.
 #[derive(Clone)]
 pub struct Parity {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Parity {

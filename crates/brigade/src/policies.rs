@@ -7,7 +7,7 @@ use brigade_access::{ControlTool, control_tool};
 use brigade_call::{declare_code, is_open, undeclared_code};
 use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
-use brigade_ops::{Error, Existing, InitReport, invalid_policy, write_starter};
+use brigade_ops::{Error, InitReport, OnExisting, invalid_policy, write_starter};
 use brigade_policy::{
     CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
     explain, step_to_correct,
@@ -17,12 +17,12 @@ use brigade_workspace::{Config, FactReader, gather, load, masks};
 
 use crate::agents;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
-use crate::room::{CATALOG, POLICY, Room};
+use crate::room::{CATALOG, POLICY, WorkspaceInner};
 
 /// Operations on the policy.
 #[derive(Clone)]
 pub struct Policies {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Policies {
@@ -31,8 +31,8 @@ impl Policies {
     /// # Errors
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a policy exists and may not be replaced. Fails inside a
     /// run.
-    pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.room.decides()?;
+    pub fn init(&self, existing: OnExisting) -> Result<InitReport, Error> {
+        self.room.require_outside_run()?;
         let starter = (POLICY, starter::POLICY_TOML);
         Ok(write_starter(&self.room, starter, existing, NextStep::CheckPolicy)?)
     }
@@ -79,7 +79,7 @@ impl Policies {
         }
         let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);
-        let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
+        let mut explanation = explain(state, &CallFacts::from_tool(tool), &is_set);
         if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
             explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
         }
@@ -211,7 +211,7 @@ fn warnings(state: &PolicyState) -> Vec<ErrorLine> {
 }
 
 /// Returns where an invalid policy is wrong and what to do, or what to do about a missing one.
-pub(crate) fn diagnosis(room: &Room, state: &PolicyState) -> Option<Diagnosis> {
+pub(crate) fn diagnosis(room: &WorkspaceInner, state: &PolicyState) -> Option<Diagnosis> {
     let errors = errors(state);
     let place = errors.first()?.fault().place.as_ref();
     let step = place.map_or(NextStep::InitPolicy, step_to_correct);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use brigade_ops::{Error, Refusal, projections};
 
 use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 pub use brigade_ops::projections::{ApplyRequest, Selection, SyncRequest};
 
 /// Operations on projections.
 #[derive(Clone)]
 pub struct Projections {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Projections {

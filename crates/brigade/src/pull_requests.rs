@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use brigade_core::{ErrorKind, NextStep, Report, SchemaId, Timestamp, codes};
-use brigade_db::records::Kept;
-use brigade_db::reviews::{Comment, LONGEST_TEXT, PullRequest, Thread};
+use brigade_db::records::StoredRecord;
+use brigade_db::reviews::{Comment, MAX_TEXT_BYTES, PullRequest, Thread};
 use brigade_db::{Store, StoreError};
 use brigade_ops::Error;
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// Who a person is in the records of the forge. No agent can have this name.
 const PERSON: &str = "a person";
@@ -19,7 +19,7 @@ const PERSON: &str = "a person";
 /// Operations on the pull requests of a workspace.
 #[derive(Clone)]
 pub struct PullRequests {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 /// A pull request, without its checks, which are calls.
@@ -119,10 +119,10 @@ pub struct NewThread {
     pub line: Option<u64>,
 }
 
-fn row(kept: &Kept<PullRequest>, threads: &[Kept<Thread>]) -> PullRequestRow {
+fn row(kept: &StoredRecord<PullRequest>, threads: &[StoredRecord<Thread>]) -> PullRequestRow {
     let request = &kept.record;
     let is_open =
-        |thread: &&Kept<Thread>| thread.record.pull_request == kept.id && !thread.record.is_resolved;
+        |thread: &&StoredRecord<Thread>| thread.record.pull_request == kept.id && !thread.record.is_resolved;
     PullRequestRow {
         id: kept.id.clone(),
         number: request.number,
@@ -149,17 +149,17 @@ impl PullRequests {
 
     /// Opens the store for a person. Does not inside of a run.
     fn writing(&self) -> Result<Arc<Store>, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         Ok(self.room.stores.writing(&*self.room.fs)?)
     }
 
-    fn find(&self, id: &str) -> Result<Kept<PullRequest>, Error> {
+    fn find(&self, id: &str) -> Result<StoredRecord<PullRequest>, Error> {
         let all = match self.reading()? {
             Some(store) => store.records::<PullRequest>(None)?,
             None => Vec::new(),
         };
         let number: Option<u64> = id.trim_start_matches('#').parse().ok();
-        let is_meant = |kept: &Kept<PullRequest>| kept.id == id || Some(kept.record.number) == number;
+        let is_meant = |kept: &StoredRecord<PullRequest>| kept.id == id || Some(kept.record.number) == number;
         all.into_iter().find(is_meant).ok_or_else(|| missing("pull request"))
     }
 
@@ -169,7 +169,7 @@ impl PullRequests {
             Some(store) => store.threads(&kept.id)?,
             None => Vec::new(),
         };
-        let thread = |kept: &Kept<Thread>| ThreadRow {
+        let thread = |kept: &StoredRecord<Thread>| ThreadRow {
             id: kept.id.clone(),
             path: kept.record.path.clone(),
             line: kept.record.line,
@@ -187,8 +187,8 @@ impl PullRequests {
 
     /// Returns a text as it is kept.
     fn kept(&self, text: &str) -> Result<String, Error> {
-        if text.trim().is_empty() || LONGEST_TEXT < text.len() {
-            let message = format!("a comment has 1 to {LONGEST_TEXT} bytes");
+        if text.trim().is_empty() || MAX_TEXT_BYTES < text.len() {
+            let message = format!("a comment has 1 to {MAX_TEXT_BYTES} bytes");
             return Err(Error::new(ErrorKind::Usage, message));
         }
         Ok(Redactor::new(&gather::secrets(&self.room)).redact_str(text))
@@ -251,7 +251,7 @@ impl PullRequests {
             is_resolved: false,
             comments: Vec::new(),
         };
-        let begun = store.add_record(PERSON, now, |_: &[Kept<Thread>]| Ok(thread))?;
+        let begun = store.add_record(PERSON, now, |_: &[StoredRecord<Thread>]| Ok(thread))?;
         store.change_record(&begun.id, |thread: &mut Thread| thread.comment(&begun.id, PERSON, text, now))?;
         self.report(&kept.id)
     }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use brigade_ops::Error;
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 pub use brigade_harness::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,
     FileStatus, HarnessFiles, ServerTransport,
 };
-pub use brigade_ops::Look as DiscoverRequest;
+pub use brigade_ops::DiscoverRequest;
 pub use brigade_ops::harness_labels;
 
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]
 pub struct Registry {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Registry {

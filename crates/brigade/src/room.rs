@@ -10,12 +10,12 @@ use brigade_queue::JournalStore;
 use brigade_workspace::{Digests, Memory, WorkspaceContext};
 
 use crate::env::Env;
-use crate::late::LateWrites;
+use crate::late::DeferredSync;
 
 pub use brigade_workspace::{CATALOG, POLICY};
 
 /// The context of one workspace, the environment that they were made from, and records on the way to the disk.
-pub(crate) struct Room {
+pub(crate) struct WorkspaceInner {
     pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) env: Env,
     memory: Arc<Memory>,
@@ -24,11 +24,11 @@ pub(crate) struct Room {
     pub(crate) stores: Arc<brigade_db::Stores>,
     /// The tasks that run in this process.
     #[cfg(feature = "builtin")]
-    pub(crate) running: Arc<brigade_tasks::Running>,
-    pub(crate) late: Arc<LateWrites>,
+    pub(crate) running: Arc<brigade_tasks::RunningTasks>,
+    pub(crate) late: Arc<DeferredSync>,
 }
 
-impl Deref for Room {
+impl Deref for WorkspaceInner {
     type Target = WorkspaceContext;
 
     fn deref(&self) -> &WorkspaceContext {
@@ -36,11 +36,11 @@ impl Deref for Room {
     }
 }
 
-impl Room {
+impl WorkspaceInner {
     /// Reads and writes nothing.
-    pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> Room {
+    pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> WorkspaceInner {
         let holder = format!("process {}", std::process::id());
-        let late = Arc::new(LateWrites::new(fs.clone()));
+        let late = Arc::new(DeferredSync::new(fs.clone()));
         let files_of_calls = JournalStore::new(fs.clone(), holder, env.lock_timeout);
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
@@ -48,10 +48,10 @@ impl Room {
         let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout));
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
-            names: Some(Arc::new(brigade_tasks::NamesOf::new(stores.clone()))),
+            names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
             ..context(fs, &env, &memory, Arc::default(), files_of_calls)
         };
-        Room {
+        WorkspaceInner {
             #[cfg(feature = "builtin")]
             stores,
             #[cfg(feature = "builtin")]
@@ -64,14 +64,14 @@ impl Room {
     }
 
     /// Returns the same workspace with another environment. Files and caches are shared.
-    pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
+    pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> WorkspaceInner {
         let WorkspaceContext { fs, digests, files_of_calls, .. } = &*self.context;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
         let context = WorkspaceContext {
             names: self.context.names.clone(),
             ..context(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone())
         };
-        Room {
+        WorkspaceInner {
             context: Arc::new(context),
             env,
             memory,
@@ -84,17 +84,17 @@ impl Room {
     }
 
     /// Returns the operations on calls. What may run is run in this environment.
-    pub(crate) fn calls(self: &Arc<Room>) -> Calls {
+    pub(crate) fn calls(self: &Arc<WorkspaceInner>) -> Calls {
         Calls::new(self.context.clone(), self.clone())
     }
 
     /// Returns the operations on checkpoints, which go on in this environment.
-    pub(crate) fn checkpoints(self: &Arc<Room>) -> Checkpoints {
+    pub(crate) fn checkpoints(self: &Arc<WorkspaceInner>) -> Checkpoints {
         Checkpoints::new(self.context.clone(), self.clone())
     }
 
     /// Returns what writes the records of a call with these effects, if they may be synced late.
-    pub(crate) fn late_for(&self, effects: &[String]) -> Option<&LateWrites> {
+    pub(crate) fn late_for(&self, effects: &[String]) -> Option<&DeferredSync> {
         let reads = !effects.is_empty() && effects.iter().all(|effect| effect == "local-read");
         (self.env.syncs_late && reads && self.store.is_none() && self.late.is_working())
             .then_some(&*self.late)
@@ -127,7 +127,7 @@ fn context(
     }
 }
 
-impl Paths for Room {
+impl Paths for WorkspaceInner {
     fn target(&self) -> String {
         self.context.target()
     }

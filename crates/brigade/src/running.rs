@@ -5,93 +5,95 @@ use std::sync::Arc;
 use brigade_call::{Claim, Refusal as NotVerified, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
-use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
+use brigade_exec::{Drops, Execution, Executor, KeptProgram, RunFiles, RunPaths, Watch, execute};
 use brigade_fs::{Fs, RelPath};
 use brigade_mcp::{
-    Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
+    Exchange, KeptCall, ListedTool, Listener, McpProgress, NamedRequester, PinLookupError, PinRule,
+    Requester, ToolCall,
 };
 use brigade_ops::{
-    Attempt, Error, ErrorKind, Installing, Ready, RunReport, Runner,
-    upstreams::{Found, Kept as KeptServer},
+    Attempt, Error, ErrorKind, Installing, ReadyCall, RunReport, Runner,
+    upstreams::{KeptServer, ServerLookup},
 };
-use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
+use brigade_queue::{LockedQueue, Outcome, OutcomeReservation, StoredCall, this_runner};
 use brigade_redact::Redactor;
-use brigade_workspace::{Config, KeptLane, gather, gather::Planned};
+use brigade_workspace::{Config, KeptLane, gather, gather::PlannedCall};
 
-use crate::acting::Acting;
-use crate::agent_calls::Asked;
+use crate::acting::BuiltinCall;
+use crate::agent_calls::RequestOutcome;
 use crate::commanded;
-use crate::late::LateWrites;
-use crate::room::Room;
+use crate::late::DeferredSync;
+use crate::room::WorkspaceInner;
 
 /// Where a verified call stands before its claim.
-pub(crate) enum Stands<'a> {
+pub(crate) enum ClaimSource<'a> {
     /// It is stored, at this revision.
     At(u64),
     /// It is not stored yet. Under the lock, this stores it with its claim, unless there is a reason not to.
-    New(&'a mut Enter<'a>),
+    New(&'a mut InsertFn<'a>),
 }
 
 /// Stores a new call. Without a claim, it is stored as one that does not run yet.
-pub(crate) type Enter<'a> = dyn FnMut(&mut LockedQueue<'_>, Option<Claim>) -> Result<Entered, Error> + 'a;
+pub(crate) type InsertFn<'a> =
+    dyn FnMut(&mut LockedQueue<'_>, Option<Claim>) -> Result<InsertOutcome, Error> + 'a;
 
 /// What came of storing a new call.
-pub(crate) enum Entered {
+pub(crate) enum InsertOutcome {
     /// It is stored, and claimed.
     Claimed,
     /// It does not run now.
-    Not(Asked),
+    Not(RequestOutcome),
 }
 
 /// What came of a call that was to be claimed.
-pub(crate) enum Claimed {
+pub(crate) enum ClaimOutcome {
     /// It was stored, or is now.
     Tried(Attempt),
     /// The call was new, and was not claimed.
-    Not(Asked),
+    Not(RequestOutcome),
 }
 
-impl Runner for Room {
-    fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
-        let stands = Stands::At(ready.revision);
+impl Runner for WorkspaceInner {
+    fn attempt(&self, ready: ReadyCall) -> Result<Attempt, Error> {
+        let stands = ClaimSource::At(ready.revision);
         match attempt(self, ready.call, stands, ready.planned, &ready.config)? {
-            Claimed::Tried(attempt) => Ok(attempt),
-            Claimed::Not(_) => unreachable!("a stored call is not new"),
+            ClaimOutcome::Tried(attempt) => Ok(attempt),
+            ClaimOutcome::Not(_) => unreachable!("a stored call is not new"),
         }
     }
 }
 
 /// Claims the call, runs it, and records how it ended.
 pub(crate) fn attempt(
-    room: &Room,
+    room: &WorkspaceInner,
     call: VerifiedCall,
-    stands: Stands<'_>,
-    planned: Planned,
+    stands: ClaimSource<'_>,
+    planned: PlannedCall,
     config: &Arc<Config>,
-) -> Result<Claimed, Error> {
+) -> Result<ClaimOutcome, Error> {
     let (mcp, pinned) = match brigade_ops::pin_of_call(room, config, &call) {
         Ok(Some((mcp, pinned))) => (Some(mcp), pinned),
         Ok(None) => (None, None),
-        Err(NoPin::Files(error)) => return Err(error.into()),
-        Err(NoPin::Unreadable(blocker)) => {
+        Err(PinLookupError::Files(error)) => return Err(error.into()),
+        Err(PinLookupError::Unreadable(blocker)) => {
             let refusal = NotVerified { blockers: vec![*blocker], changes: Vec::new(), moved: None };
-            return Ok(refused(&call, refusal));
+            return Ok(refused_claim(&call, refusal));
         }
     };
-    let kept = match keeping(room, config, &call)? {
+    let kept = match find_kept_server(room, config, &call)? {
         None => None,
-        Some(Found::Ready(kept, hold)) => Some((kept, hold)),
-        Some(Found::Refused(blockers)) => {
+        Some(ServerLookup::Ready(kept, hold)) => Some((kept, hold)),
+        Some(ServerLookup::Refused(blockers)) => {
             let blockers = blockers.into_iter().map(|mut blocker| {
                 blocker.spell(&*room.env.speller);
                 blocker
             });
             let refusal = NotVerified { blockers: blockers.collect(), changes: Vec::new(), moved: None };
-            return Ok(refused(&call, refusal));
+            return Ok(refused_claim(&call, refusal));
         }
     };
     let (kept, _hold) = kept.unzip();
-    let mut acting = Acting::of(room, config, &call);
+    let mut acting = BuiltinCall::for_call(room, config, &call);
     let program = planned.program;
     debug_assert!(
         program.is_some() != acting.is_some(),
@@ -99,14 +101,14 @@ pub(crate) fn attempt(
     );
     let by_rule = call.call().rule().is_some();
     let late = room.late_for(&call.call().contract.effects).filter(|_| by_rule && call.resume().is_none());
-    let _soon = late.map(LateWrites::soon_after);
+    let _soon = late.map(DeferredSync::soon_after);
     let fs: &dyn Fs = match late {
         Some(late) => &**late.files(),
         None => &*room.fs,
     };
     let started_at = room.now();
     let run_id = call.call().next_run_id();
-    let paths = RunPaths::of(&run_id);
+    let paths = RunPaths::new(&run_id);
     let queue = room.queue();
     let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner()?) };
     let (logs, dropped, reserved) = {
@@ -122,23 +124,24 @@ pub(crate) fn attempt(
         }
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
-        let reserved = Reserved::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;
+        let reserved =
+            OutcomeReservation::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;
         match stands {
-            Stands::New(enter) => match enter(&mut locked, (!files.is_used).then_some(claim)) {
-                Ok(Entered::Claimed) => {}
+            ClaimSource::New(enter) => match enter(&mut locked, (!files.is_used).then_some(claim)) {
+                Ok(InsertOutcome::Claimed) => {}
                 not => {
                     files.discard(&*room.fs);
                     return not.map(|entered| match entered {
-                        Entered::Not(asked) => Claimed::Not(asked),
-                        Entered::Claimed => unreachable!("that is the first arm"),
+                        InsertOutcome::Not(asked) => ClaimOutcome::Not(asked),
+                        InsertOutcome::Claimed => unreachable!("that is the first arm"),
                     });
                 }
             },
-            Stands::At(revision) => {
+            ClaimSource::At(revision) => {
                 if let Some(error) =
                     claim_stored(room, &mut locked, &call, revision, &files, claim, started_at)?
                 {
-                    return Ok(Claimed::Tried(Attempt::Taken(Box::new(call.call().clone()), error)));
+                    return Ok(ClaimOutcome::Tried(Attempt::Taken(Box::new(call.call().clone()), error)));
                 }
                 // Another process that gave up may have removed files that it created and this one found.
                 if !room.fs.exists(&RelPath::composed(&paths.stdout_log))?
@@ -155,15 +158,15 @@ pub(crate) fn attempt(
     let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
     let secrets = gather::bound_secrets(room, &config.policy);
     let listener =
-        room.env.listener.as_ref().map(|listener| masked(listener.clone(), Redactor::new(&secrets)));
-    let tool_call = ToolCall::of(&call, rule, listener.as_ref());
+        room.env.listener.as_ref().map(|listener| mask_listener(listener.clone(), Redactor::new(&secrets)));
+    let tool_call = ToolCall::new(&call, rule, listener.as_ref());
     let mut server = match (tool_call, &kept) {
         (None, _) => Speaker::None,
         (Some(tool_call), None) => Speaker::Own(tool_call),
         (Some(tool_call), Some(kept)) => {
             let named = |requester| {
                 let (server_id, sampling) = (kept.server_id.clone(), kept.sampling);
-                Arc::new(Named { requester, server_id, sampling, redactor: Redactor::new(&secrets) })
+                Arc::new(NamedRequester { requester, server_id, sampling, redactor: Redactor::new(&secrets) })
             };
             let requester =
                 room.env.requester.clone().map(|requester| named(requester) as Arc<dyn Requester>);
@@ -194,7 +197,7 @@ pub(crate) fn attempt(
         },
         logs,
         match &mut acting {
-            Some(acting) => Way::Inside(acting),
+            Some(acting) => Executor::Builtin(acting),
             None => server.way(&sandbox),
         },
     );
@@ -202,7 +205,7 @@ pub(crate) fn attempt(
         Some(installing) => installing.judge(room, config, finished),
         None => finished,
     };
-    let finished = commanded::judged(room, call.call(), &Redactor::new(&secrets), finished);
+    let finished = commanded::apply_provider_answer(room, call.call(), &Redactor::new(&secrets), finished);
     room.digests.keep(&*room.fs);
     brigade_ops::remember_observed(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
@@ -240,16 +243,16 @@ pub(crate) fn attempt(
         }
         None => failure,
     });
-    Ok(Claimed::Tried(Attempt::Ran(Box::new(report), answer)))
+    Ok(ClaimOutcome::Tried(Attempt::Ran(Box::new(report), answer)))
 }
 
-fn refused(call: &VerifiedCall, refusal: NotVerified) -> Claimed {
-    Claimed::Tried(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)))
+fn refused_claim(call: &VerifiedCall, refusal: NotVerified) -> ClaimOutcome {
+    ClaimOutcome::Tried(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)))
 }
 
 /// Claims a stored call. Returns why it cannot be claimed now, if it cannot.
 fn claim_stored(
-    room: &Room,
+    room: &WorkspaceInner,
     locked: &mut LockedQueue<'_>,
     call: &VerifiedCall,
     revision: u64,
@@ -284,7 +287,11 @@ fn claim_stored(
 }
 
 /// Returns the server that makes a call of an agent, if servers are kept.
-fn keeping(room: &Room, config: &Config, call: &VerifiedCall) -> Result<Option<Found>, Error> {
+fn find_kept_server(
+    room: &WorkspaceInner,
+    config: &Config,
+    call: &VerifiedCall,
+) -> Result<Option<ServerLookup>, Error> {
     let (Some(upstreams), Some(_)) = (&room.env.upstreams, call.call().caller.agent()) else {
         return Ok(None);
     };
@@ -306,12 +313,12 @@ enum Speaker<'a> {
 }
 
 impl Speaker<'_> {
-    fn way<'w>(&'w mut self, sandbox: &'w dyn Fn() -> SandboxUsed) -> Way<'w> {
+    fn way<'w>(&'w mut self, sandbox: &'w dyn Fn() -> SandboxUsed) -> Executor<'w> {
         match self {
-            Speaker::None => Way::Wait,
-            Speaker::Own(peer) => Way::Talk(peer),
+            Speaker::None => Executor::Spawn,
+            Speaker::Own(peer) => Executor::Converse(peer),
             Speaker::Kept(peer, kept) => {
-                Way::Kept(KeptWay { peer, started_from: &kept.started_from, sandbox })
+                Executor::Reuse(KeptProgram { peer, started_from: &kept.started_from, sandbox })
             }
         }
     }
@@ -326,7 +333,7 @@ impl Speaker<'_> {
 }
 
 /// Returns a listener that passes on what servers say without secrets.
-fn masked(listener: Listener, redactor: Redactor) -> Listener {
+fn mask_listener(listener: Listener, redactor: Redactor) -> Listener {
     Listener::new(move |progress| {
         let message = progress.message.as_deref().map(|text| redactor.redact_str(text));
         listener.hear(McpProgress { message, ..progress });

@@ -34,7 +34,7 @@ impl Tools {
     /// catalog, and then nothing is written.
     pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
         let room = &*self.room;
-        room.decides()?;
+        room.require_outside_run()?;
         let none = || Error::new(ErrorKind::NotFound, "there is no such script").coded(codes::SCRIPT_MISSING);
         let store = room.stores.reading(&*room.fs)?.ok_or_else(none)?;
         let (script, versions) = match store.script(None, id) {

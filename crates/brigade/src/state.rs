@@ -6,14 +6,14 @@ use std::sync::Arc;
 use brigade_ops::{Error, state};
 
 use crate::report::{CompactReport, StateReport};
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
-pub use brigade_ops::state::Exported;
+pub use brigade_ops::state::ExportLine;
 
 /// Operations on the stored state.
 #[derive(Clone)]
 pub struct State {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl State {
@@ -29,7 +29,7 @@ impl State {
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn export(&self, found: &mut dyn FnMut(Exported) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn export(&self, found: &mut dyn FnMut(ExportLine) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(state::export(&self.room, found)?)
     }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use brigade_core::{Hint, IdPrefix, NextStep, codes};
-use brigade_kitchen_run::{AnswerRequest, WhichDecisions};
+use brigade_kitchen_run::{AnswerRequest, DecisionFilter};
 use brigade_ops::{AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, WorkAnswerReport};
 use brigade_policy::Failure;
 
 use crate::kitchens::Kitchen;
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 
 /// Why a call is rejected when a person gives no reason.
 const DECLINED: &str = "declined";
@@ -16,7 +16,7 @@ const DECLINED: &str = "declined";
 /// Operations on what waits for a person.
 #[derive(Clone)]
 pub struct Work {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 /// An answer of a person.
@@ -40,7 +40,7 @@ impl Work {
     /// # Errors
     /// Returns file errors.
     pub fn waiting(&self) -> Result<Vec<WaitingRow>, Error> {
-        let decisions = self.kitchen().decisions(None, WhichDecisions::Waiting)?.decisions;
+        let decisions = self.kitchen().decisions(None, DecisionFilter::Waiting)?.decisions;
         Ok(brigade_ops::waiting(&self.room, &decisions, self.questions()?)?)
     }
 
@@ -49,7 +49,7 @@ impl Work {
     /// # Errors
     /// Fails if nothing with this id waits, if the answer does not fit, and as the command of the owner does.
     pub fn answer(&self, id: &IdPrefix, answer: &WorkAnswer) -> Result<WorkAnswerReport, Error> {
-        self.room.decides()?;
+        self.room.require_outside_run()?;
         let row = self.find(id)?;
         let (outcome, next) = match row.kind {
             WaitingKind::Approval | WaitingKind::Plan => self.review(&row, answer)?,
@@ -87,7 +87,7 @@ impl Work {
         let calls = self.room.calls();
         let next = row.id.parse::<brigade_core::CallId>().map(NextStep::ShowCall);
         let next = Hint::from(next.unwrap_or(NextStep::ShowBrief));
-        if matches!(decided(answer, row)?.as_str(), "approve") {
+        if matches!(read_decision(answer, row)?.as_str(), "approve") {
             calls.approve(row.id.as_str())?;
             return Ok((AnswerOutcome::Approved, next));
         }
@@ -102,7 +102,7 @@ impl Work {
             checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
             return Ok((AnswerOutcome::Rejected, NextStep::ShowBrief.into()));
         }
-        checkpoints.approve(&id, &one(answer, row)?)?;
+        checkpoints.approve(&id, &single_answer(answer, row)?)?;
         let next = row.id.parse::<brigade_core::CheckpointId>().map(NextStep::Resume);
         Ok((AnswerOutcome::Answered, next.unwrap_or(NextStep::ShowBrief).into()))
     }
@@ -113,7 +113,7 @@ impl Work {
         }
         let request = AnswerRequest {
             id: row.id.clone(),
-            choice: one(answer, row)?,
+            choice: single_answer(answer, row)?,
             reason: answer.text.clone().filter(|_| !answer.choices.is_empty()),
             guidance: None,
         };
@@ -123,7 +123,7 @@ impl Work {
 }
 
 /// Reads what a person says to a call.
-fn decided(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
+fn read_decision(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
     if answer.is_declined {
         return Ok("reject".to_owned());
     }
@@ -134,7 +134,7 @@ fn decided(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
 }
 
 /// Returns the only choice, or the text.
-fn one(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
+fn single_answer(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
     match (answer.choices.as_slice(), &answer.text) {
         ([choice], _) => Ok(choice.clone()),
         ([], Some(text)) => Ok(text.clone()),
@@ -174,7 +174,7 @@ mod questions {
 
     use brigade_core::{Hint, NextStep, codes};
     use brigade_db::StoreError;
-    use brigade_db::questions::{Answer, Decision, Given, Question, QuestionStatus};
+    use brigade_db::questions::{Answer, AnswerInput, Decision, Question, QuestionStatus};
     use brigade_ops::{AnswerOutcome, WaitingRow};
     use brigade_redact::Redactor;
     use brigade_workspace::gather;
@@ -211,7 +211,7 @@ mod questions {
             answer: &WorkAnswer,
         ) -> Result<(AnswerOutcome, Hint), Error> {
             let store = self.room.stores.writing(&*self.room.fs)?;
-            let given = Given { choices: answer.choices.clone(), text: answer.text.clone() };
+            let given = AnswerInput { choices: answer.choices.clone(), text: answer.text.clone() };
             let question = store.question(&row.id)?;
             let (outcome, given) = match answer.is_declined {
                 true => (

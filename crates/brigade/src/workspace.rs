@@ -9,8 +9,8 @@ use brigade_core::text::escape_terminal;
 #[cfg(feature = "builtin")]
 use brigade_db::records::Lane;
 use brigade_fs::{DiskFs, Fs, RelPath};
-use brigade_ops::{Calls, Checkpoints, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked};
-use brigade_workspace::{SourceFiles, meant, near_path};
+use brigade_ops::{Calls, Checkpoints, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace};
+use brigade_workspace::{SourceFiles, did_you_mean, near_path};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
@@ -29,7 +29,7 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
-use crate::room::Room;
+use crate::room::WorkspaceInner;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
@@ -60,7 +60,7 @@ use crate::work::Work;
 /// ```
 #[derive(Clone)]
 pub struct Workspace {
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<WorkspaceInner>,
 }
 
 impl Workspace {
@@ -75,7 +75,7 @@ impl Workspace {
                 let unusable = Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
                     .coded(codes::TARGET_UNUSABLE);
                 match near_path(target, &env.environment.expand(target)) {
-                    Some(near) => unusable.hint(meant(&near)),
+                    Some(near) => unusable.hint(did_you_mean(&near)),
                     None => unusable,
                 }
             })?),
@@ -94,10 +94,10 @@ impl Workspace {
             return Ok(workspace);
         }
         for folder in start.ancestors() {
-            if folder == start && workspace.room.fs.exists(&RelPath::of(MARKER))? {
+            if folder == start && workspace.room.fs.exists(&RelPath::from_static(MARKER))? {
                 break;
             }
-            if let Some(fs) = marked(folder) {
+            if let Some(fs) = marked_workspace(folder) {
                 return Ok(Workspace::over(Arc::new(fs), env));
             }
         }
@@ -175,7 +175,7 @@ impl Workspace {
     }
 
     fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
-        Workspace { room: Arc::new(Room::new(fs, env)) }
+        Workspace { room: Arc::new(WorkspaceInner::new(fs, env)) }
     }
 
     /// Returns the same workspace with another environment, such as another caller. Files and caches are shared.
@@ -196,8 +196,8 @@ impl Workspace {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
-    pub fn decides(&self) -> Result<(), Error> {
-        Ok(self.room.decides()?)
+    pub fn require_outside_run(&self) -> Result<(), Error> {
+        Ok(self.room.require_outside_run()?)
     }
 
     /// Returns what an agent may do with its own calls. The environment's caller says which agent it is.
@@ -210,7 +210,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn exists(&self) -> Result<bool, Error> {
-        Ok(self.room.fs.exists(&RelPath::of(MARKER))?)
+        Ok(self.room.fs.exists(&RelPath::from_static(MARKER))?)
     }
 
     /// Returns the absolute path of the workspace.

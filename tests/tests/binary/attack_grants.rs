@@ -99,7 +99,7 @@ fn installation(site: &Site) -> PathBuf {
 }
 
 #[test]
-fn what_a_virtual_environment_opens_is_shown_bound_and_recorded() {
+fn virtual_environment_access_is_shown_and_bound() {
     let site = site("");
     let version = installation(&site);
     let base = version.join("bin").display().to_string();

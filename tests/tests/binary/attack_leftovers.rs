@@ -112,15 +112,15 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
 }
 
 /// A process that does something to a file when it gets a line, and says a line before and after.
-struct Other(Child, BufReader<std::process::ChildStdout>);
+struct HelperProcess(Child, BufReader<std::process::ChildStdout>);
 
-impl Other {
-    fn start(code: &str, file: &std::path::Path) -> Other {
+impl HelperProcess {
+    fn start(code: &str, file: &std::path::Path) -> HelperProcess {
         let mut command = Command::new("python3");
         command.args(["-c", code]).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
-        let mut other = Other(child, said);
+        let mut other = HelperProcess(child, said);
         assert_eq!(other.says(), "ready");
         other
     }
@@ -136,7 +136,7 @@ impl Other {
     }
 }
 
-impl Drop for Other {
+impl Drop for HelperProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -179,7 +179,7 @@ fn a_lease_that_is_given_up_later_is_waited_for() {
     for file in ["policy.toml", "queue.lock", "calls.jsonl"] {
         let site = Site::script("echo ran\n");
         let id = site.approved("tool", "{}");
-        let mut holder = Other::start(LEASE, &site.workspace.join(".brigade/tools").join(file));
+        let mut holder = HelperProcess::start(LEASE, &site.workspace.join(".brigade/tools").join(file));
         let receipt = site.run_call(&id).expect(0)["receipt"].clone();
         assert_eq!(receipt["stdout_summary"], "ran", "{file}: {receipt:#}");
         assert_eq!(holder.says(), "gives it up", "{file}: nobody waited for the lease");
@@ -188,7 +188,7 @@ fn a_lease_that_is_given_up_later_is_waited_for() {
 
 /// Issue 12, finding 12: a write through a mapping changes the time of a file late.
 #[test]
-fn a_large_program_that_is_written_through_a_mapping_is_not_run() {
+fn program_written_through_mapping_is_not_run() {
     const WRITE: &str = "import mmap, sys\n\
         file = open(sys.argv[1], 'r+b')\nmapped = mmap.mmap(file.fileno(), 0)\n\
         mapped[-1] = mapped[-1]\nprint('ready', flush=True)\n\
@@ -206,7 +206,7 @@ fn a_large_program_that_is_written_through_a_mapping_is_not_run() {
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", &command, ""));
     site.workspace.write("bin/tool.sh", "echo ran\n");
     site.run_call(&site.approved("tool", "{}")).expect(0);
-    let mut writer = Other::start(WRITE, &program);
+    let mut writer = HelperProcess::start(WRITE, &program);
     site.approved("tool", r#"{"first":1}"#);
     let id = site.approved("tool", r#"{"other":1}"#);
     writer.go();

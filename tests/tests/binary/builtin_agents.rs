@@ -50,7 +50,7 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
 #[test]
 fn a_manifest_is_validated_with_places() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let schema = done(&mut client, "aegis.schema.get", json!({"key": "agent/manifest/v1"}));
     assert_eq!(schema["properties"]["kind"]["const"], "Agent", "{schema:#}");
     let workflow = done(&mut client, "schema.get", json!({"key": "workflow/manifest/v1"}));
@@ -69,7 +69,7 @@ fn a_manifest_is_validated_with_places() {
 #[test]
 fn a_person_approves_each_new_agent() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked = client.call("aegis.agent.create", json!({"manifest_yaml": GREETER}));
     assert_stands(&asked, "pending", "approval_pending");
     site.json(["call", "approve", &id_of(&asked)]).expect(0);
@@ -86,7 +86,7 @@ fn a_person_approves_each_new_agent() {
 fn agents_keep_their_bytes_their_versions_and_their_events() {
     let site = site();
     // In this permission, the rule answers.
-    let mut client = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "ann");
     let created = done(&mut client, "createAgent", json!({"manifest_yaml": GREETER}));
     assert_eq!((&created["deployed"], &created["version"]), (&json!(true), &json!("1.0.0")), "{created:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "greeter"}));
@@ -114,7 +114,7 @@ fn agents_keep_their_bytes_their_versions_and_their_events() {
 #[test]
 fn workflows_are_checked_and_kept() {
     let site = site();
-    let mut client = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "ann");
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: twice}\nspec:\n  initial_state: A\n  \
                     states:\n    A: {kind: Agent, agent: greeter, transitions: [{condition: on_failure, target: A}, \
                     {target: B}]}\n    B: {kind: Human, prompt: '{{A.output}}', transitions: []}\n";

@@ -87,7 +87,7 @@ const HERE: &str = "workspace";
 #[test]
 fn a_push_is_of_the_commit_and_to_the_url_that_were_approved() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     site.workspace.write("b.txt", "good\n");
     let good = done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Good"}));
     let good = good["commit_sha"].as_str().unwrap().to_owned();
@@ -116,7 +116,7 @@ fn a_push_is_of_the_commit_and_to_the_url_that_were_approved() {
 #[test]
 fn work_that_came_after_the_approval_is_not_put_away() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = done(&mut client, "lane.create", json!({"name": "w"}));
     let (lane, path) = (lane["lane_id"].clone(), lane["worktree_path"].as_str().unwrap().to_owned());
     let (id, bound) = approved(&site, &mut client, "lane.archive", json!({"lane_id": lane}));
@@ -140,7 +140,7 @@ fn what_is_committed_or_deleted_is_what_was_approved() {
     let site = site();
     // Here a person agrees to each commit.
     site.workspace.write(POLICY, rules("").replace("\"git.commit\", ", ""));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for name in ["b.txt", "c.txt", "d.txt", "e.txt"] {
         site.workspace.write(name, "good\n");
     }
@@ -201,7 +201,7 @@ fn a_workflow_of_the_host_runs_as_it_was_approved() {
         site.workspace.write(".brigade/tools/profiles.toml", ECHO);
         site.workspace.write(GATEWAY, agent("\"access.operator\", \"context.echo\""));
     }
-    let (mut of_a, mut of_b) = (Client::of(&a, "local"), Client::of(&b, "local"));
+    let (mut of_a, mut of_b) = (Client::connect(&a, "local"), Client::connect(&b, "local"));
     done(&mut of_a, "workflow.create", workflow("1.0.0", "first"));
     let host = || json!({"name": "prom", "target_scope": "host"});
     let by_person = |client: &mut Client, tool: &str, args: Value| {
@@ -243,7 +243,7 @@ fn a_workflow_of_the_host_runs_as_it_was_approved() {
 #[test]
 fn what_is_deleted_is_what_was_approved() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     done(&mut client, "workflow.create", workflow("1.0.0", "first"));
     let (id, bound) = approved(&site, &mut client, "workflow.delete", json!({"name": "prom"}));
     holds(&bound, "workflow prom 1.0.0");
@@ -257,13 +257,13 @@ const CONTEXT: &str = "[[profile]]\nname = \"context.docs\"\n\n[[profile.rule]]\
                        constrain = { paths = [\"docs\"] }\n";
 
 #[test]
-fn what_an_agent_is_limited_to_is_judged_again_when_its_call_runs() {
+fn agent_limits_are_checked_again_at_run() {
     let site = site();
     site.workspace.write(".brigade/tools/profiles.toml", CONTEXT);
     site.workspace.write(GATEWAY, agent("\"access.operator\", \"context.docs\""));
     site.workspace.write("docs/sub/s.txt", "inner\n");
     site.workspace.write("priv/s.txt", "PRIVATE\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let file = || json!({"path": "docs/sub/s.txt"});
     let refused = |client: &mut Client, id: &str| {
         let answer = client.call("call.wait", json!({"call_id": id}));

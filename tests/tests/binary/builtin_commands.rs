@@ -50,9 +50,9 @@ fn site(limits: &str) -> Site {
 }
 
 #[test]
-fn a_person_is_asked_about_each_command_where_no_profile_names_them() {
+fn commands_without_profile_ask_a_person() {
     let site = site("");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for name in ["cmd.run", "bash", "runCommand"] {
         let asked = client.call(name, json!({"command": "grep -c o a.txt"}));
         assert_stands(&asked, "pending", "approval_pending");
@@ -103,7 +103,7 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
     link(cat, "bin/cat");
     link(cat, "bin/dog");
     link("/usr/bin/env", "bin/git");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for command in [
         "cat a.txt".to_owned(),
         format!("{cat} a.txt"),
@@ -151,20 +151,20 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
 #[test]
 fn the_result_of_a_command_is_there_for_another_process() {
     let site = site("");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked = client.call("cmd.run", json!({"command": "cat a.txt"}));
     let id = id_of(&asked);
     site.json(["call", "approve", &id]).expect(0);
     let ran = client.call("call.wait", json!({"call_id": id}));
-    let again = Client::of(&site, "local").call("call.wait", json!({"call_id": id}));
+    let again = Client::connect(&site, "local").call("call.wait", json!({"call_id": id}));
     assert_eq!(ran["structuredContent"]["stdout"], "one\ntwo\n", "{ran:#}");
     assert_eq!(again["structuredContent"], ran["structuredContent"], "{again:#}");
 }
 
 #[test]
-fn what_only_a_shell_understands_is_refused_with_the_way_to_do_it() {
+fn shell_syntax_is_refused_with_an_alternative() {
     let site = site("");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for command in [
         "cat a.txt | wc -l",
         "cat a.txt; ls",
@@ -223,10 +223,10 @@ const SHAPES: &[&str] = &[
 ];
 
 #[test]
-fn shapes_that_hide_what_runs_are_refused_whatever_the_policy_allows() {
+fn disguised_commands_are_always_refused() {
     let site = site("");
     site.workspace.write(POLICY, format!("{RULES}\n[commands]\ninline_code = \"allow\"\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for command in SHAPES {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "refused", "high_risk_command");
@@ -243,7 +243,7 @@ fn commands_that_only_read_wait_for_no_search_of_the_memory() {
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n");
     site.write_program("ls", "#!/bin/sh\ntouch made.txt\n");
     site.brigade.clone().input("Fix the build").run(["work", "turn", "--as", "local"]).assert_code(0);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for command in ["cat a.txt", "ls -la", "grep -n o a.txt", "git log --oneline", "wc -l a.txt"] {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "pending", "approval_pending");
@@ -264,7 +264,7 @@ fn a_link_of_another_name_hides_no_shape() {
     link("/bin/sh", "sub/shell");
     link("sub/shell", "git");
     link("/usr/bin/env", "around");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for command in [
         "./check -c 1",
         "sub/shell -c id",
@@ -289,7 +289,7 @@ fn a_link_of_another_name_hides_no_shape() {
 fn how_a_command_ends_is_its_result() {
     let site = site("commands = [\"./end.sh\", \"sleep\", \"printf\", \"printenv\"]");
     site.write_program("end.sh", "#!/bin/sh\necho out; echo bad >&2; exit 3\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let ended = client.call("cmd.run", json!({"command": "./end.sh"}));
     assert_stands(&ended, "completed", "");
     assert_ne!(ended["isError"], true);
@@ -322,7 +322,7 @@ const TRIES: &str = "#!/usr/bin/env python3\nimport socket, sys\n\
     try:\n    socket.socket(socket.AF_INET, socket.SOCK_STREAM); print('socket')\nexcept OSError: print('no socket')\n";
 
 #[test]
-fn a_command_writes_and_reaches_the_network_only_where_its_context_says_so() {
+fn context_limits_writes_and_network() {
     for (granted, expect) in [
         ("", "no write\nno socket\n"),
         (", effects = [\"local-write\"]", "wrote\nno socket\n"),
@@ -330,7 +330,7 @@ fn a_command_writes_and_reaches_the_network_only_where_its_context_says_so() {
     ] {
         let site = site(&format!("commands = [\"./tries.py\"]{granted}"));
         site.write_program("tries.py", TRIES);
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         let done = client.call("cmd.run", json!({"command": "./tries.py"}));
         assert_stands(&done, "completed", "");
         assert_eq!(done["structuredContent"]["stdout"], expect, "{granted}: {done:#}");
@@ -344,7 +344,7 @@ fn a_command_writes_and_reaches_the_network_only_where_its_context_says_so() {
     // The policy decides on what the context grants.
     let site = site("commands = [\"cat\"], effects = [\"network\"]");
     site.workspace.write(POLICY, RULES.replace(", \"network\"]\nmax", "]\nmax"));
-    let answer = Client::of(&site, "local").call("cmd.run", json!({"command": "cat a.txt"}));
+    let answer = Client::connect(&site, "local").call("cmd.run", json!({"command": "cat a.txt"}));
     assert_stands(&answer, "refused", "policy_effect_not_allowed");
 }
 
@@ -361,13 +361,13 @@ fn a_command_ends_with_the_wish_for_it_and_with_the_gateway() {
         listed["calls"].as_array().unwrap().clone()
     };
     let until = |what: &str, holds: &dyn Fn() -> bool| until(what, || holds().then_some(()));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = long(&mut client);
     until("it runs", &|| !running(&site).is_empty());
     client.tell("notifications/cancelled", json!({"requestId": id}));
     until("it was ended", &|| running(&site).is_empty());
     assert_eq!(processes_with(&mark), [0_u32; 0]);
-    let mut second = Client::of(&site, "local");
+    let mut second = Client::connect(&site, "local");
     long(&mut second);
     until("it runs", &|| !running(&site).is_empty());
     signal(second.pid(), "KILL");
@@ -400,7 +400,7 @@ fn the_command_line_queues_approves_and_runs_commands_too() {
 fn a_suite_is_run_as_a_call_of_its_own() {
     let site = site("");
     site.workspace.write(POLICY, RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let absent = client.call("listTestSuites", json!({}));
     assert_stands(&absent, "refused", "not_available_here");
     assert!(text(&absent).contains("test.suites"), "{absent:#}");
@@ -408,7 +408,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     site.workspace.write("schemas/text.json", schema);
     crate::serve_common::add(&site, "unit", "categories = [\"test\"]\n", "echo all passed\n");
     crate::serve_common::add(&site, "other", "", "echo no\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let agreed = |client: &mut Client, tool: &str, args: Value| {
         let asked = client.call(tool, args);
         assert_stands(&asked, "pending", "approval_pending");
@@ -448,7 +448,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
 fn what_only_a_shell_understands_is_refused_as_that_first() {
     for limits in ["", "commands = [\"ls\"]"] {
         let site = site(limits);
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         for command in [
             "ls; pwd",
             "ls;pwd",
@@ -474,7 +474,7 @@ fn what_only_a_shell_understands_is_refused_as_that_first() {
 fn a_result_that_the_policy_cuts_says_how_much_there_was() {
     let site = site("commands = [\"seq\"]");
     site.workspace.write(POLICY, RULES.replace("max_timeout", "max_output_bytes = 2048\nmax_timeout"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let long = client.call("cmd.run", json!({"command": "seq 1 20000"}));
     assert_stands(&long, "completed", "");
     let note = "[cut after 2048 of 108894 bytes; the policy keeps no more (`max_output_bytes`)]";
@@ -491,7 +491,7 @@ fn a_rule_names_a_script_or_a_program() {
     let rule = |pattern: &str| format!("{RULES}arguments = {{ command = \"{pattern}\" }}\n");
     let asks = |pattern: &str, command: &str| {
         site.workspace.write(POLICY, rule(pattern));
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         about(&client.call("cmd.run", json!({"command": command})))["status"].clone()
     };
     assert_eq!(asks("./run.sh *", "./run.sh -v"), "completed");
@@ -509,7 +509,7 @@ fn a_result_that_is_cut_says_so_and_where_the_rest_is() {
         POLICY,
         rules.replace("effects = [\"process-exec\"", "effects = [\"local-read\", \"process-exec\""),
     );
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let short = client.call("cmd.run", json!({"command": "seq 1 3"}));
     assert_eq!((&about(&short)["truncated"], text(&short)), (&json!(false), "1\n2\n3\n".to_owned()));
     let long = client.call("cmd.run", json!({"command": "seq 1 20000"}));
@@ -556,13 +556,13 @@ fn the_running_call_of_a_suite_is_ended() {
     site.workspace.write("schemas/text.json", schema);
     let script = "(sleep 976) &\necho x > started\nsleep 976\n";
     crate::serve_common::add(&site, "unit", "categories = [\"test\"]\n", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let idle = client.call("test.stop", json!({"suite": "unit"}));
     assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
     let unknown = client.call("stopTestSuite", json!({"suite": "other"}));
     assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
     // In its own gateway, and in another one of the workspace.
-    let mut other = Client::of(&site, "local");
+    let mut other = Client::connect(&site, "local");
     for is_elsewhere in [false, true] {
         let asked = client.call("test.run", json!({"suite": "unit"}));
         let id =

@@ -42,7 +42,7 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) -> Value {
 fn a_web_application_shows_its_tools_and_its_files() {
     let site = site("\"permission.plan\"");
     site.workspace.write("package.json", r#"{"dependencies": {"left-pad": "1"}}"#);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let absent = fails(&mut client, "frontend.routes", json!({}), "not_available_here");
     assert!(text(&absent).contains("web.framework"), "{absent:#}");
     assert!(!client.names().iter().any(|name| name.starts_with("frontend.")));
@@ -84,7 +84,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
     let site = site("\"permission.full-auto\", \"access.operator\"");
     site.workspace.write(".gitignore", ".brigade/\n");
     site.workspace.git_init();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let args = json!({"target": {"kind": "volume"}});
     fails(&mut client, "fleet.list", args.clone(), "not_available_here");
     let volume = |client: &mut Client, label: &str| {
@@ -131,7 +131,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
     let calls = invoked["calls"].as_array().unwrap().clone();
     assert!(calls.iter().all(|call| call["status"] == "pending"), "{invoked:#}");
     let id = invoked["fleet_command_id"].clone();
-    let mut other = Client::of(&site, "ben");
+    let mut other = Client::connect(&site, "ben");
     fails(&mut other, "fleet.cancel", json!({"fleet_command_id": id}), "not_found");
     site.json(["call", "approve", calls[0]["call_id"].as_str().unwrap()]).expect(0);
     let cancelled = done(&mut client, "fleet.cancel", json!({"fleet_command_id": id}));
@@ -157,7 +157,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
 #[test]
 fn a_narrowed_session_calls_no_more_for_targets() {
     let site = site("\"permission.full-auto\", \"access.operator\"");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     done(&mut client, "volume.create", json!({"label": "a", "size_limit_bytes": 1000}));
     let guarded = "[[profile]]\nname = \"guard.files\"\nhide = [\"id:file.write\"]\n";
     site.workspace.write(".brigade/tools/profiles.toml", guarded);

@@ -69,7 +69,7 @@ const HERE: &str = "workspace";
 #[test]
 fn the_repository_of_the_workspace_is_read_and_committed_to() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let status = done(&mut client, "git.status", json!({"binding_id": HERE}));
     let head = site.workspace.git(["rev-parse", "HEAD"]).trim().to_owned();
     assert_eq!(
@@ -125,7 +125,7 @@ fn files_of_a_filter_of_the_user_are_not_committed_as_they_are() {
     )
     .unwrap();
     site.workspace.write("x.bin", "large\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "needs_filter");
     // Git would apply no filter that nobody has defined.
     std::fs::remove_file(site.workspace.path().join("x.bin")).unwrap();
@@ -134,12 +134,12 @@ fn files_of_a_filter_of_the_user_are_not_committed_as_they_are() {
 }
 
 #[test]
-fn a_name_that_is_no_text_is_committed_too_and_a_commit_is_found_in_a_report() {
+fn non_utf8_names_are_committed_and_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let site = site();
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
     std::fs::write(site.workspace.path().join(name), "text\n").unwrap();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let made = done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}));
     assert_eq!(site.workspace.git(["status", "--porcelain"]), "");
     let commit = |name: &Value| json!({"type": "commit", "reference": name});
@@ -152,7 +152,7 @@ fn a_name_that_is_no_text_is_committed_too_and_a_commit_is_found_in_a_report() {
 #[test]
 fn a_push_is_asked_about_each_time_and_never_forced() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     site.workspace.write("a.txt", "two\n");
     let made = done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Two"}));
     assert_eq!(done(&mut client, "gitStatus", json!({}))["ahead"], 1);
@@ -199,7 +199,7 @@ fn a_push_is_asked_about_each_time_and_never_forced() {
 fn repositories_are_cloned_into_volumes_and_moved_forward() {
     let site = site();
     let origin = site.beside("origin.git").display().to_string();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for (url, code) in [
         ("https://forge.example/x", "url_not_allowed"),
         ("ext::sh -c id", "url_not_plain"),
@@ -250,9 +250,9 @@ fn repositories_are_cloned_into_volumes_and_moved_forward() {
 }
 
 #[test]
-fn a_refresh_changes_neither_the_state_of_brigade_nor_files_that_git_does_not_track() {
+fn refresh_keeps_state_and_untracked_files() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let other = site.beside("other");
     let there = other.display().to_string();
     let origin = site.beside("origin.git").display().to_string();
@@ -362,7 +362,7 @@ fn a_hostile_repository_makes_git_start_nothing() {
     site.workspace.write("x.bin", "x\n");
     site.workspace.write("plain.txt", "changed\n");
     site.workspace.write("sub/x", "changed\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert_eq!(done(&mut client, "git.status", json!({"binding_id": HERE}))["dirty"], true);
     done(&mut client, "git.diff", json!({"binding_id": HERE}));
     done(&mut client, "git.diff", json!({"binding_id": HERE, "staged": true}));
@@ -393,7 +393,7 @@ fn a_diff_that_is_cut_says_so() {
     let site = site();
     let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
     site.workspace.write("a.txt", lines);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let diff = client.call("git.diff", json!({"binding_id": HERE}));
     assert_stands(&diff, "completed", "");
     assert_eq!(diff["structuredContent"]["truncated"], true);
@@ -410,7 +410,7 @@ fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
     std::fs::write(site.workspace.home().join("more"), "[core]\n").unwrap();
     let more = site.workspace.home().join("more");
     site.workspace.write(".git/config", format!("{config}[include]\n\tpath = {}\n", more.display()));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for (tool, args) in [("git.log", json!({})), ("lane.create", json!({"name": "x"}))] {
         fails(&mut client, tool, args, "git_failed");
     }
@@ -419,7 +419,7 @@ fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
 #[test]
 fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = done(&mut client, "lane.create", json!({"name": "Lost"}));
     let (id, path) = (lane["lane_id"].clone(), lane["worktree_path"].as_str().unwrap().to_owned());
     let elsewhere = site.workspace.join("elsewhere").display().to_string();
@@ -435,7 +435,7 @@ fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
 #[test]
 fn commits_that_no_branch_of_a_lane_has_are_work_in_it() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for checkout in [&["checkout", "--quiet", "--detach"][..], &["checkout", "--quiet", "-b", "other"]] {
         let lane = done(&mut client, "lane.create", json!({"name": "Apart"}));
         let path = lane["worktree_path"].as_str().unwrap();
@@ -454,7 +454,7 @@ fn commits_that_no_branch_of_a_lane_has_are_work_in_it() {
 #[test]
 fn lanes_are_worktrees_that_never_wait_for_each_other() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = done(&mut client, "createLane", json!({"name": "Fix the log-in", "description": "x"}));
     let (id, branch) =
         (lane["lane_id"].as_str().unwrap().to_owned(), lane["branch"].as_str().unwrap().to_owned());
@@ -490,7 +490,7 @@ fn lanes_are_worktrees_that_never_wait_for_each_other() {
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}))["lane_id"].clone();
     assert_eq!(done(&mut client, "lane.archive", json!({"lane_id": empty}))["lane"]["archived"], true);
     // Several at once.
-    let mut clients: Vec<Client> = (0..4).map(|_| Client::of(&site, "local")).collect();
+    let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(&site, "local")).collect();
     let asked: Vec<u64> = clients
         .iter_mut()
         .map(|client| client.send_call("lane.create", json!({"name": "Same name"})))
@@ -543,7 +543,7 @@ fn a_context_limits_what_git_takes_shows_and_reaches() {
 #[test]
 fn a_proof_is_a_copy_with_its_hash() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let kept = done(&mut client, "proof.attach", json!({"path": "a.txt", "description": "The text"}));
     assert_eq!(kept["size_bytes"], 4);
     let copy = format!(".brigade/proofs/{}", kept["artifact_id"].as_str().unwrap());
@@ -559,7 +559,7 @@ fn without_a_repository_its_tools_are_not_here() {
     let site = Site::empty();
     site.workspace.write(POLICY, rules(""));
     site.workspace.write(".brigade/tools.toml", "");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let refused = client.call("git.status", json!({"binding_id": HERE}));
     assert_stands(&refused, "refused", "not_available_here");
     assert!(text(&refused).contains("git.repository"), "{refused:#}");
@@ -576,7 +576,7 @@ fn clones_are_worked_on_where_the_workspace_is_no_repository() {
     site.workspace.write(".brigade/tools.toml", "");
     let profiles = "[\"permission.full-auto\", \"access.operator\"]";
     site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id =
         done(&mut client, "git.clone", json!({"repo_url": origin, "label": "copy"}))["binding"]["binding_id"]
             .clone();

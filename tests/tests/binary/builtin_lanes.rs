@@ -59,7 +59,7 @@ fn site() -> Site {
 /// Makes a lane for an agent, and returns its id.
 #[track_caller]
 fn lane(site: &Site, agent: &str, name: &str) -> String {
-    let made = done(&mut Client::of(site, agent), "lane.create", json!({"name": name}));
+    let made = done(&mut Client::connect(site, agent), "lane.create", json!({"name": name}));
     made["lane_id"].as_str().unwrap().to_owned()
 }
 
@@ -91,7 +91,7 @@ fn locked(path: PathBuf) -> File {
 }
 
 #[test]
-fn two_sessions_work_in_two_lanes_and_do_not_wait_for_each_other() {
+fn sessions_in_two_lanes_do_not_wait() {
     let site = site();
     let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
     let (mut first, mut second) = (session(&site, "local", &one), session(&site, "local", &two));
@@ -155,7 +155,7 @@ fn nothing_leads_out_of_a_lane() {
         fails(&mut client, "fs.delete", json!({"path": path}), "protected_path");
     }
     // Nobody reaches a lane from the workspace.
-    let mut outside = Client::of(&site, "local");
+    let mut outside = Client::connect(&site, "local");
     fails(&mut outside, "fs.read", json!({"path": format!("{}/a.txt", folder(&one))}), "protected_path");
     assert_eq!(site.workspace.read_text("a.txt"), "one\n");
     assert!(!site.workspace.exists("evil"));
@@ -264,7 +264,7 @@ fn worker(site: &Site, steps: &Value) {
     site.workspace.replace(POLICY, "[[auto", &sandbox);
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: cook}\nspec:\n  \
                     runtime: {language: python, version: '3'}\n  task: {instruction: Cook.}\n";
-    done(&mut Client::of(site, "local"), "agent.create", json!({"manifest_yaml": manifest}));
+    done(&mut Client::connect(site, "local"), "agent.create", json!({"manifest_yaml": manifest}));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_task_works_in_the_lane_that_its_input_names() {
             {"append": ".git", "text": "x"}, {"write": "../../../evil", "text": "x"}, {"output": "cooked"}]),
     );
     let before = site.workspace.read_text(format!("{}/.git", folder(&one)));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let in_lane = |lane: &str| json!({"agent_id": "cook", "input": {"lane": lane}});
     let started = done(&mut client, "task.execute", in_lane(&one));
     let wait = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
@@ -320,7 +320,7 @@ fn a_lane_in_which_something_works_is_not_put_away() {
     let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
     worker(&site, &json!([{"sleep": 60, "until": "go"}, {"output": "cooked"}]));
     let archive = |id: &str| json!({"lane_id": id});
-    let mut other = Client::of(&site, "local");
+    let mut other = Client::connect(&site, "local");
     // The task has the lane of its session, and does not name it.
     let mut bound = session(&site, "local", &one);
     let started = done(&mut bound, "task.execute", json!({"agent_id": "cook"}));
@@ -403,7 +403,7 @@ fn a_profile_allows_the_scripts_of_the_lane() {
     );
     fails(&mut client, "cmd.run", json!({"command": format!("{here}/run.sh")}), "path_outside");
     // In the workspace it is another file. Without limits, a person is asked.
-    let mut outside = Client::of(&site, "local");
+    let mut outside = Client::connect(&site, "local");
     let asked = outside.call("cmd.run", json!({"command": "./run.sh"}));
     assert_stands(&asked, "pending", "approval_pending");
     site.json(["call", "approve", &id_of(&asked)]).expect(0);

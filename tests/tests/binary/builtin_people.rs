@@ -73,7 +73,7 @@ fn questions_and_lists_are_under_the_profiles_of_the_agent() {
     let site = site("profiles = [\"context.strict\"]");
     let strict = "[[profile]]\nname = \"context.strict\"\nhide = [\"id:ask.user\"]\n[[profile.rule]]\nmatch = \"id:todo.*\"\naction = \"ask\"\n";
     site.workspace.write(".brigade/tools/profiles.toml", strict);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert_eq!(client.refused("tools/call", json!({"name": "ask.user", "arguments": port()})), -32602);
     let list = json!({"todos": [{"content": "Cook", "status": "pending"}]});
     let written = client.call("todo.write", list);
@@ -128,7 +128,7 @@ fn questions_are_counted_and_what_is_not_remembered_is_not() {
 #[test]
 fn full_auto_leaves_rows_for_a_later_look() {
     let site = site("profiles = [\"permission.full-auto\"]");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert_stands(&client.call("fs.read", json!({"path": "a.txt"})), "completed", "");
     let inbox = || {
         let listed = site.brigade.run(["work", "inbox", "list", "--json"]).assert_code(0).json();
@@ -140,7 +140,7 @@ fn full_auto_leaves_rows_for_a_later_look() {
     let rows = inbox();
     assert!(rows.contains(&id_of(&written)) && rows.contains("Review fs.write"), "{rows}");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\n");
-    let mut edit = Client::of(&site, "local");
+    let mut edit = Client::connect(&site, "local");
     let other = edit.call("fs.write", json!({"path": "c.txt", "content": "x"}));
     assert!(!inbox().contains(&id_of(&other)));
 }
@@ -148,7 +148,7 @@ fn full_auto_leaves_rows_for_a_later_look() {
 #[test]
 fn a_person_makes_a_tool_of_a_script() {
     let site = site("");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let saved = client.call(
         "script.save",
         json!({"name": "Say hello", "code": "print(\"hello\")\n", "language": "python"}),
@@ -175,7 +175,7 @@ fn a_person_makes_a_tool_of_a_script() {
 #[test]
 fn an_operator_sees_the_settings_after_a_person_agreed() {
     let site = site("profiles = [\"access.operator\"]");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked = client.call("system.config", json!({}));
     assert_stands(&asked, "pending", "approval_pending");
     let id = id_of(&asked);

@@ -79,7 +79,7 @@ fn statuses(seen: &Value) -> Vec<(&str, &str)> {
 #[test]
 fn the_work_of_a_lane_is_reviewed_and_checked() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let names = client.names();
     for name in ["pr.create", "pr.comments", "pr.inventory", "pr.reply", "pr.resolve", "pr.rerun_checks"] {
         assert!(names.contains(&name.to_owned()), "{names:?}");
@@ -157,7 +157,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
 #[test]
 fn a_lane_has_one_pull_request_also_when_two_were_approved() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = lane(&site, &mut client)["lane_id"].clone();
     let asked = |client: &mut Client, title: &str| {
         let asked = client.call("pr.create", json!({"laneId": lane, "title": title}));
@@ -184,7 +184,7 @@ fn a_lane_has_one_pull_request_also_when_two_were_approved() {
 #[test]
 fn people_and_agents_talk_in_threads() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = lane(&site, &mut client);
     agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"], "title": "Let people in"}));
     let work = |words: &[&str]| {
@@ -248,7 +248,7 @@ fn without_a_repository_there_is_no_forge() {
     site.workspace.write(".brigade/tools.toml", "");
     let profiles = "[\"permission.full-auto\", \"access.operator\"]";
     site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(!client.names().iter().any(|name| name.starts_with("pr.")));
     fails(&mut client, "pr.inventory", json!({"prNumber": 1}), "not_available_here");
     assert_eq!(
@@ -315,7 +315,7 @@ fn words(site: &Site) -> Vec<String> {
 #[test]
 fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
     let site = with_gh(site());
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let lane = lane(&site, &mut client);
     let branch = lane["branch"].as_str().unwrap();
     std::fs::write(site.beside("gh-bin/made"), MADE.replace("BRANCH", branch)).unwrap();
@@ -366,7 +366,7 @@ fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
 #[test]
 fn what_gh_cannot_do_is_said() {
     let site = with_gh(site());
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));
     assert_stands(
         &client.call("pr.create", json!({"laneId": empty["lane_id"]})),
@@ -416,7 +416,7 @@ fn the_effects_of_pull_requests_are_those_of_the_forge() {
     ] {
         assert_eq!(effects(&site, id), json!([effect]), "{id}");
     }
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let described = client.call("tools.describe", json!({"name": "pr.inventory"})).to_string();
     assert!(described.contains("remote-read") && !described.contains("local-read"), "{described}");
     let described = client.call("tools.describe", json!({"name": "pr.create"})).to_string();
@@ -425,7 +425,7 @@ fn the_effects_of_pull_requests_are_those_of_the_forge() {
     let profile = "[[profile]]\nname = \"context.near\"\n[[profile.rule]]\nmatch = \"effect:remote-read\"\naction = \"deny\"\n";
     site.workspace.write(".brigade/tools/profiles.toml", profile);
     site.workspace.replace(GATEWAY, "\"access.operator\"]", "\"access.operator\", \"context.near\"]");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let names = client.names();
     assert!(
         !names.contains(&"pr.inventory".to_owned()) && names.contains(&"pr.create".to_owned()),
@@ -445,7 +445,7 @@ fn the_effects_of_pull_requests_are_those_of_the_forge() {
         "\"permission.full-auto\", \"access.operator\", \"context.near\"",
         "\"permission.plan\"",
     );
-    let names = Client::of(&site, "local").names();
+    let names = Client::connect(&site, "local").names();
     assert!(
         names.contains(&"pr.inventory".to_owned()) && !names.contains(&"pr.reply".to_owned()),
         "{names:?}"

@@ -48,7 +48,7 @@ fn switch(client: &mut Client, mode: &str) -> Value {
 #[test]
 fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
     let site = site("");
-    let (mut client, mut other) = (Client::of(&site, "local"), Client::of(&site, "local"));
+    let (mut client, mut other) = (Client::connect(&site, "local"), Client::connect(&site, "local"));
     let read = json!({"path": "a.txt"});
     assert_stands(&client.call("fs.read", read.clone()), "completed", "");
     let begun = client.call("session.init", json!({}))["structuredContent"].clone();
@@ -105,11 +105,11 @@ fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
 #[test]
 fn what_a_person_agreed_to_in_one_session_changes_no_other() {
     let site = site("\"mode.chat\"");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&switch(&mut client, "agentic"));
     site.json(["call", "approve", &id]).expect(0);
     // Issue 17: another session used up what a person agreed to.
-    let mut next = Client::of(&site, "local");
+    let mut next = Client::connect(&site, "local");
     let early = next.call("call.wait", json!({"call_id": id}));
     assert_stands(&early, "approved", "wrong_session");
     let switched = client.call("call.wait", json!({"call_id": id}));
@@ -170,7 +170,7 @@ fn requests_without_a_handshake_are_one_session() {
 #[test]
 fn an_accepted_plan_lets_the_session_edit() {
     let site = site("\"permission.plan\"");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let names = client.names();
     assert!(own(&names).contains(&"session.exit_plan") && !own(&names).contains(&"fs.write"));
     let plan = client.call("exitPlanMode", json!({"plan": "1. Write b.txt"}));
@@ -186,7 +186,7 @@ fn an_accepted_plan_lets_the_session_edit() {
     assert_stands(&client.call("fs.write", json!({"path": "b.txt", "content": "x"})), "completed", "");
     assert!(!own(&client.names()).contains(&"session.exit_plan"));
     // The agent itself still only plans.
-    let mut next = Client::of(&site, "local");
+    let mut next = Client::connect(&site, "local");
     assert!(!own(&next.names()).contains(&"fs.write"));
     // Without the profile in gateway.toml, what the session was given lapses.
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"role.external\"]\n");
@@ -200,14 +200,14 @@ fn an_accepted_plan_lets_the_session_edit() {
 /// Begins a session that only plans, and shows a plan there.
 fn next_plan(site: &Site) -> Value {
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.plan\"]\n");
-    let mut client = Client::of(site, "local");
+    let mut client = Client::connect(site, "local");
     client.call("session.exit_plan", json!({"plan": "2. Write everything"}))
 }
 
 #[test]
 fn the_documentation_is_found_and_read() {
     let site = site("\"mode.chat\"");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let found = client.call("zaru.docs", json!({"query": "what does an approval bind"}));
     assert_eq!(stands(&found).0, "completed", "{found:#}");
     let section = &found["structuredContent"]["sections"][0];
@@ -234,14 +234,14 @@ constrain = { paths = ["docs"], max_bytes = "10B" }
 "#;
 
 #[test]
-fn a_context_of_paths_is_left_through_no_link_no_default_and_no_list() {
+fn path_context_has_no_way_out() {
     let site = site("\"context.docs\"");
     site.workspace.write(".brigade/tools/profiles.toml", DOCS);
     site.workspace.write("docs/a.txt", "one\n");
     site.workspace.write("priv/s.txt", "secret\n");
     std::os::unix::fs::symlink("../priv", site.workspace.join("docs/l")).unwrap();
     std::os::unix::fs::symlink("a.txt", site.workspace.join("docs/same")).unwrap();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for path in ["docs/a.txt", "docs/same", "./docs/../docs/a.txt"] {
         assert_stands(&client.call("fs.read", json!({"path": path})), "completed", "");
     }
@@ -261,11 +261,11 @@ fn a_context_of_paths_is_left_through_no_link_no_default_and_no_list() {
 }
 
 #[test]
-fn a_narrower_session_does_not_go_on_with_what_a_wider_one_asked_for() {
+fn narrower_session_cannot_continue_wider_calls() {
     let site = site("");
     site.workspace.write(".brigade/tools/profiles.toml", DOCS);
     site.workspace.write(POLICY, RULES.replace("\"fs.*\"", "\"fs.read\""));
-    let mut wide = Client::of(&site, "local");
+    let mut wide = Client::connect(&site, "local");
     let id = id_of(&wide.call("fs.write", json!({"path": "a.txt", "content": "two\n"})));
     site.json(["call", "approve", &id]).expect(0);
     let mut narrow = Client::start(&site, &["--as", "local", "--profile", "context.docs"]);

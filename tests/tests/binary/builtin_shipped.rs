@@ -119,7 +119,7 @@ print(given["a"] + given["b"])
 "#;
 
 #[test]
-fn a_program_is_written_checked_run_without_network_and_its_result_told() {
+fn shipped_program_runs_without_network() {
     let rules = json!([
         {"says": "is no valid python", "do": [{"output": "import sys\nsys.exit('no numbers')\n"}]},
         {"says": "failed with 1", "do": [{"output": PROGRAM}]},
@@ -127,7 +127,7 @@ fn a_program_is_written_checked_run_without_network_and_its_result_told() {
         {"says": "writes nothing\\n5", "do": [{"output": "The sum is 5."}]},
     ]);
     let site = site(&rules);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = begin(&mut client, json!({"intent": "Add a and b", "inputs": {"a": 2, "b": 3}}));
     let stands = ended(&mut client, &id);
     let logs = done(&mut client, "workflow.logs", json!({"execution_id": id, "limit": 200}));
@@ -155,7 +155,7 @@ fn a_program_is_written_checked_run_without_network_and_its_result_told() {
         let own = own.filter(|receipt| receipt["kind"] != "attempt");
         assert_eq!(own.count(), count, "{tool}");
     }
-    let other = Client::of(&site, "ann").call("execute.status", json!({"pipeline_execution_id": id}));
+    let other = Client::connect(&site, "ann").call("execute.status", json!({"pipeline_execution_id": id}));
     assert_eq!(about(&other)["code"], "not_found");
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
 }
@@ -163,7 +163,7 @@ fn a_program_is_written_checked_run_without_network_and_its_result_told() {
 #[test]
 fn a_program_that_is_never_right_is_given_up() {
     let site = site(&json!([{"says": "Write one program", "do": [{"output": "import sys\nsys.exit(4)\n"}]}]));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = begin(&mut client, json!({"intent": "Anything", "timeout_seconds": 20}));
     let stands = ended(&mut client, &id);
     assert_eq!(
@@ -192,7 +192,7 @@ fn what_was_written_is_kept_in_a_volume() {
         {"do": [{"output": "It says hello."}]},
     ]);
     let site = site(&rules);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let volume = done(&mut client, "volume.create", json!({"label": "out", "size_limit_bytes": 100000}));
     let args = json!({"intent": "Say hello", "language": "bash", "volume_id": volume["volume_id"]});
     let id = begin(&mut client, args);
@@ -222,14 +222,14 @@ fn pending(site: &Site, tool: &str) -> Value {
 }
 
 #[test]
-fn what_is_generated_waits_for_a_person_as_a_call_of_the_caller() {
+fn generated_manifest_waits_as_call_of_caller() {
     let broken = AGENT.replace("name: poet", "name: 'A poet'");
     let rules = json!([
         {"says": "has faults", "do": [{"output": AGENT}]},
         {"says": "Write the manifest of an agent", "do": [{"output": broken}]},
     ]);
     let site = site(&rules);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let started = done(&mut client, "agent.generate", json!({"input": "An agent that writes poems"}));
     let id = started["execution_id"].as_str().unwrap().to_owned();
     // The rule of the policy covers the tool, and a person is asked all the same.
@@ -245,7 +245,7 @@ fn what_is_generated_waits_for_a_person_as_a_call_of_the_caller() {
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
     // Who is not shown what it would end in begins nothing.
-    let mut ann = Client::of(&site, "ann");
+    let mut ann = Client::connect(&site, "ann");
     fails(&mut ann, "agent.generate", json!({"input": "x"}), "not_available_here");
     fails(&mut client, "agent.generate", json!({"input": " "}), "invalid_arguments");
 }
@@ -255,7 +255,7 @@ fn a_generated_workflow_that_a_person_rejects_is_not_there() {
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet}\nspec:\n  initial_state: A\n  states:\n    A: \
                     {kind: System, command: echo hello, transitions: []}\n";
     let site = site(&json!([{"says": "Write the manifest of a workflow", "do": [{"output": manifest}]}]));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let started = done(&mut client, "workflow.generate", json!({"input": "Say hello"}));
     let id = started["execution_id"].as_str().unwrap().to_owned();
     let call = pending(&site, "workflow.create");
@@ -269,7 +269,7 @@ fn a_generated_workflow_that_a_person_rejects_is_not_there() {
 fn without_a_worker_nothing_is_generated() {
     let site = site(&json!([]));
     site.workspace.write(GATEWAY, AGENTS);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for (tool, args) in [
         ("execute.intent", json!({"intent": "x"})),
         ("agent.generate", json!({"input": "x"})),

@@ -35,7 +35,7 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
 #[test]
 fn a_long_result_is_cut_with_all_its_members() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let most = 32 << 10;
     for number in 0..50 {
         let script = json!({"name": format!("s{number}"), "code": "x", "description": "d".repeat(1_000)});
@@ -89,7 +89,7 @@ fn a_memory_is_added_at_the_command_line_and_seen_by_people() {
 #[test]
 fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let added =
         done(&mut client, "memoryAdd", json!({"content": "Never push on Friday", "category": "convention"}));
     assert_eq!((&added["durability"], &added["deduped"]), (&json!("candidate"), &json!(false)));
@@ -99,7 +99,7 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
     let rejected = client.call("memory.add", secret);
     assert_eq!(rejected["structuredContent"]["durability"], "rejected", "{rejected:#}");
     assert!(rejected["_meta"]["brigade/call"]["id"].is_null(), "{rejected:#}");
-    let mut other = Client::of(&site, "ann");
+    let mut other = Client::connect(&site, "ann");
     let found = done(&mut other, "memory.search", json!({"query": "push"}));
     let row = &found["memories"][0];
     assert_eq!((&row["author"], &row["is_foreign"]), (&json!("local"), &json!(true)));
@@ -117,8 +117,8 @@ fn scripts_volumes_and_lists_belong_to_who_made_them() {
     let site = site();
     let limits = "[volumes]\nmax_count = 1\nmax_file_bytes = \"1KiB\"\n\n[[agent]]\nname = \"local\"\n\n[[agent]]\nname = \"ann\"\n";
     site.workspace.write(GATEWAY, limits);
-    let mut client = Client::of(&site, "local");
-    let mut other = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "local");
+    let mut other = Client::connect(&site, "ann");
     let script =
         done(&mut client, "script.save", json!({"name": "hello", "code": "print(1)", "language": "python"}));
     let seen = done(&mut other, "script.list", json!({}));
@@ -144,7 +144,7 @@ fn scripts_volumes_and_lists_belong_to_who_made_them() {
 #[test]
 fn a_question_waits_until_a_person_answers() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked = json!({"questions": [{"id": "port", "question": "Which port?",
         "options": [{"label": "8080"}, {"label": "9090"}]}]});
     let request = client.send_call("ask.user", asked);
@@ -172,7 +172,7 @@ fn a_question_waits_until_a_person_answers() {
 fn a_search_lets_a_turn_go_on() {
     let site = site();
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let volume = done(&mut client, "volume.create", json!({"label": "data", "size_limit_bytes": 10}));
     let write = json!({"volume_id": volume["volume_id"], "path": "a", "content": "x"});
     site.brigade.clone().input("Fix it").run(["work", "turn", "--as", "local"]).assert_code(0);

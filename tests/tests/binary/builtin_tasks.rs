@@ -44,7 +44,7 @@ fn site(steps: &Value, execution: &str) -> (Site, Client) {
     let mut scenario = if steps.is_array() { json!({"default": steps}) } else { steps.clone() };
     scenario["record"] = json!(site.beside("calls"));
     fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let manifest = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{name: greeter}}\nspec:\n  \
          runtime: {{language: python, version: '3'}}\n  task: {{instruction: Greet people.}}\n{execution}"
@@ -140,7 +140,7 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     let verified = site.json(["run", "verify"]).expect(0);
     assert_eq!(verified["findings"], json!([]), "{verified:#}");
     // It belongs to who began it.
-    let mut other = Client::of(&site, "ann");
+    let mut other = Client::connect(&site, "ann");
     for tool in ["task.status", "task.wait", "agent.wait", "task.logs", "task.cancel", "execution.file"] {
         let mut args = json!({"execution_id": id});
         if tool == "execution.file" {
@@ -230,7 +230,7 @@ fn a_task_ends_with_the_gateway_that_began_it() {
     // The gateway is killed.
     drop(client);
     gone(&worker);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let stands = done(&mut client, "task.status", json!({"execution_id": id}));
     assert_eq!(stands["status"], "failed", "{stands:#}");
     assert!(stands["last_error"].as_str().unwrap().starts_with("interrupted"), "{stands:#}");
@@ -251,7 +251,7 @@ fn a_person_judges_where_no_judge_is() {
 }
 
 #[test]
-fn a_worker_that_changed_between_two_tries_is_not_started_again() {
+fn changed_worker_is_not_started_again() {
     let execution = "  execution:\n    mode: iterative\n    max_iterations: 2\n    validation:\n      \
                      - {type: semantic, judge_agent: judge, criteria: It is polite.}\n";
     let (site, client) = site(&json!([{"output": "Hello"}]), execution);
@@ -261,7 +261,7 @@ fn a_worker_that_changed_between_two_tries_is_not_started_again() {
     site.workspace.write("bin/worker.py", &worker);
     let here = site.workspace.join("bin/worker.py").display().to_string();
     site.workspace.replace(GATEWAY, &shipped.display().to_string(), &here);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = begin(&mut client);
     let row = until("the question waits", || {
         let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
@@ -304,7 +304,7 @@ fn without_a_worker_no_task_begins() {
     let (site, client) = site(&json!(["nothing"]), "");
     drop(client);
     site.workspace.write(GATEWAY, AGENTS);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let refused = client.call("task.execute", json!({"agent_id": "greeter"}));
     assert!(text(&refused).contains("worker.cli"), "{refused:#}");
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
@@ -366,7 +366,7 @@ fn a_worker_gets_no_more_than_whoever_began_the_task() {
     let steps = json!([{"mcp": [["fs.write", {"path": "a.txt", "content": "changed"}]]}, {"output": "done"}]);
     let (site, _) = site(&calling(&steps), "  tools: [fs.write, fs.read]\n  security_context: nowhere\n");
     site.workspace.write("a.txt", "words\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = begin(&mut client);
     assert_eq!(ended(&mut client, &id)["status"], "completed");
     // There is no such context, so nothing is open.
@@ -480,7 +480,7 @@ fn what_a_task_began_ends_with_it() {
 }
 
 #[test]
-fn an_approval_holds_for_the_agent_and_the_worker_that_were_there() {
+fn approval_binds_agent_and_worker() {
     let (site, mut client) = site(&json!([{"output": "done"}]), "");
     site.workspace
         .write("bin/worker.py", fs::read(brigade_testkit::fixtures().join("kitchen/worker.py")).unwrap());

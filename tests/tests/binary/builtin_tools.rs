@@ -251,7 +251,7 @@ fn every_name_is_callable_exactly_where_it_is_listed() {
 }
 
 #[test]
-fn an_alias_calls_the_listed_tool_with_its_own_names_of_arguments() {
+fn alias_maps_its_argument_names() {
     let site = site();
     let mut client = client(&site, &[]);
     for name in ["readFile", "read_file", "mcp__brigade__fs.read", "aegis.fs.read"] {
@@ -281,7 +281,7 @@ fn an_alias_calls_the_listed_tool_with_its_own_names_of_arguments() {
 }
 
 #[test]
-fn what_is_not_here_is_said_to_those_who_would_be_shown_it_and_is_unknown_to_others() {
+fn missing_tool_is_explained_only_to_its_audience() {
     let site = site();
     let mut anybody = client(&site, &[]);
     for (name, word) in [
@@ -324,7 +324,7 @@ fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
     // In this permission, the rule answers.
     site.workspace.write("b.txt", "b");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
-    let mut free = Client::of(&site, "local");
+    let mut free = Client::connect(&site, "local");
     assert_stands(&free.call("fs.delete", json!({"path": "b.txt"})), "completed", "");
     assert!(!site.workspace.exists("b.txt"));
 }
@@ -383,7 +383,7 @@ fn what_becomes_of_files_in_volumes_is_on_the_receipt() {
     );
     site.workspace.write(POLICY, rules);
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let made = client.call("volume.create", json!({"label": "data", "size_limit_bytes": 1000}));
     let id = made["structuredContent"]["volume_id"].as_str().unwrap_or_else(|| panic!("{made:#}")).to_owned();
     let mut touched = |tool: &str, more: Value| {
@@ -469,7 +469,7 @@ fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
     };
     site.workspace.write(GATEWAY, agent("local", "") + &agent("ann", ", \"context.closed\""));
     for name in ["local", "ann"] {
-        let mut client = Client::of(&site, name);
+        let mut client = Client::connect(&site, name);
         for called in ["fs.read", "readFile", "mcp__brigade__fs.read"] {
             let answer = client.call(called, json!({"path": "a.txt"}));
             assert_stands(&answer, "completed", "");
@@ -585,7 +585,7 @@ fn what_a_built_in_tool_gives_is_capped_and_counted() {
 
 /// Issue 17: words of a schema were cut, and what did not fit was not given again.
 #[test]
-fn a_result_under_a_small_cap_fits_its_schema_and_is_given_again() {
+fn capped_result_fits_schema_and_can_be_repeated() {
     let site = site();
     let rules = RULES.replace("\"fs.*\"", "\"fs.*\", \"schema.*\", \"agent.*\", \"system.*\"");
     let rules = rules.replace("effects = [\"local-read\"", "effects = [\"state-write\", \"local-read\"");
@@ -594,7 +594,7 @@ fn a_result_under_a_small_cap_fits_its_schema_and_is_given_again() {
         GATEWAY,
         "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\", \"permission.full-auto\"]\n",
     );
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let faulty = "apiVersion: 1\nkind: Agent\nfoo: 1\nspec: 3\n";
     let mut check = |tool: &str, args: Value, expect: Value| {
         let all = client.call(tool, args);
@@ -630,7 +630,7 @@ fn a_report_hashes_no_file_that_is_closed_to_reading() {
             .replace("\"local-delete\"]\n", "\"local-delete\", \"state-write\"]\n"),
     );
     site.workspace.write(".env", "PIN=1234\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let artifacts = json!([{"reference": ".env"}, {"reference": "a.txt"}]);
     let args = json!({"status": "completed", "summary": "Done", "artifacts": artifacts});
     let answer = client.call("report.completion", args);

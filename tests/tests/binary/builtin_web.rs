@@ -69,7 +69,7 @@ fn fails(client: &mut Client, url: &str, code: &str) -> Value {
 fn pages_of_named_hosts_are_fetched_and_nothing_else() {
     let port = server();
     let site = site(&format!("[web]\ndomains = [\"docs.example\", \"127.0.0.1:{port}\"]\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(client.names().contains(&"web.fetch".to_owned()));
     let page = format!("http://127.0.0.1:{port}/page");
     let fetched = client.call("webFetch", json!({"url": page}));
@@ -124,7 +124,7 @@ fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
 #[test]
 fn nothing_is_fetched_without_a_policy_that_names_hosts() {
     let here = site("");
-    let mut client = Client::of(&here, "local");
+    let mut client = Client::connect(&here, "local");
     assert!(!client.names().contains(&"web.fetch".to_owned()));
     let absent = fails(&mut client, "https://docs.example/", "not_available_here");
     assert!(text(&absent).contains("web.domains"), "{absent:#}");
@@ -150,7 +150,7 @@ fn a_program_searches_the_web_as_a_call_of_its_own() {
     let answer =
         r#"{\"results\": [{\"title\": \"$3\", \"url\": \"https://a.example/\", \"snippet\": \"$4\"}]}"#;
     site.write_program("find.sh", format!("#!/bin/sh\ncase \"$*\" in *--query=broken*) exit 0;; *--query=down*) exit 3;; esac\necho \"{answer}\"\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(client.names().contains(&"web.search".to_owned()));
     let found = client.call("webSearch", json!({"query": "-rf; $(id)", "max_results": 3}));
     assert_stands(&found, "completed", "");
@@ -187,7 +187,7 @@ fn documents_are_searched_instead_of_the_web() {
     let site = searching("{ folder = \"pages\" }");
     site.workspace.write("pages/soup.md", "# Soup\n\nWith lentils and salt.\n");
     site.workspace.write("other.md", "# Salt\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let found = client.call("web.search", json!({"query": "salt"}));
     assert_stands(&found, "completed", "");
     let expect = json!([{"title": "Soup", "url": "pages/soup.md", "snippet": "With lentils and salt."}]);
@@ -229,7 +229,7 @@ effects = ["local-write"]
     site.workspace.write(".brigade/tools.toml", "");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
     site.write_program("screen.sh", "#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\nbytes'\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(client.names().contains(&"proof.screenshot".to_owned()));
     let kept = client.call("captureScreenshot", json!({}));
     assert_stands(&kept, "completed", "");
@@ -251,7 +251,7 @@ effects = ["local-write"]
     assert!(explained.contains("`./screen.sh --all` captures the screen"), "{explained}");
     // Without a program it is not here, and another tool is named.
     site.workspace.write(POLICY, rules.replace("capture = \"./screen.sh --all\"", ""));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(!client.names().contains(&"proof.screenshot".to_owned()));
     let absent = fails_by(&mut client, "proof.screenshot", json!({}), "not_available_here");
     assert!(text(&absent).contains("proof.attach"), "{absent:#}");

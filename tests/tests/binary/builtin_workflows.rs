@@ -125,7 +125,7 @@ const BRANCHES: &str = "  states:\n    A:\n      kind: System\n      command: {t
 #[test]
 fn states_are_calls_of_the_caller_and_hand_data_on() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(&mut client, "chain", BRANCHES);
     let args = json!({"name": "chain", "intent": "$(id); `x`", "input": {"path": "a b;c.txt"}, "blackboard": {"n": 1}});
     let id = begin(&mut client, args);
@@ -152,7 +152,7 @@ fn states_are_calls_of_the_caller_and_hand_data_on() {
         assert_eq!(receipt["caller"], "agent:local", "{receipt:#}");
     }
     // It belongs to who began it.
-    let mut other = Client::of(&site, "ann");
+    let mut other = Client::connect(&site, "ann");
     for tool in ["status", "wait", "logs", "cancel", "executions.get", "pause", "resume"] {
         let refused = other.call(&format!("workflow.{tool}"), json!({"execution_id": id}));
         assert_code(&refused, "not_found");
@@ -175,7 +175,7 @@ fn states_are_calls_of_the_caller_and_hand_data_on() {
 #[test]
 fn a_loop_ends_at_its_limit() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let state = "kind: System, command: 'true'";
     let visits =
         format!("  states:\n    A: {{{state}, max_state_visits: 3, transitions: [{{target: A}}]}}\n");
@@ -201,7 +201,7 @@ const ASKS: &str = "  states:\n    A:\n      kind: Human\n      prompt: Ship {{i
 fn a_step_that_waits_for_an_approval_makes_its_execution_wait() {
     let site = site();
     add(&site, "held", "effects = [\"local-write\"]\n", "echo held\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let spec =
         "  states:\n    A: {kind: System, command: {tool: held, arguments: {text: a}}, transitions: []}\n";
     deploy(&mut client, "holds", spec);
@@ -222,7 +222,7 @@ fn a_step_that_waits_for_an_approval_makes_its_execution_wait() {
 #[test]
 fn a_person_answers_from_the_command_line_once() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(&mut client, "ship", ASKS);
     let id = begin(&mut client, json!({"name": "ship", "input": {"what": "v1"}}));
     let row = waiting(&site, "Ship v1?");
@@ -263,7 +263,7 @@ fn a_person_answers_from_the_command_line_once() {
 #[test]
 fn a_state_of_a_person_has_a_default() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let spec = "  states:\n    A: {kind: Human, prompt: Go on?, timeout: 1s, default_response: 'no', transitions: [{condition: \
                 input_equals_no, target: B}]}\n    B: {kind: Human, prompt: Sure?, timeout: 1s, transitions: []}\n";
     deploy(&mut client, "patience", spec);
@@ -278,7 +278,7 @@ fn a_state_of_a_person_has_a_default() {
 #[test]
 fn a_workflow_gets_no_more_than_who_began_it() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let write =
         "kind: System, command: {tool: fs.write, arguments: {path: out.txt, content: x}}, transitions: []";
     deploy(&mut client, "writes", &format!("  states:\n    A: {{{write}}}\n"));
@@ -287,7 +287,7 @@ fn a_workflow_gets_no_more_than_who_began_it() {
         "around",
         "  states:\n    A: {kind: Subworkflow, workflow: writes, transitions: []}\n",
     );
-    let mut reader = Client::of(&site, "reader");
+    let mut reader = Client::connect(&site, "reader");
     for name in ["writes", "around"] {
         let id = begin(&mut reader, json!({"name": name}));
         let all = ended(&mut reader, &id);
@@ -305,7 +305,7 @@ fn a_workflow_gets_no_more_than_who_began_it() {
 #[test]
 fn a_workflow_that_runs_itself_is_cut_off() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(&mut client, "self", "  states:\n    A: {kind: Subworkflow, workflow: self, transitions: []}\n");
     let id = begin(&mut client, json!({"name": "self"}));
     let all = ended(&mut client, &id);
@@ -322,9 +322,9 @@ const SLOW: &str = "  states:\n    A: {kind: System, command: {tool: fs.write, a
 const SCRIPT: &str = "echo x >> began\nwhile [ ! -e go ]; do sleep 0.1; done\n";
 
 #[test]
-fn after_a_kill_the_next_gateway_goes_on_and_asks_about_what_had_begun() {
+fn next_gateway_resumes_workflow_after_kill() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(&mut client, "slow", SLOW);
     let id = begin(&mut client, json!({"name": "slow"}));
     until("the step has begun", || site.workspace.exists("began").then_some(()));
@@ -332,11 +332,11 @@ fn after_a_kill_the_next_gateway_goes_on_and_asks_about_what_had_begun() {
     drop(client);
     site.workspace.write("go", "");
     // One that serves another agent takes it over.
-    let other = Client::of(&site, "ann");
+    let other = Client::connect(&site, "ann");
     let row = waiting(&site, "Nobody saw what it did");
     assert_eq!(row["choices"], json!(["retry", "succeeded", "failed"]), "{row:#}");
     site.brigade.run(["work", "answer", row["id"].as_str().unwrap(), "--choice", "succeeded"]).assert_code(0);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let all = ended(&mut client, &id);
     assert_eq!((&all["status"], &all["current_state"]), (&json!("completed"), &json!("C")), "{all:#}");
     assert!(site.workspace.exists("before") && site.workspace.exists("after"));
@@ -353,7 +353,7 @@ fn size(site: &Site, path: &str) -> u64 {
 }
 
 #[test]
-fn a_kill_between_the_writes_of_a_transition_is_gone_on_from_or_asked_about() {
+fn kill_between_transition_writes_is_recovered() {
     // Issue 17: a step is written into the journal of calls, into its receipt and into the store. The gateway is killed
     // at each line that the journal gets, and between them when the store gets one.
     let site = site();
@@ -368,12 +368,12 @@ fn a_kill_between_the_writes_of_a_transition_is_gone_on_from_or_asked_about() {
     let states = state("A", "{condition: on_success, target: B}")
         + &state("B", "{condition: on_success, target: C}")
         + &state("C", "");
-    deploy(&mut Client::of(&site, "local"), "marks", &format!("  states:\n{states}"));
+    deploy(&mut Client::connect(&site, "local"), "marks", &format!("  states:\n{states}"));
     let (journal, log) = (".brigade/tools/calls.jsonl", ".brigade/tools/state.db-wal");
     let mut asked = 0;
     for round in 0..10_u64 {
         let intent = format!("r{round}");
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         let id = begin(&mut client, json!({"name": "marks", "intent": intent}));
         // Each round lets the files grow a little further.
         let begun = (size(&site, journal), size(&site, log));
@@ -388,7 +388,7 @@ fn a_kill_between_the_writes_of_a_transition_is_gone_on_from_or_asked_about() {
             std::thread::yield_now();
         }
         drop(client);
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         let marks = |name: &str| {
             let all = if site.workspace.exists("marks") {
                 site.workspace.read_text("marks")
@@ -437,7 +437,7 @@ fn what_the_command_line_began_goes_on_with_the_next_gateway() {
     let site = site();
     let states = "  states:\n    A:\n      kind: System\n      command: [echo, hi]\n      transitions: [{condition: on_success, \
                   target: B}]\n    B:\n      kind: Human\n      prompt: Go on?\n      transitions: []\n";
-    deploy(&mut Client::of(&site, "local"), "greet", states);
+    deploy(&mut Client::connect(&site, "local"), "greet", states);
     let run = |id: &str| {
         site.json(["call", "approve", id]).expect(0);
         site.json(["call", "run", id]).expect(0);
@@ -448,14 +448,14 @@ fn what_the_command_line_began_goes_on_with_the_next_gateway() {
     let calls = site.json(["call", "list", "--status", "pending"]).expect(0);
     assert_eq!(calls["calls"][0]["tool_id"], "cmd.run", "{calls:#}");
     run(calls["calls"][0]["id"].as_str().unwrap());
-    let _gateway = Client::of(&site, "ann");
+    let _gateway = Client::connect(&site, "ann");
     waiting(&site, "Go on?");
 }
 
 #[test]
 fn a_workflow_that_is_cancelled_takes_its_command_with_it() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(&mut client, "slow", SLOW);
     deploy(&mut client, "around", "  states:\n    A: {kind: Subworkflow, workflow: slow, transitions: []}\n");
     let id = begin(&mut client, json!({"name": "around"}));
@@ -485,7 +485,7 @@ fn agents_work_at_once_and_agree_or_do_not() {
     site.workspace.write(GATEWAY, format!("{AGENTS}\n[[worker]]\nid = \"mock\"\ncommand = {command:?}\n"));
     let scenario = json!({"default": [{"output": "{\"score\": 0.9, \"confidence\": 0.8}"}], "record": site.beside("calls")});
     fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: critic}\nspec: {runtime: {image: a/b}}\n";
     done(&mut client, "agent.create", json!({"manifest_yaml": agent}));
     let spec = "  states:\n    A:\n      kind: ParallelAgents\n      agents: [{agent: critic, input: 'Look at {{input.what}}'}, \
@@ -514,7 +514,7 @@ fn pending(site: &Site, tool: &str) -> Vec<String> {
 fn equal_steps_of_two_executions_are_two_calls() {
     let site = site();
     site.workspace.write(POLICY, RULES.replace("\"cmd.run\", ", ""));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(
         &mut client,
         "ship",
@@ -536,7 +536,7 @@ fn equal_steps_of_two_executions_are_two_calls() {
 }
 
 #[test]
-fn an_approval_holds_for_the_workflow_and_the_question_that_were_there() {
+fn approval_binds_workflow_and_question() {
     let site = site();
     site.workspace.write(
         POLICY,
@@ -545,7 +545,7 @@ fn an_approval_holds_for_the_workflow_and_the_question_that_were_there() {
             "\"workflow.create\", \"workflow.update\", \"workflow.executions.list\"",
         ),
     );
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let states = |word: &str| {
         format!("  states:\n    A: {{kind: System, command: [echo, {word}], transitions: []}}\n")
     };
@@ -592,7 +592,7 @@ fn an_approval_holds_for_the_workflow_and_the_question_that_were_there() {
 fn a_value_makes_no_option() {
     let site = site();
     site.workspace.write("important.txt", "precious\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     deploy(
         &mut client,
         "show",
@@ -629,7 +629,7 @@ fn a_workflow_is_offered_more_widely_and_less() {
     fs::create_dir_all(&home).unwrap();
     let home = home.to_str().unwrap();
     let (here, there) = (here.env("HOME", home), site().env("HOME", home));
-    let (mut client, mut other) = (Client::of(&here, "local"), Client::of(&there, "local"));
+    let (mut client, mut other) = (Client::connect(&here, "local"), Client::connect(&there, "local"));
     let leaf = "  states:\n    A: {kind: System, command: echo leaf, transitions: []}\n";
     deploy(&mut client, "leaf", leaf);
     deploy(&mut client, "tree", "  states:\n    A: {kind: Subworkflow, workflow: leaf, transitions: []}\n");
@@ -664,7 +664,7 @@ fn a_workflow_is_offered_more_widely_and_less() {
     }
     assert_code(&other.call("workflow.run", json!({"name": "tree"})), "not_found");
     assert_eq!(done(&mut other, "workflow.list", json!({}))["workflows"], json!([]));
-    let mut ann = Client::of(&here, "ann");
+    let mut ann = Client::connect(&here, "ann");
     assert_code(&ann.call("workflow.export", json!({"name": "leaf"})), "not_found");
     assert_eq!(done(&mut ann, "workflow.list", json!({}))["workflows"], json!([]));
     let id = begin(&mut client, json!({"name": "leaf"}));

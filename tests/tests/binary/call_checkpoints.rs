@@ -258,7 +258,7 @@ fn a_resumed_run_can_ask_again() {
 }
 
 #[test]
-fn a_resume_that_fails_leaves_the_call_failed_and_the_checkpoint_resumed() {
+fn failed_resume_keeps_checkpoint_resumed() {
     let site = asking(ASK);
     let script = site.workspace.read_text("bin/tool.sh").replace("exit 0", "exit 9");
     site.workspace.write("bin/tool.sh", script);
@@ -280,7 +280,7 @@ fn a_checkpoint_works_inside_the_sandbox() {
 }
 
 #[test]
-fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
+fn foreign_file_among_checkpoints_fails_the_run() {
     let check = |also: &str, because: &str| {
         let site = asking(&format!("{ASK}\n{also}\n"));
         let id = site.approved("tool", "{}");
@@ -317,7 +317,7 @@ fn what_has_no_name_of_a_checkpoint_fails_no_run() {
 }
 
 #[test]
-fn a_resumed_run_whose_runner_was_killed_still_says_behind_what_it_went_on() {
+fn killed_resumed_run_still_names_its_checkpoint() {
     let site = Site::script(
         r#"if [ -n "${BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}" ]; then
     touch started
@@ -395,7 +395,7 @@ fn no_call_resumes_after_a_checkpoint_whose_file_was_changed() {
 }
 
 #[test]
-fn a_checkpoint_whose_file_is_gone_or_broken_is_known_from_the_record_of_its_call() {
+fn lost_checkpoint_is_known_from_call_record() {
     let damages: [&dyn Fn(&Site); 4] = [
         &|site| site.workspace.remove(FILE),
         &|site| site.workspace.write(FILE, "{"),

@@ -228,7 +228,7 @@ fn numbers_are_exact_on_the_way() {
 }
 
 #[test]
-fn a_described_tool_has_the_keys_of_its_summary_and_of_its_contract() {
+fn described_tool_has_summary_and_contract_keys() {
     let site = Site::fixture("repo-tools");
     let listed = site.json(["list"]).expect(0)["tools"].clone();
     let is_it = |tool: &&serde_json::Value| tool["id"] == "count-words";

@@ -286,7 +286,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
 }
 
 #[test]
-fn the_private_directory_goes_with_its_run_also_when_the_runner_is_killed() {
+fn private_directory_is_removed_after_killed_runner() {
     let body = r#"
 mkdir -p "$TMPDIR/deep/er"; echo x > "$TMPDIR/deep/er/file"; ln -s "$PWD/kept" "$TMPDIR/link"
 echo "$TMPDIR" > where.txt
@@ -348,7 +348,7 @@ fn confined(mode: &str, effects: &str) -> Site {
 }
 
 #[test]
-fn a_reader_in_the_sandbox_reads_the_workspace_and_writes_nowhere() {
+fn sandboxed_reader_writes_nowhere() {
     let site = confined("enforce", r#"["local-read"]"#);
     let outside = site.beside("outside.txt");
     site.tries("cat data.txt", "worked");

@@ -51,7 +51,7 @@ fn a_record_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn code_that_changed_since_a_call_was_queued_is_reported_before_it_is_approved() {
+fn changed_code_is_reported_before_approval() {
     let check = |change: &dyn Fn(&Site), code: &str| {
         let site = Site::script("echo ran\n");
         let id = site.queue("tool", "{}");
@@ -212,7 +212,7 @@ fn a_projection_never_replaces_what_a_tool_reads_or_runs() {
 }
 
 #[test]
-fn a_path_out_of_the_workspace_blocks_projections_and_is_reported_once() {
+fn outside_path_blocks_projections_reported_once() {
     for field in ["cwd", "manifest_path", "schema_path", "examples_path", "health_path", "input_schema_path"]
     {
         let site = Site::script_with(

@@ -225,7 +225,7 @@ fn a_reason_is_needed() {
 }
 
 #[test]
-fn a_rejected_call_comes_back_only_when_it_asks_for_something_else() {
+fn rejected_call_returns_only_when_changed() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
     let id = site.queue("tool", r#"{"a":"1"}"#);
     site.json(["call", "reject", &id, "--reason", "no"]).expect(0);

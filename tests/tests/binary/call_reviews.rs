@@ -20,7 +20,7 @@ fn said(site: &Site, words: &[&str]) -> String {
 
 /// Issue 13: what is approved was not shown.
 #[test]
-fn approving_and_showing_a_call_say_what_would_run_and_what_it_may_touch() {
+fn approve_and_show_name_command_and_access() {
     let site = site();
     let first = site.queue("tool", r#"{"path":"a.txt"}"#);
     let shown = said(&site, &["call", "show", &first]);

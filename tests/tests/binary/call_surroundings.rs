@@ -15,7 +15,7 @@ fn the_child_inherits_no_open_file() {
     let id = site.approved("tool", "{}");
     let binary = brigade_testkit::brigade_binary().display().to_string();
     let line = format!("exec 9</etc/hostname 8>leak.txt; exec '{binary}' tools call run {id} --json");
-    let run = Brigade::of("sh", &site.workspace).env("PATH", PATH).run(["-c", &line]);
+    let run = Brigade::for_program("sh", &site.workspace).env("PATH", PATH).run(["-c", &line]);
     run.assert_code(0);
     let log = site.log_text(&run.json()["receipt"], "stdout");
     assert!(!log.contains("hostname") && !log.contains("leak.txt") && !log.contains("queue.lock"), "{log}");
@@ -27,7 +27,7 @@ fn files_are_private_under_any_umask() {
     let id = site.approved("tool", "{}");
     let binary = brigade_testkit::brigade_binary().display().to_string();
     let line = format!("umask 000; exec '{binary}' tools call run {id}");
-    Brigade::of("sh", &site.workspace).env("PATH", PATH).run(["-c", &line]).assert_code(0);
+    Brigade::for_program("sh", &site.workspace).env("PATH", PATH).run(["-c", &line]).assert_code(0);
     for (path, _) in site.workspace.files(".brigade/tools/runs") {
         let mode = fs::metadata(site.workspace.join(&path)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{path}");
@@ -62,7 +62,7 @@ fn a_program_that_vanishes_after_the_approval_is_named() {
 #[test]
 fn without_a_path_only_paths_are_programs() {
     let site = Site::script("echo hi\n");
-    let bare = Brigade::of(brigade_testkit::brigade_binary(), &site.workspace).env("PATH", "");
+    let bare = Brigade::for_program(brigade_testkit::brigade_binary(), &site.workspace).env("PATH", "");
     let queued = bare.run(["tools", "call", "queue", "tool", "--json"]);
     assert!(matches!(queued.code(), Some(0 | 1)), "{queued}");
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "/bin/sh bin/tool.sh");
@@ -177,7 +177,7 @@ fn a_script_that_removes_its_own_workspace_state_is_reported() {
 }
 
 #[test]
-fn two_tools_with_a_template_in_another_order_give_the_same_words() {
+fn argument_order_of_templates_gives_equal_words() {
     // Words follow the names of the templates, not their order in the file.
     for template in [r#"{ b = "{b}", a = "{a}" }"#, r#"{ a = "{a}", b = "{b}" }"#] {
         let site = Site::script_with("echo \"$@\"\n", &format!("argument_template = {template}"));

@@ -61,7 +61,7 @@ fn what_is_suggested_after_a_runner_was_killed_works() {
 }
 
 #[test]
-fn the_receipt_of_an_interrupted_run_says_how_long_it_was_at_most() {
+fn interrupted_receipt_has_maximum_duration() {
     let began = Instant::now();
     let (site, _, run) = killed();
     until("a tenth of a second is over", || (Duration::from_millis(100) < began.elapsed()).then_some(()));
@@ -187,7 +187,7 @@ fn an_outcome_that_could_not_be_recorded_is_recorded_later() {
 
 /// Issue 12: the question of a script is not lost with the record of its run.
 #[test]
-fn a_checkpoint_of_a_run_that_could_not_be_recorded_is_asked_later() {
+fn checkpoint_of_unrecorded_run_is_asked_later() {
     let (site, id, run) = unrecorded("echo '{\"id\":\"ask\"}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\n");
     site.queue("tool", r#"{"other":1}"#);
     assert_eq!(site.status(&id), "waiting");

@@ -19,7 +19,7 @@ fn approved(brigade: &Brigade, args: &str) -> String {
 }
 
 #[test]
-fn the_list_is_the_catalog_for_people_and_the_whole_health_for_scripts() {
+fn list_text_is_catalog_and_json_is_health() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let brigade = Brigade::new(&workspace);
     let text = run(&brigade, "tools list").stdout_text();

@@ -299,7 +299,7 @@ fn a_terminal_is_coloured_unless_it_should_not_be() {
 }
 
 #[test]
-fn projections_that_share_their_fate_are_one_entry_of_the_doctor() {
+fn doctor_groups_equal_projection_issues() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
     brigade.run(["tools", "init"]).assert_code(0);

@@ -23,7 +23,7 @@ fn warnings(receipt: &Value) -> String {
 
 /// Issue 12: what the kernel refused was listed as written, and nothing was said of it.
 #[test]
-fn what_a_run_may_not_write_or_read_back_is_said_with_the_way_out() {
+fn closed_run_names_refused_paths_and_fix() {
     let site = site(
         "/usr/bin/python3 bin/x.py",
         "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/a.py\"]\ndata = [\"data/**\"]",
@@ -97,7 +97,7 @@ fn linked_packages_are_declared_as_code() {
 
 /// Issue 12: packages of a workspace of pnpm depend on others by links, and each took a round of its own.
 #[test]
-fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
+fn transitive_packages_are_declared_in_one_round() {
     let site = site("node packages/a/run.js", "");
     let store = "node_modules/.pnpm";
     for (file, text) in [
@@ -128,7 +128,7 @@ fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
 /// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What
 /// is code becomes data only if a person says so.
 #[test]
-fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
+fn state_file_is_declared_as_data() {
     const COUNTS: &str =
         "f = 'state/counter'\nn = int(open(f).read()) + 1\nopen(f, 'w').write(str(n))\nprint(n)\n";
     for reads in ["workspace", "closed"] {
@@ -198,7 +198,7 @@ fn code_that_a_run_tries_to_write_stays_code() {
 
 /// Issue 12: `observe --write` made a directory with bound code one of data, and what was put there was imported.
 #[test]
-fn what_is_put_beside_code_is_not_opened_by_what_observe_declared() {
+fn observed_declarations_do_not_open_new_files() {
     let site = site("python3 lib/main.py", "");
     let policy = site.workspace.read_text(".brigade/tools/policy.toml");
     site.workspace.write(".brigade/tools/policy.toml", policy.replace("\"closed\"", "\"workspace\""));

@@ -24,7 +24,7 @@ fn warnings(receipt: &Value) -> String {
 }
 
 #[test]
-fn what_nobody_approved_is_not_read_and_the_run_says_what_was_missing() {
+fn unapproved_file_is_not_read_and_named() {
     let site = site("sh bin/tool.sh", "");
     site.workspace.write("bin/tool.sh", "cat lib/new.txt || echo closed\n. ./bin/more.sh || true\n");
     site.workspace.write("lib/new.txt", "not for it\n");
@@ -197,7 +197,7 @@ const READS: &str = "import sys\nfor path in ['lib.py', '../lib/part.txt', '.bri
     try: print(open(path).read().split()[0])\n    except OSError as error: print(type(error).__name__)\n";
 
 #[test]
-fn an_installation_that_contains_the_workspace_opens_nothing_of_it() {
+fn installation_around_workspace_opens_nothing() {
     for (mode, expect) in [
         ("closed", "PermissionError\ninstalled\nFileNotFoundError\n"),
         ("workspace", "unbound\ninstalled\nFileNotFoundError\n"),
@@ -222,7 +222,7 @@ fn an_installation_that_contains_the_workspace_opens_nothing_of_it() {
 }
 
 #[test]
-fn a_path_of_the_policy_around_the_workspace_closes_nothing_and_the_receipt_says_so() {
+fn policy_path_above_workspace_closes_nothing() {
     let site = Site::script("cat lib.py\n");
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\nread_paths = [\"..\"]\n");
     site.workspace.write("lib.py", "open\n");
@@ -235,7 +235,7 @@ fn a_path_of_the_policy_around_the_workspace_closes_nothing_and_the_receipt_says
 }
 
 #[test]
-fn a_link_that_was_made_after_the_approval_opens_nothing_for_an_argument() {
+fn link_made_after_approval_opens_nothing() {
     let outside = |site: &Site| site.workspace.join("secret").display().to_string();
     for (name, link, target) in [
         ("in", "in", "secret"),
@@ -272,7 +272,7 @@ fn a_link_that_was_made_after_the_approval_opens_nothing_for_an_argument() {
 }
 
 #[test]
-fn what_appears_beside_code_where_an_argument_named_nothing_is_not_executed() {
+fn new_file_beside_code_is_not_executed() {
     for (appears, argument) in [("bin/json/__init__.py", "bin/json"), ("bin/json.txt", "bin/json.txt")] {
         let site = site("/usr/bin/python3 -B bin/main.py", "argument_template = { p = \"{p}\" }");
         site.workspace.write("bin/main.py", "import json; print('approved')\n");
@@ -328,7 +328,7 @@ fn with_mounts(site: &Site, mounts: &str) -> Option<Brigade> {
     }
     let binary = brigade_testkit::brigade_binary().display();
     fs::write(&program, wrapped(&format!("exec {binary} \"$@\""))).unwrap();
-    Some(Brigade::of(program, &site.workspace).env("PATH", brigade_tests::PATH))
+    Some(Brigade::for_program(program, &site.workspace).env("PATH", brigade_tests::PATH))
 }
 
 /// Issue 12: mounts that show a closed workspace once more, which lies below the installation of a program.
@@ -436,7 +436,7 @@ fn code_that_was_moved_over_code_during_a_run_is_told() {
 
 /// Issue 12: a bound file that becomes an absolute link into the workspace is a change like any other.
 #[test]
-fn a_bound_file_that_becomes_an_absolute_link_is_named_as_changed() {
+fn bound_file_turned_link_is_named_as_changed() {
     let site = site("/usr/bin/python3 -B -m pkg", "code = [\"pkg/**\"]");
     site.workspace.write("pkg/__main__.py", "from pkg import a\n");
     site.workspace.write("pkg/__init__.py", "");

@@ -331,7 +331,7 @@ fn requests_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn links_of_the_user_are_followed_and_links_out_of_a_workspace_are_not() {
+fn user_links_are_followed_workspace_links_are_not() {
     let site = site();
     let (dotfile, linked) =
         (site.workspace.home().join("dotfiles/cursor.json"), path(&site, "~/.cursor/mcp.json"));
@@ -365,7 +365,7 @@ fn a_disk_that_takes_nothing_loses_nothing() {
     let before = site.workspace.read(CONNECTED);
     let program = brigade_testkit::brigade_binary().display();
     let line = format!("ulimit -f 0; exec '{program}' tools connect claude --scope user --write --json");
-    let run = Brigade::of("sh", &site.workspace).run(["-c", &line]);
+    let run = Brigade::for_program("sh", &site.workspace).run(["-c", &line]);
     run.assert_code(3);
     assert_eq!(run.json()["code"], "file_too_large", "{run}");
     assert_eq!((read(&file), site.workspace.read(CONNECTED)), (b"{\"numStartups\": 1}\n".to_vec(), before));

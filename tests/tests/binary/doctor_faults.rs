@@ -20,7 +20,7 @@ const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 const CALLS: &str = ".brigade/tools/calls.jsonl";
 
 /// What doctor should say of a fault.
-struct Expected {
+struct ExpectedIssue {
     kind: &'static str,
     severity: &'static str,
     tool: Option<&'static str>,
@@ -28,8 +28,13 @@ struct Expected {
     file: &'static str,
 }
 
-fn expected(kind: &'static str, severity: &'static str, tool: &'static str, file: &'static str) -> Expected {
-    Expected { kind, severity, tool: Some(tool).filter(|tool| !tool.is_empty()), file }
+fn expected(
+    kind: &'static str,
+    severity: &'static str,
+    tool: &'static str,
+    file: &'static str,
+) -> ExpectedIssue {
+    ExpectedIssue { kind, severity, tool: Some(tool).filter(|tool| !tool.is_empty()), file }
 }
 
 /// A workspace in which doctor finds nothing.
@@ -55,7 +60,7 @@ fn issues_of(report: &Value, kind: &str) -> Vec<Value> {
 
 /// Checks that doctor finds a fault, the same one each time, in all its parts; and types its fix.
 #[track_caller]
-fn check(site: &Site, expect: &Expected) -> Value {
+fn check(site: &Site, expect: &ExpectedIssue) -> Value {
     let report = doctor(site);
     let found = issues_of(&report, expect.kind);
     let [issue] = found.as_slice() else {
@@ -108,7 +113,7 @@ fn type_fix(site: &Site, kind: &str, fix: &str) {
 }
 
 /// One fault: what is found, and what makes it.
-type Fault = (Expected, fn(&Site));
+type Fault = (ExpectedIssue, fn(&Site));
 
 /// Makes each fault twice, in two places: what is found is the same issue, wherever the workspace lies.
 #[track_caller]
@@ -383,18 +388,18 @@ fn faults_of_runtimes_are_found() {
 }
 
 /// Starts the runtime, which is healthy as long as a file is there, and ends it when the test is over.
-struct Started<'s>(&'s Site);
+struct StartedRuntime<'s>(&'s Site);
 
-impl<'s> Started<'s> {
-    fn new(site: &'s Site) -> Started<'s> {
+impl<'s> StartedRuntime<'s> {
+    fn new(site: &'s Site) -> StartedRuntime<'s> {
         with_runtime(site, "health_command = \"test -f healthy\"\n");
         site.workspace.write("healthy", "");
         site.json(["runtime", "start", "helper"]).expect(0);
-        Started(site)
+        StartedRuntime(site)
     }
 }
 
-impl Drop for Started<'_> {
+impl Drop for StartedRuntime<'_> {
     fn drop(&mut self) {
         let _ = self.0.tools(["runtime", "stop", "helper"]);
     }
@@ -405,7 +410,7 @@ fn runtimes_that_do_not_run_as_they_should_are_found() {
     let helper = |kind| expected(kind, "warning", "helper", RUNTIMES);
     let needed = |kind| expected(kind, "warning", "tool", TOOLS);
     let site = healthy();
-    let started = Started::new(&site);
+    let started = StartedRuntime::new(&site);
     site.json(["runtime", "stop", "helper"]).expect(0);
     check(&site, &needed("runtime_stopped"));
     assert_eq!(issues_of(&doctor(&site), "runtime_stopped").len(), 0, "its fix mends it");
@@ -546,16 +551,16 @@ fn runs_that_need_someone_are_found() {
     let path = format!(".brigade/tools/runs/{id}.json");
     site.workspace.replace(&path, "\"exit_code\": 0", "\"exit_code\": 1");
     let issue =
-        check(&site, &Expected { file: "", ..expected("run_ledger_broken", "error", "", "") }.at(&path));
+        check(&site, &ExpectedIssue { file: "", ..expected("run_ledger_broken", "error", "", "") }.at(&path));
     assert_eq!(issue["run_id"], *id);
     site.workspace.write(&path, "{");
     check(&site, &expected("run_receipt_invalid", "warning", "", "").at(&path));
 }
 
-impl Expected {
+impl ExpectedIssue {
     /// Names a file that is known only when the test runs.
-    fn at(self, file: &str) -> Expected {
-        Expected { file: String::leak(file.to_owned()), ..self }
+    fn at(self, file: &str) -> ExpectedIssue {
+        ExpectedIssue { file: String::leak(file.to_owned()), ..self }
     }
 }
 

@@ -145,7 +145,7 @@ fn doctor_changes_nothing_until_it_is_asked_to_fix() {
 }
 
 #[test]
-fn what_needs_no_decision_is_fixed_and_a_dry_run_lists_it_first() {
+fn safe_fixes_are_applied_and_listed_by_dry_run() {
     let workspace = greeting("");
     let brigade = Brigade::new(&workspace);
     let runtime = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = \"sleep 600\"\n";

@@ -16,7 +16,7 @@ fn types(issues: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
+fn doctor_names_differences_from_v030() {
     let site = Site::script("echo ran\n");
     site.add_to_catalog(&Site::entry(
         "split",
@@ -162,7 +162,7 @@ fn a_tool_that_is_not_there_is_said_once_and_is_not_valid() {
 }
 
 #[test]
-fn a_catalog_that_is_no_file_of_the_workspace_is_invalid_whatever_it_is() {
+fn catalog_outside_workspace_is_invalid() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml/x", "a folder");
     let folder = site.tools(["list"]);

@@ -41,7 +41,7 @@ fn detected_harnesses_are_those_whose_program_is_on_the_path() {
 }
 
 #[test]
-fn what_was_never_applied_is_one_line_and_no_mass_write_is_proposed() {
+fn unapplied_projections_are_one_line() {
     let site = Site::empty();
     site.json(["init"]).expect(0);
     let doctor = site.tools(["doctor"]);
@@ -128,7 +128,7 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
 }
 
 #[test]
-fn an_open_call_under_a_broken_policy_proposes_only_to_correct_the_policy() {
+fn broken_policy_proposes_only_its_correction() {
     let site = Site::script("echo ran\n");
     let pending = site.queue("tool", "{}");
     let approved = site.approved("tool", r#"{"other":1}"#);

@@ -220,7 +220,7 @@ fn a_workspace_may_have_any_name() {
 }
 
 #[test]
-fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
+fn unusable_state_is_a_disk_error() {
     let site = Site::script(MARK);
     site.workspace.write(".brigade/tools/queue.lock/x", "");
     let queued = site.json(["call", "queue", "tool"]);
@@ -248,7 +248,7 @@ fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
 }
 
 #[test]
-fn a_directory_in_the_place_of_the_queue_is_reported_and_moved_only_on_request() {
+fn directory_at_queue_path_is_moved_only_on_request() {
     let site = Site::script(MARK);
     site.workspace.write(".brigade/tools/calls.jsonl/x", "precious");
     let refused = site.json(["call", "queue", "tool"]);
@@ -262,7 +262,7 @@ fn a_directory_in_the_place_of_the_queue_is_reported_and_moved_only_on_request()
 }
 
 #[test]
-fn lines_of_the_queue_that_are_not_calls_do_not_stop_the_others() {
+fn invalid_queue_lines_do_not_stop_others() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
     let first = site.queue("tool", r#"{"a":"1"}"#);
     let path = ".brigade/tools/calls.jsonl";

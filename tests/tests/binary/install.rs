@@ -413,7 +413,7 @@ fn a_program_of_a_run_registers_installs_and_approves_nothing() {
 }
 
 #[test]
-fn an_installation_with_a_bound_value_is_masked_and_runs_as_it_is() {
+fn installation_with_bound_value_is_masked() {
     let site =
         site("command = [\"fetcher vendor/yq Zq7tail-EXAMPLE\", \"fetcher vendor/yq Zq8tail-EXAMPLE\"]");
     site.add_to_policy("[env_bindings]\nA = \"ONE\"\nB = \"TWO\"\n");

@@ -68,7 +68,7 @@ fn a_deleted_branch_is_made_anew_with_what_is_done() {
 }
 
 #[test]
-fn a_branch_without_what_is_done_is_refused_until_it_is_put_back() {
+fn branch_without_done_work_is_refused() {
     let (crew, commit) = with_a_done();
     crew.site.workspace.git(["branch", "-f", "brigade/crew", "main"]);
     let refused = crew.site.document(["service", PRD]).expect(1);

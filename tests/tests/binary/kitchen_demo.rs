@@ -48,7 +48,7 @@ fn the_demo_serves_a_prd_to_its_end() {
 }
 
 #[test]
-fn the_demo_as_json_holds_every_answer_and_needs_an_empty_directory() {
+fn json_demo_needs_an_empty_directory() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace).env("TMPDIR", workspace.home());
     let run = brigade.run(["kitchen", "demo", "--json"]);

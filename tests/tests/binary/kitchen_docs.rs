@@ -26,7 +26,7 @@ fn every_command_of_the_tutorial_answers_as_the_page_shows() {
     let page = std::fs::read_to_string(page).expect("the repository has the page");
     let workspace = TempWorkspace::empty();
     let programs = brigade_binary().parent().expect("the binary is in a directory").display().to_string();
-    let shell = Brigade::of("/bin/sh", &workspace).env("PATH", format!("{programs}:{PATH}"));
+    let shell = Brigade::for_program("/bin/sh", &workspace).env("PATH", format!("{programs}:{PATH}"));
     let blocks = blocks(&page, "console");
     assert!(3 < blocks.len(), "the tutorial has several blocks");
     for (command, expect) in blocks.iter().flat_map(|block| commands(block)) {

@@ -23,7 +23,7 @@ fn check(crew: &Crew, expect: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_kitchen_in_order_has_no_issues_and_a_workspace_without_one_neither() {
+fn sound_or_missing_kitchen_has_no_issues() {
     let crew = Crew::new(&[task("a", &[])], "", done());
     check(&crew, &[]);
     crew.serve(0);
@@ -84,7 +84,7 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
 }
 
 #[test]
-fn a_killed_service_a_failed_task_and_a_broken_receipt_are_named() {
+fn doctor_names_kitchen_damage() {
     let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", json!([{"print": "nothing"}]));
     crew.serve(30);
     // The decision waits, and its task is no issue of its own.

@@ -82,7 +82,7 @@ fn workers_and_their_helpers_end_with_a_service_that_is_killed() {
 }
 
 #[test]
-fn the_next_attempt_begins_when_the_last_worker_of_a_killed_service_is_gone() {
+fn next_attempt_waits_for_orphaned_worker() {
     let service = Service::new("", &[task("US-001", &[])], &json!([]));
     let home = service.site.workspace.home();
     let (begun, second) = (home.join("begun"), home.join("second"));

@@ -113,7 +113,7 @@ fn names_of_folders_of_the_kitchen_name_no_prd() {
 }
 
 #[test]
-fn folders_and_other_bytes_where_files_are_written_stop_nothing() {
+fn obstacles_at_written_paths_stop_nothing() {
     let config = "supervisor_status_file = \"brigade/status.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
         activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"\nsupervisor_cmd_file = \"brigade/command.json\"";
     let steps = json!([{"learning": "new"}, {"backlog": "later"}, {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
@@ -148,7 +148,7 @@ fn folders_and_other_bytes_where_files_are_written_stop_nothing() {
 }
 
 #[test]
-fn a_worker_that_cannot_be_started_is_named_before_anything_starts() {
+fn unstartable_worker_is_named_before_any_start() {
     let crew = Crew::new(&[task("a", &[])], "", done());
     let workspace = &crew.site.workspace;
     workspace.write("plain.txt", "no program");
@@ -181,7 +181,7 @@ fn a_review_that_repeats_its_prompt_or_cannot_run_is_none() {
 }
 
 #[test]
-fn a_verification_that_is_not_there_is_a_failure_with_a_decision() {
+fn missing_verification_fails_with_a_decision() {
     let mut missing = task("a", &[]);
     missing["verification"] = json!([{"type": "smoke", "cmd": "./bin/tool --help"}]);
     let crew =
@@ -203,7 +203,7 @@ fn a_verification_that_is_not_there_is_a_failure_with_a_decision() {
 }
 
 #[test]
-fn a_task_that_a_person_calls_done_after_it_failed_is_done_with_the_approval() {
+fn failed_task_marked_done_counts_after_approval() {
     let mut failing = task("a", &[]);
     failing["verification"] = json!([{"type": "smoke", "cmd": "false"}]);
     let crew = Crew::new(&[failing], "max_iterations = 1", done());
@@ -223,7 +223,7 @@ fn a_task_that_a_person_calls_done_after_it_failed_is_done_with_the_approval() {
 }
 
 #[test]
-fn values_without_effect_are_said_by_a_service_and_its_rehearsal() {
+fn service_and_rehearsal_report_unused_values() {
     let crew = Crew::new(&[task("a", &[])], "max_parallel = 500", done());
     let is_said = |text: &str| text.contains(".brigade/kitchen.toml:2:") && text.contains("max_parallel");
     let rehearsed = crew.site.document(["service", PRD, "--dry-run"]).expect(0);

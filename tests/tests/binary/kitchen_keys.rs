@@ -155,7 +155,7 @@ fn time_limits_hold_in_every_tier() {
 }
 
 #[test]
-fn files_are_given_to_worktrees_and_their_setup_may_take_so_long() {
+fn worktrees_get_files_and_setup_has_a_limit() {
     let settings = "worktree.copy = [\"local.env\"]\nworktree.link = [\"cache\"]\nworktree.path = \".brigade/kitchen/trees\"\n\
         worktree.setup = \"cp local.env seen.txt\"\nworktree.keep = \"always\"";
     let rules = json!([{"do": does(json!([{"copy": "cache/x", "to": "cached.txt"}]))}]);
@@ -236,7 +236,7 @@ fn a_review_of_the_prd_may_take_so_long() {
 }
 
 #[test]
-fn several_prds_are_served_one_after_the_other_where_that_is_set() {
+fn several_prds_are_served_in_turn() {
     let service = Service::new("auto_continue = true", &[task("US-001", &[])], &json!([]));
     let next = "brigade/tasks/prd-next.json";
     service.write_prd(next, "feature/next", &[task("US-002", &[])]);

@@ -92,7 +92,7 @@ fn quiet_workers_and_no_color_are_respected() {
 }
 
 #[test]
-fn without_a_terminal_there_are_plain_lines_and_the_report_alone_on_standard_output() {
+fn without_terminal_stdout_holds_only_the_report() {
     let (service, gate) = two_tasks("");
     fs::write(gate, "").unwrap();
     let run = service.site.brigade.run(["service", PRD, "--json"]);
@@ -185,7 +185,7 @@ fn nobody_is_asked_in_walkaway() {
 }
 
 #[test]
-fn an_interrupt_at_the_terminal_ends_every_process_and_the_work_goes_on_later() {
+fn interrupt_ends_processes_and_work_resumes_later() {
     let service = Service::new("", &[task("US-001", &[])], &json!([]));
     let scenario = service.site.workspace.home().join("scenario.json").display().to_string();
     let pid = service.site.workspace.home().join("daemon.pid").display().to_string();

@@ -100,7 +100,7 @@ impl Kitchen {
 }
 
 #[test]
-fn a_map_says_what_the_files_say_and_leaves_out_what_programs_made() {
+fn map_describes_files_without_generated_ones() {
     let kitchen = Kitchen::new("");
     let workspace = &kitchen.site.workspace;
     workspace.write("Cargo.toml", "[package]\nname = 'words'\n");
@@ -296,7 +296,7 @@ fn questions_are_asked_on_a_terminal() {
 }
 
 #[test]
-fn an_invalid_plan_is_told_once_and_then_refused_with_all_that_is_wrong() {
+fn invalid_plan_is_retried_once_then_refused() {
     let rules = r#"{"role": "plan", "call": 1, "do": [{"plan": "cyclic"}]}, {"role": "plan", "call": 2, "do": [{"plan": "good"}]},
         {"role": "plan", "call": [3, 4], "do": [{"plan": "broken"}]}, {"role": "plan", "call": [5, 6], "do": ["echo_prompt"]},
         {"role": "plan", "call": 7, "do": [{"plan": "good"}, {"exit": 3}]},
@@ -330,7 +330,7 @@ fn an_invalid_plan_is_told_once_and_then_refused_with_all_that_is_wrong() {
 }
 
 #[test]
-fn a_file_that_the_executive_made_is_the_prd_and_one_that_was_there_is_not() {
+fn only_a_new_file_of_the_executive_is_the_prd() {
     let prd =
         r#"{\"featureName\": \"Mine\", \"tasks\": [{\"id\": \"A\", \"title\": \"x\", \"passes\": true}]}"#;
     let said = |path: &str| format!(r#"{{"print": "<prd_generated>{path}</prd_generated>"}}"#);

@@ -105,7 +105,7 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
 }
 
 #[test]
-fn the_log_of_each_attempt_is_shown_and_unknown_ones_are_refused_with_those_that_there_are() {
+fn attempt_logs_are_shown_and_unknown_ones_refused() {
     let scenario = json!({"rules": [
         {"attempt": 1, "do": [{"print": "first \u{1b}[31mtry, token ghp_0123456789abcdefghijABCDEFGHIJ012345"},
             {"print": "oh no", "to": "stderr"}]},
@@ -191,7 +191,7 @@ fn worktree(task: &str) -> String {
 }
 
 #[test]
-fn worktrees_go_when_their_work_is_in_the_branch_and_other_work_is_never_deleted() {
+fn clean_removes_only_merged_worktrees() {
     let half = json!([{"write": "half.txt", "text": "half of it\n"}, {"print": "not yet"}]);
     let scenario = json!({"rules": [{"task": "b", "do": half}], "default": done()});
     let tasks = [task("a", &[]), task("b", &[]), task("c", &["b"])];
@@ -247,7 +247,7 @@ fn worktrees_of_a_running_service_stay() {
 }
 
 #[test]
-fn work_that_was_checked_and_then_given_up_is_never_called_done() {
+fn abandoned_work_is_never_called_done() {
     let crew = Crew::new(&[task("a", &[])], "worktree.keep = \"always\"", done());
     crew.serve(0);
     // As if the service had been killed between the verification and the commit.

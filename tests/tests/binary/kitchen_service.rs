@@ -73,7 +73,7 @@ fn the_executive_may_open_the_gate_and_only_clearly() {
 }
 
 #[test]
-fn a_chain_stops_at_the_first_prd_that_is_not_complete_and_begins_only_if_all_are_approved() {
+fn chain_needs_all_approved_and_stops_at_incomplete() {
     let service = two_prds("max_iterations = 1", &json!([{"task": "US-001", "do": [{"exit": 3}]}]));
     let report = service.site.document(["service", PRD, OTHER, "--auto-continue"]).expect(30);
     assert_eq!(report["prd_path"], PRD);
@@ -108,7 +108,7 @@ fn a_review_of_the_prd_adds_tasks_that_need_an_approval() {
 }
 
 #[test]
-fn the_branch_is_merged_and_pushed_where_the_policy_allows_it_and_never_by_force() {
+fn policy_allows_merge_and_push_without_force() {
     let service = Service::new("", &[task("US-001", &[])], &json!([]));
     let workspace = &service.site.workspace;
     let remote = workspace.home().join("remote.git").display().to_string();
@@ -261,7 +261,7 @@ fn a_bound_worker_program_that_changed_does_not_start() {
 }
 
 #[test]
-fn a_budget_is_warned_about_at_four_fifths_and_ends_what_would_begin() {
+fn budget_warns_at_four_fifths_and_stops_new_attempts() {
     let settings = "supervisor_events_file = \"brigade/events.jsonl\"";
     let tasks: Vec<Value> = (1..=6).map(|n| task(&format!("US-00{n}"), &[])).collect();
     let service = Service::new(settings, &tasks, &json!([]));

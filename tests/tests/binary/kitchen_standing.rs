@@ -156,7 +156,7 @@ fn an_approval_needs_the_fingerprint_and_can_be_taken_back() {
 }
 
 #[test]
-fn nothing_is_approved_of_a_prd_with_errors_or_a_refused_configuration() {
+fn invalid_prd_or_configuration_blocks_approval() {
     let site = kitchen();
     site.workspace.write(PRD, TASKS.replace("US-001\"]", "US-009\"]"));
     let refused = site.document(["kitchen", "approve", PRD]).expect(1);
@@ -182,7 +182,7 @@ const STATE: &str = r#"{"sessionId": "1768824000-77", "startedAt": "2026-01-19T1
   "absorptions": []}"#;
 
 #[test]
-fn the_state_of_the_shell_program_is_shown_and_taken_over_with_the_approval() {
+fn shell_state_is_adopted_with_approval() {
     let site = kitchen();
     site.workspace.write(PRD, TASKS.replacen("\"passes\": false", "\"passes\": true", 1));
     site.workspace.write("brigade/tasks/prd-add-auth.state.json", STATE);
@@ -240,7 +240,7 @@ fn damaged_files_are_said_and_nothing_is_lost() {
 }
 
 #[test]
-fn passes_that_somebody_sets_later_count_after_the_next_approval() {
+fn later_passes_count_after_next_approval() {
     let site = kitchen();
     approve(&site);
     site.workspace.write(PRD, TASKS.replacen("\"passes\": false", "\"passes\": true", 1));

@@ -51,7 +51,7 @@ fn a_ticket_waits_for_a_person_with_thirty() {
 }
 
 #[test]
-fn unmet_dependencies_and_unknown_ids_are_refused_with_those_that_there_are() {
+fn unmet_or_unknown_ids_are_refused_with_known_ones() {
     let tasks = [task("US-001", &[]), task("US-002", &["US-001"]), task("US-003", &["US-002", "US-001"])];
     let crew = Crew::new(&tasks, "", done());
     crew.approve();

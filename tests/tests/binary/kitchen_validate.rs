@@ -99,7 +99,7 @@ fn faults() -> Vec<Case> {
 }
 
 #[test]
-fn each_code_is_reported_with_its_place_and_ends_with_its_exit_code() {
+fn each_fault_has_place_and_exit_code() {
     let mut seen = BTreeSet::new();
     for (code, prd, place) in faults() {
         let site = Site::empty();
@@ -352,7 +352,7 @@ fn a_command_that_skips_permissions_is_refused_with_its_flag() {
 }
 
 #[test]
-fn a_verification_with_a_secret_is_an_error_that_does_not_show_it() {
+fn secret_in_verification_is_an_unquoted_error() {
     let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let text = format!("{{\"id\": \"a\", \"title\": \"t\", \"verification\": [\"test -n {secret}\"]}}");
     let report = validate(&with_tasks(&text));
@@ -365,7 +365,7 @@ fn a_verification_with_a_secret_is_an_error_that_does_not_show_it() {
 }
 
 #[test]
-fn the_flags_of_the_shell_program_are_taken_where_they_say_nothing() {
+fn shell_flags_without_effect_are_accepted() {
     let site = Site::empty();
     site.workspace.write(PRD, with_tasks("{\"id\": \"a\", \"title\": \"t\"}"));
     for line in [

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::mcp_common::{HELLO, READS, Spoken, close};
+use crate::mcp_common::{HELLO, READS, VoiceSite, close};
 
 #[test]
 fn a_call_goes_the_whole_way() {
-    let spoken = Spoken::new("echo", "", "env_labels = [\"GITHUB_TOKEN\"]");
+    let spoken = VoiceSite::new("echo", "", "env_labels = [\"GITHUB_TOKEN\"]");
     let (code, run) = spoken.say(HELLO);
     let receipt = &run["receipt"];
     assert_eq!(code, 0, "{run:#}");
@@ -35,7 +35,7 @@ fn a_call_goes_the_whole_way() {
 
 #[test]
 fn the_log_tells_what_is_done_and_no_value() {
-    let spoken = Spoken::new("echo", "", "env_labels = [\"GITHUB_TOKEN\"]");
+    let spoken = VoiceSite::new("echo", "", "env_labels = [\"GITHUB_TOKEN\"]");
     let id = spoken.site.approved("say", r#"{"text":"a-value-of-a-person"}"#);
     let words = ["tools", "call", "run", &id, "--json"];
     let run = spoken.site.brigade.command(words).env("BRIGADE_LOG", "trace").output().expect("it runs");
@@ -82,7 +82,7 @@ fn the_receipt_says_which_revision_was_spoken() {
         ("stateless-plain", "2026-07-28"),
         ("ignores-unknown", "2025-11-25"),
     ] {
-        let spoken = Spoken::new("echo", faults, "");
+        let spoken = VoiceSite::new("echo", faults, "");
         let (code, run) = spoken.say(HELLO);
         let receipt = &run["receipt"];
         assert_eq!((code, &receipt["mcp_protocol_version"]), (0, &json!(version)), "{faults}: {receipt:#}");
@@ -91,8 +91,8 @@ fn the_receipt_says_which_revision_was_spoken() {
 }
 
 #[test]
-fn the_server_gets_the_environment_of_a_call_and_nothing_of_it_is_kept() {
-    let spoken = Spoken::new("env", "", "env_labels = [\"GITHUB_TOKEN\"]");
+fn server_gets_call_environment_for_one_call() {
+    let spoken = VoiceSite::new("env", "", "env_labels = [\"GITHUB_TOKEN\"]");
     let (code, run) = spoken.say("{}");
     assert_eq!(code, 0, "{run:#}");
     let said = run["receipt"].to_string();
@@ -102,7 +102,7 @@ fn the_server_gets_the_environment_of_a_call_and_nothing_of_it_is_kept() {
 
 #[test]
 fn an_entry_that_says_too_little_is_planned_and_not_queued() {
-    let spoken = Spoken::stopped("echo", "", "");
+    let spoken = VoiceSite::stopped("echo", "", "");
     let line = "[[tool]]\nid = \"bare\"\nname = \"Bare\"\nfamily = \"mcp\"\ncommand = \"true\"\n";
     spoken.site.add_to_catalog(line);
     let plan = spoken.site.json(["call", "plan", "bare"]).expect(1);
@@ -125,7 +125,7 @@ fn an_entry_that_says_too_little_is_planned_and_not_queued() {
 #[test]
 fn floods_of_messages_are_read_in_bounded_memory() {
     // Enough for whatever a call needs; without a bound a flood takes gigabytes within seconds.
-    let limited = |spoken: &Spoken, id: &str| {
+    let limited = |spoken: &VoiceSite, id: &str| {
         let run = spoken.site.brigade.command(["tools", "call", "run", id, "--json"]);
         let mut command = std::process::Command::new("prlimit");
         command.arg("--as=1000000000").arg(run.get_program()).args(run.get_args());
@@ -135,13 +135,13 @@ fn floods_of_messages_are_read_in_bounded_memory() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     };
     for what in ["notes", "progress", "pings", "big-pings"] {
-        let spoken = Spoken::new("echo", &format!("floods={what}"), "timeout = 2");
+        let spoken = VoiceSite::new("echo", &format!("floods={what}"), "timeout = 2");
         let id = spoken.site.approved("say", HELLO);
         let run = limited(&spoken, &id);
         assert_eq!(run["receipt"]["status"], "timed-out", "{what}: {run:#}");
     }
     for (what, count) in [("notes", 50_000), ("pings", 5_000)] {
-        let spoken = Spoken::new("echo", &format!("floods={what} count={count}"), "timeout = 60");
+        let spoken = VoiceSite::new("echo", &format!("floods={what} count={count}"), "timeout = 60");
         let id = spoken.site.approved("say", HELLO);
         assert_eq!(limited(&spoken, &id)["receipt"]["status"], "completed", "{what}");
     }
@@ -149,7 +149,7 @@ fn floods_of_messages_are_read_in_bounded_memory() {
 
 #[test]
 fn a_missing_runtime_is_no_reason_to_write_over_the_runtimes() {
-    let spoken = Spoken::stopped("echo", "", "");
+    let spoken = VoiceSite::stopped("echo", "", "");
     let id = spoken.site.approved("say", HELLO);
     let file = ".brigade/tools/runtimes.toml";
     let hint = || spoken.site.run_call(&id).expect(1)["blocker_details"][0]["hint"].clone();
@@ -161,7 +161,7 @@ fn a_missing_runtime_is_no_reason_to_write_over_the_runtimes() {
 
 #[test]
 fn a_stopped_runtime_refuses_the_call() {
-    let spoken = Spoken::stopped("echo", "mark=called", "");
+    let spoken = VoiceSite::stopped("echo", "mark=called", "");
     let id = spoken.site.approved("say", HELLO);
     let run = spoken.site.run_call(&id).expect(1);
     assert_eq!(run["receipt"], json!(null));
@@ -176,7 +176,7 @@ fn a_stopped_runtime_refuses_the_call() {
 /// Runs a call that must fail in this way, and returns its receipt.
 #[track_caller]
 fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Value {
-    let spoken = Spoken::new(tool, &format!("{faults} mark=called"), lines);
+    let spoken = VoiceSite::new(tool, &format!("{faults} mark=called"), lines);
     let (code, run) = spoken.say(HELLO);
     let receipt = &run["receipt"];
     assert_eq!(code, 1, "{run:#}");
@@ -208,7 +208,7 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
 fn a_program_that_somebody_can_change_is_always_read() {
     use std::os::unix::fs::MetadataExt;
 
-    let spoken = Spoken::new("echo", "", "");
+    let spoken = VoiceSite::new("echo", "", "");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let path = ".brigade/tools/digests.json";
@@ -262,14 +262,14 @@ fn a_tool_that_says_that_it_failed_has_failed() {
 }
 
 #[test]
-fn a_checkpoint_of_a_server_is_waited_for_and_a_broken_one_fails_the_run() {
-    let spoken = Spoken::fickle("echo");
+fn broken_server_checkpoint_fails_the_run() {
+    let spoken = VoiceSite::fickle("echo");
     spoken.turn("good", "drops={\"id\":\"gate\",\"reason\":\"look\",\"prompt\":\"on?\"}");
     let (code, run) = spoken.say(HELLO);
     assert_eq!((code, &run["receipt"]["status"]), (0, &json!("waiting")), "{run:#}");
     assert_eq!(run["receipt"]["checkpoint_id"], "gate");
     assert_eq!(spoken.site.json(["checkpoint", "list"]).expect(0)["checkpoint_count"], 1);
-    let spoken = Spoken::fickle("echo");
+    let spoken = VoiceSite::fickle("echo");
     spoken.turn("good", "drops={broken");
     let (code, run) = spoken.say(HELLO);
     assert_eq!((code, &run["receipt"]["status"]), (1, &json!("failed")), "{run:#}");
@@ -286,7 +286,7 @@ fn a_server_that_does_not_answer_is_ended_in_time() {
 #[test]
 fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
     for fault in ["stays", "ignores-term"] {
-        let spoken = Spoken::new("echo", fault, "");
+        let spoken = VoiceSite::new("echo", fault, "");
         let (code, run) = spoken.say(HELLO);
         assert_eq!((code, &run["receipt"]["mcp_response_text"]), (0, &json!("hello")), "{run:#}");
         assert_eq!(run["receipt"]["mcp_server_exit"], "ended: did not exit when its input was closed");
@@ -295,7 +295,7 @@ fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
 
 /// The one issue about pins that the doctor finds.
 #[track_caller]
-fn pin_issue(spoken: &Spoken) -> Value {
+fn pin_issue(spoken: &VoiceSite) -> Value {
     let report = spoken.site.json(["doctor", "--only", "tool"]).json;
     let issues = report["issues"].as_array().expect("issues are a list");
     let of_pins = issues
@@ -309,8 +309,8 @@ fn pin_issue(spoken: &Spoken) -> Value {
 const PIN: &str = ".brigade/tools/pins/voice--echo.json";
 
 #[test]
-fn what_changed_since_the_first_use_is_not_called_until_it_is_accepted() {
-    let spoken = Spoken::fickle("echo");
+fn changed_tool_is_blocked_until_accepted() {
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let mode = std::fs::metadata(site.workspace.join(PIN)).unwrap().permissions().mode();
@@ -359,8 +359,8 @@ fn what_changed_since_the_first_use_is_not_called_until_it_is_accepted() {
 }
 
 /// A workspace whose tool was used, and whose server then changed it like this; one run was refused because of it.
-fn changed(faults: &str) -> Spoken {
-    let spoken = Spoken::fickle("echo");
+fn changed(faults: &str) -> VoiceSite {
+    let spoken = VoiceSite::fickle("echo");
     assert_eq!(spoken.say(HELLO).0, 0);
     spoken.turn("good", faults);
     assert_eq!(spoken.say(HELLO).1["receipt"]["mcp_error_kind"], "pin_changed");
@@ -368,7 +368,7 @@ fn changed(faults: &str) -> Spoken {
 }
 
 #[test]
-fn an_approval_after_the_change_shows_it_and_takes_exactly_that() {
+fn approval_after_change_accepts_exactly_that_change() {
     let spoken = changed("changed-description added-parameter");
     let site = &spoken.site;
     let id = site.queue("say", HELLO);
@@ -411,7 +411,7 @@ fn a_server_that_changes_again_is_refused_again() {
 
 #[test]
 fn a_call_that_was_approved_for_another_listing_does_not_run() {
-    let spoken = Spoken::fickle("echo");
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let old = site.approved("say", r#"{"text":"approved before"}"#);
@@ -443,7 +443,7 @@ fn a_call_that_was_approved_for_another_listing_does_not_run() {
 
 #[test]
 fn calls_that_were_approved_before_the_first_use_run_after_it() {
-    let spoken = Spoken::fickle("echo");
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     let one = site.approved("say", HELLO);
     let other = site.approved("say", r#"{"text":"other"}"#);
@@ -467,8 +467,8 @@ fn a_renewal_that_was_cut_short_is_made_good_by_the_run() {
 }
 
 #[test]
-fn a_pinned_tool_that_vanishes_is_an_issue_until_it_is_listed_again() {
-    let spoken = Spoken::fickle("echo");
+fn vanished_pinned_tool_is_an_issue() {
+    let spoken = VoiceSite::fickle("echo");
     assert_eq!(spoken.say(HELLO).0, 0);
     spoken.turn("good", "unlisted");
     assert_eq!(spoken.say(HELLO).1["receipt"]["mcp_error_kind"], "tool_not_listed");
@@ -484,8 +484,8 @@ fn a_pinned_tool_that_vanishes_is_an_issue_until_it_is_listed_again() {
 }
 
 #[test]
-fn an_approval_takes_no_change_that_came_after_the_call_was_queued() {
-    let spoken = Spoken::fickle("echo");
+fn approval_accepts_no_later_change() {
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let early = site.queue("say", r#"{"text":"early"}"#);
@@ -509,8 +509,8 @@ fn an_approval_takes_no_change_that_came_after_the_call_was_queued() {
 }
 
 #[test]
-fn of_first_uses_at_the_same_time_one_makes_the_pin_and_the_others_are_compared_with_it() {
-    let spoken = Spoken::new("echo", "mark=called", "");
+fn concurrent_first_use_pins_once() {
+    let spoken = VoiceSite::new("echo", "mark=called", "");
     let site = &spoken.site;
     let description = "description = \"Says it again.\"\n";
     let by_process = "description = f\"Says it again {os.getpid()}.\"\n";
@@ -547,7 +547,7 @@ fn of_first_uses_at_the_same_time_one_makes_the_pin_and_the_others_are_compared_
 }
 
 #[test]
-fn a_server_that_returns_to_what_was_pinned_may_be_called_again() {
+fn server_back_at_its_pin_may_be_called() {
     let spoken = changed("removed-parameter");
     spoken.turn("removed-parameter", "reordered");
     spoken.site.json(["pins", "list", "--live"]).expect(0);
@@ -557,7 +557,7 @@ fn a_server_that_returns_to_what_was_pinned_may_be_called_again() {
 
 #[test]
 fn a_pin_that_cannot_be_read_refuses_the_call() {
-    let spoken = Spoken::new("echo", "mark=called", "");
+    let spoken = VoiceSite::new("echo", "mark=called", "");
     let path = PIN;
     let id = spoken.site.approved("say", HELLO);
     for text in ["", "{", "{}", r#"{"schema":"brigade.tool_pin.v9"}"#] {
@@ -582,7 +582,7 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
 fn a_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
     for effects in ["local-read", "local-read\", \"local-write"] {
         let lines = format!("effects = [\"{effects}\"]\ncode = [\"lib/**\"]\ndata = [\"data/**\"]");
-        let spoken = Spoken::new("echo", "", &lines);
+        let spoken = VoiceSite::new("echo", "", &lines);
         close(&spoken.site);
         spoken.site.workspace.write("server.py", READS);
         for named in ["secret.txt", ".", "lib/part.py"] {

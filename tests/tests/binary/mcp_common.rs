@@ -42,12 +42,12 @@ pub fn close(site: &Site) {
 }
 
 /// A workspace with the fixture server as the tool `say`, and the runtime `voice` that it needs.
-pub struct Spoken {
+pub struct VoiceSite {
     /// The workspace.
     pub site: Site,
 }
 
-impl Drop for Spoken {
+impl Drop for VoiceSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "voice"]).output();
     }
@@ -59,15 +59,15 @@ pub fn entry(id: &str, tool: &str, faults: &str, lines: &str) -> String {
     Site::entry(id, &format!("python3 -S -E server.py {faults}"), &own)
 }
 
-impl Spoken {
+impl VoiceSite {
     /// A workspace whose server misbehaves like this; the runtime runs.
-    pub fn new(tool: &str, faults: &str, lines: &str) -> Spoken {
-        let spoken = Spoken::stopped(tool, faults, lines);
+    pub fn new(tool: &str, faults: &str, lines: &str) -> VoiceSite {
+        let spoken = VoiceSite::stopped(tool, faults, lines);
         spoken.site.tools(["runtime", "start", "voice"]).assert_code(0);
         spoken
     }
 
-    pub fn stopped(tool: &str, faults: &str, lines: &str) -> Spoken {
+    pub fn stopped(tool: &str, faults: &str, lines: &str) -> VoiceSite {
         let site = Site::script("true\n").env("CANARY", "canary-EXAMPLE-value").env("STRANGER", "x");
         site.workspace.replace(".brigade/tools/policy.toml", "[\"script\"]", "[\"mcp\"]");
         site.workspace.write(
@@ -76,7 +76,7 @@ impl Spoken {
         );
         let server = std::fs::read(fixtures().join("mcp/server.py")).expect("the fixture is there");
         site.workspace.write("server.py", server);
-        let spoken = Spoken { site };
+        let spoken = VoiceSite { site };
         spoken.serve(tool, faults, lines);
         spoken
     }
@@ -92,8 +92,8 @@ impl Spoken {
     }
 
     /// Makes the server read how to misbehave from a file that nothing binds, as a server reads its own database.
-    pub fn fickle(tool: &str) -> Spoken {
-        let spoken = Spoken::new(tool, "", "");
+    pub fn fickle(tool: &str) -> VoiceSite {
+        let spoken = VoiceSite::new(tool, "", "");
         let server = spoken.site.workspace.read_text("server.py");
         let fickle = server.replace("FAULTS = sys.argv[1:]", "FAULTS = open('faults').read().split()");
         assert_ne!(server, fickle);

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::mcp_common::{HELLO, Spoken, entry};
+use crate::mcp_common::{HELLO, VoiceSite, entry};
 
 const ECHO: &str = r#"{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}"#;
 
@@ -25,7 +25,7 @@ fn codes(issues: &Value) -> Vec<String> {
 
 #[test]
 fn a_contract_is_compared_with_what_the_server_lists() {
-    let spoken = Spoken::stopped("echo", "mark=called", "");
+    let spoken = VoiceSite::stopped("echo", "mark=called", "");
     let site = &spoken.site;
     site.workspace.write("schemas/tool.json", ECHO);
     let described = site.json(["describe", "say", "--live"]).expect(0);
@@ -52,7 +52,7 @@ fn a_contract_is_compared_with_what_the_server_lists() {
 
 #[test]
 fn a_server_is_only_asked_as_the_policy_allows() {
-    let spoken = Spoken::stopped("echo", "trace", "effects = [\"secret-read\"]");
+    let spoken = VoiceSite::stopped("echo", "trace", "effects = [\"secret-read\"]");
     let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
     assert_eq!(codes(&described["live"]["issues"]), ["mcp_server_failed"]);
     let error = described["live"]["servers"][0]["error"].as_str().unwrap();
@@ -65,15 +65,15 @@ fn a_server_is_only_asked_as_the_policy_allows() {
     let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
     assert!(described["live"]["servers"][0]["error"].as_str().unwrap().contains("in time"));
 
-    let script = Spoken::stopped("echo", "", "");
+    let script = VoiceSite::stopped("echo", "", "");
     script.site.workspace.replace(".brigade/tools.toml", "\"mcp\"", "\"script\"");
     script.site.json(["describe", "say", "--live"]).refused("names no MCP server");
 }
 
 #[test]
-fn no_bound_value_comes_out_of_a_server_that_lists_or_prints_it() {
+fn bound_values_are_masked_in_server_output() {
     let lines = "env_labels = [\"GITHUB_TOKEN\"]";
-    let spoken = Spoken::stopped("echo", "leaks-in-listing", lines);
+    let spoken = VoiceSite::stopped("echo", "leaks-in-listing", lines);
     let server = spoken.site.workspace.read_text("server.py");
     let leaky = server.replace("'VOICE'", "'GITHUB_TOKEN'").replace("\"VOICE\"", "\"GITHUB_TOKEN\"");
     let prints = "import os, sys\nprint(os.environ.get('GITHUB_TOKEN'), file=sys.stderr, flush=True)\n";
@@ -103,7 +103,7 @@ fn no_bound_value_comes_out_of_a_server_that_lists_or_prints_it() {
 
 #[test]
 fn pins_are_compared_with_what_the_server_lists() {
-    let spoken = Spoken::fickle("echo");
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let pin = site.workspace.read(".brigade/tools/pins/voice--echo.json");
@@ -150,8 +150,8 @@ fn mcp_issues(document: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn tools_that_appear_or_vanish_are_issues_until_someone_accepts_them() {
-    let spoken = Spoken::fickle("echo");
+fn new_and_vanished_tools_are_issues() {
+    let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let list = site.json(["pins", "list"]).expect(0);
@@ -222,7 +222,7 @@ fn what_a_server_lists_is_known_from_the_first_import_on() {
 
 #[test]
 fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
-    let spoken = Spoken::new("echo", "mark=called", "");
+    let spoken = VoiceSite::new("echo", "mark=called", "");
     let site = &spoken.site;
     let one = entry("say", "echo", "mark=called", "");
     let other = entry("shout", "echo", "mark=called changed-description", "");
@@ -266,8 +266,8 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
 }
 
 /// A workspace without tools, whose runtime is the server itself.
-fn importable(faults: &str) -> Spoken {
-    let spoken = Spoken::stopped("echo", "", "");
+fn importable(faults: &str) -> VoiceSite {
+    let spoken = VoiceSite::stopped("echo", "", "");
     spoken.site.workspace.write(".brigade/tools.toml", "# Ours\n");
     spoken.site.workspace.write(
         ".brigade/tools/runtimes.toml",
@@ -338,8 +338,8 @@ fn a_reviewed_import_runs() {
 }
 
 #[test]
-fn a_change_that_was_looked_at_can_be_accepted_before_a_call_is_refused() {
-    let spoken = Spoken::fickle("echo");
+fn seen_change_can_be_accepted_before_a_call() {
+    let spoken = VoiceSite::fickle("echo");
     assert_eq!(spoken.say(HELLO).0, 0);
     spoken.turn("good", "changed-description");
     spoken.site.json(["pins", "accept", "say"]).refused("has no changes");

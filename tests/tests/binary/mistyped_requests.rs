@@ -66,7 +66,7 @@ fn rows(site: &Site, lines: &str) -> Vec<Value> {
 }
 
 #[test]
-fn lines_are_answered_in_their_order_and_strange_keys_are_reported() {
+fn lines_are_answered_in_order() {
     let site = Site::script("echo ran\n");
     let rows = rows(
         &site,
@@ -98,7 +98,7 @@ fn a_plan_names_only_what_is_wrong() {
 }
 
 #[test]
-fn what_no_program_can_be_given_is_not_queued_and_not_shown_whole() {
+fn impossible_arguments_are_not_queued() {
     let site = Site::script_with("echo ran\n", "argument_template = { a = \"{a}\" }\n");
     for (size, code) in [(131_071, 0), (131_072, 1), (3_000_000, 1)] {
         site.workspace.write("args.json", json!({"a": "x".repeat(size)}).to_string());

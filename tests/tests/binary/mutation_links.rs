@@ -69,7 +69,7 @@ fn a_link_on_the_way_to_code_is_bound() {
 }
 
 #[test]
-fn a_link_that_is_the_code_is_bound_with_the_file_that_it_leads_to() {
+fn code_link_is_bound_with_its_target() {
     check("node cur.js rel/1/x.js rel/2/x.js", "", "cur.js", ["rel/1/x.js", "rel/2/x.js"]);
     // Both have the same bytes, and what they import differs.
     check("/usr/bin/python3 -B cur.py", "code = [\"rel/**\"]", "cur.py", ["rel/1/x.py", "rel/2/x.py"]);
@@ -87,7 +87,7 @@ fn a_file_that_becomes_a_link_to_other_code_is_refused() {
 
 /// Issue 12: words that name no code lead to it all the same.
 #[test]
-fn a_link_that_any_word_names_is_bound_and_one_that_is_added_is_not_there() {
+fn named_links_are_bound_and_added_ones_hidden() {
     let find = "import sys\nsys.path.insert(0, sys.argv[1])\nimport y\n";
     for reads in ["workspace", "closed"] {
         let site = site("/usr/bin/python3 -B main.py current", "code = [\"rel/**\"]", reads);

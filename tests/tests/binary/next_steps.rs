@@ -149,7 +149,7 @@ fn a_run_that_can_no_longer_be_replayed_is_not_to_be() {
 }
 
 #[test]
-fn a_brief_counts_stale_approvals_apart_and_does_not_send_anybody_to_run_them() {
+fn brief_counts_stale_approvals_apart() {
     let site = Site::script("echo ran\n");
     site.approved("tool", "{}");
     let brief = || site.brigade.run(["work", "brief", "--json"]).json();
@@ -286,7 +286,7 @@ fn a_checkpoint_that_is_a_directory_is_not_to_be_read() {
 
 /// Issue 13: hints of failures named no workspace when the command was told one with `--target`.
 #[test]
-fn what_is_proposed_elsewhere_names_the_workspace_in_text_and_documents() {
+fn proposals_name_the_workspace_elsewhere() {
     let site = Site::script("echo ran\n");
     let root = site.workspace.join(".").canonicalize().unwrap();
     let root = root.to_str().unwrap();

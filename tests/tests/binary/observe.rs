@@ -105,14 +105,14 @@ fn an_effect_that_was_tried_and_denied_is_undeclared() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_and_an_entry_that_cannot_be_edited_are_said() {
+fn missing_tool_and_uneditable_entry_are_reported() {
     let site = site("", "");
     site.json(["observe", "gone"]).expect(1);
     assert_eq!(site.tools(["observe", "tool", "--runs", "0"]).code(), Some(2));
 }
 
 #[test]
-fn doctor_says_what_the_last_run_used_and_the_entry_does_not_declare() {
+fn doctor_names_undeclared_inputs_of_last_run() {
     let site = site("", "effects = [\"local-read\", \"network\"]");
     let issues = || {
         let report: Value = site.tools(["doctor", "--tool", "tool", "--json"]).json();

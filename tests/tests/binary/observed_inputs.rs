@@ -74,7 +74,7 @@ fn the_receipt_lists_what_every_process_of_the_run_used() {
 }
 
 #[test]
-fn only_the_first_of_the_same_runs_is_observed_unless_the_policy_says_otherwise() {
+fn only_first_of_equal_runs_is_observed_by_default() {
     let state = |site: &Site| site.receipt_of("tool", "{}")["observed"]["state"].clone();
     let changed = site("sh bin/first.sh", "", "");
     changed.workspace.write("bin/first.sh", "cat lib/a.txt\n");

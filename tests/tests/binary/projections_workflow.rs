@@ -235,7 +235,7 @@ fn orphans_are_shown_and_pruned() {
 }
 
 #[test]
-fn every_family_for_every_harness_is_written_where_it_is_read_and_current_then() {
+fn every_family_is_written_for_every_harness() {
     let workspace = sample();
     let families = ["skill", "slash-command", "superpower", "mcp", "openapi", "graphql", "script", "custom"];
     let mut catalog = String::new();

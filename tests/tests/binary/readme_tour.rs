@@ -49,7 +49,7 @@ pub(crate) fn commands(block: &str) -> Vec<(String, String)> {
 fn every_command_of_the_tour_answers_as_the_readme_shows() {
     let workspace = TempWorkspace::empty();
     let programs = brigade_binary().parent().expect("the binary is in a directory").display().to_string();
-    let shell = Brigade::of("/bin/sh", &workspace).env("PATH", format!("{programs}:{PATH}"));
+    let shell = Brigade::for_program("/bin/sh", &workspace).env("PATH", format!("{programs}:{PATH}"));
     let directory = workspace.path().to_str().expect("the path is UTF-8");
     let blocks = blocks(&readme(), "console");
     assert!(3 < blocks.len(), "the tour has several blocks");

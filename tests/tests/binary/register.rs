@@ -99,7 +99,7 @@ fn all_are_written_or_none() {
 
 /// Issue 15: one rule for what is a secret in a command, for `register` as for `discover`.
 #[test]
-fn a_name_beside_a_value_is_refused_and_ordinary_commands_are_taken() {
+fn secret_beside_a_name_is_refused() {
     let entry = |id: &str, command: &str| {
         let command = Value::from(command);
         format!("[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"script\"\ncommand = {command}\n")

@@ -69,7 +69,7 @@ fn registrations_at_once_all_land() {
 }
 
 #[test]
-fn a_killed_registration_leaves_whole_files_and_can_be_repeated() {
+fn killed_registration_can_be_repeated() {
     let site = site();
     let file = source(&site, "s.yaml", "id: srv\nsource: {type: mcp, transport: stdio, command: server}\n");
     for delay in 0..12 {
@@ -251,7 +251,7 @@ fn many_tools_are_written_in_time_and_more_are_refused() {
 }
 
 #[test]
-fn a_file_of_the_user_that_others_can_write_does_not_become_trusted() {
+fn writable_user_file_is_not_trusted() {
     let site = site();
     let folder = site.workspace.home().join(".config/brigade");
     let tool = source(&site, "jq.yaml", cli("jq"));

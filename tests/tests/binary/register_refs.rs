@@ -252,7 +252,7 @@ fn a_replaced_tool_is_disabled_again_even_if_it_never_runs() {
 }
 
 #[test]
-fn a_replaced_server_is_disabled_again_and_keeps_what_a_person_added() {
+fn replaced_server_is_disabled_and_keeps_additions() {
     let site = site();
     register(&site, &["mcp:files"], 0);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
@@ -407,7 +407,7 @@ const HOSTILE: &str = r##"{"mcpServers": {
 }}"##;
 
 #[test]
-fn servers_that_are_made_to_harm_are_written_plainly_or_refused() {
+fn hostile_servers_are_escaped_or_refused() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "# mine\n");
     let text =

@@ -64,7 +64,7 @@ fn no_line_of_a_file_of_an_agent_program_is_shown() {
 
 /// Issue 15: each error names its REF, and none hides another.
 #[test]
-fn all_errors_of_several_references_are_told_each_with_its_reference() {
+fn errors_name_their_reference() {
     let site = site(
         r#"{"bad1":{"command":"serve","args":["--token","hunter2"]},"good":{"command":"npx"},"fs.read":{"command":"npx"},
             "z":{"command":"npx","args":["Zq7tail0"],"env":{"ghp_abcdefghijklmnopqrstuvwxyz0123456789":""}},
@@ -125,7 +125,7 @@ fn a_directory_that_leads_out_of_the_workspace_is_not_kept() {
 
 /// Issue 15: a record that is written anew does not keep what was bound since.
 #[test]
-fn what_was_bound_since_the_start_leaves_the_record_of_a_runtime() {
+fn later_bound_values_leave_the_runtime_record() {
     let site = Site::script("true\n");
     let entry = "[[runtime]]\nid = \"rt\"\nname = \"R\"\ncommand = \"sleep 600.123456789\"\n";
     site.workspace.write(".brigade/tools/runtimes.toml", entry);

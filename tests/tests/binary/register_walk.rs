@@ -38,7 +38,7 @@ fn issues<'d>(document: &'d Value, kind: &str) -> Vec<&'d Value> {
 }
 
 #[test]
-fn a_server_of_an_agent_program_is_registered_reviewed_imported_and_called() {
+fn agent_server_is_registered_imported_and_called() {
     let site = site();
     let row = site.json(["register", "mcp:voice"]).expect(0)["registered"][0].clone();
     assert_eq!(row["next_command"], "${EDITOR:-vi} +4 .brigade/tools/runtimes.toml");
@@ -81,7 +81,7 @@ fn a_policy_that_stops_the_server_says_where() {
 }
 
 #[test]
-fn a_definition_that_changed_or_is_gone_is_told_and_nothing_follows() {
+fn changed_or_missing_definition_is_only_reported() {
     let site = site();
     site.json(["register", "mcp:voice"]).expect(0);
     let files =
@@ -181,7 +181,7 @@ fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
 }
 
 #[test]
-fn a_runtime_gets_the_values_of_its_labels_and_nothing_shows_them() {
+fn runtime_gets_label_values_unshown() {
     let site = Site::script("true\n").env("HOST_VOICE", VALUE);
     site.workspace
         .write("serve.sh", "[ \"$VOICE\" = canary-EXAMPLE-value ] && echo bound >> seen\nexec sleep 600\n");
@@ -238,7 +238,7 @@ fn runtimes_of_the_user_are_behind_those_of_the_project() {
 
 /// Issue 15: the name of a server says nothing of the workspace that it stands in.
 #[test]
-fn a_tool_of_the_user_is_compared_with_the_file_that_it_came_from() {
+fn user_tool_is_compared_with_its_source() {
     let (here, there) = (site(), site());
     let there = there.env("HOME", here.workspace.home().to_str().unwrap());
     here.json(["register", "mcp:voice", "--level", "user"]).expect(0);

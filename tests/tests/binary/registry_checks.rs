@@ -48,7 +48,7 @@ fn check(site: &Site, more: &[&str], code: i32) -> Value {
 const VERSION: &str = "version = \">=4.30, <5\"\nversion_command = \"myq --version\"";
 
 #[test]
-fn a_version_is_observed_on_request_and_holds_until_the_program_changes() {
+fn observed_version_holds_until_program_changes() {
     let site = site(&[("myq", "echo \"yq (https://x.example) version v4.40.5\"")], VERSION);
     let row = check(&site, &[], 1);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_check_of_another_shape_is_started_on_request() {
 }
 
 #[test]
-fn a_check_that_failed_for_want_of_the_program_tells_nothing_once_it_is_there() {
+fn failed_check_expires_when_program_appears() {
     let lines = "version = \">=2\"\nversion_command = \"ask version\"\ninstall = { check = \"ask there\" }";
     let body = "test -f here || exit 1; echo 2.5";
     let site = site(&[("ask", body)], lines);

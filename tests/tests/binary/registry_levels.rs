@@ -100,7 +100,7 @@ fn an_approval_binds_the_level() {
 }
 
 #[test]
-fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
+fn unsafe_user_file_stops_nothing() {
     let site = site(&entry("mine", ""));
     let file = user(&site).join("tools.toml");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
@@ -193,7 +193,7 @@ fn the_policy_limits_levels_sources_and_capabilities() {
 }
 
 #[test]
-fn the_user_chooses_what_discovery_reads_where_the_project_does_not() {
+fn user_settings_choose_discovery_sources() {
     let site = site("[registry]\nharnesses = [\"gemini\"]\n");
     let mcp = |program: &str| format!("{{\"mcpServers\": {{\"voice\": {{\"command\": \"{program}\"}}}}}}");
     site.workspace.write(".cursor/mcp.json", mcp("a"));

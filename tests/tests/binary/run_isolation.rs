@@ -72,7 +72,7 @@ fn kill(signal: &str, pid: &str) {
 }
 
 #[test]
-fn what_outlived_brigade_and_its_keeper_is_ended_when_the_run_is_recorded() {
+fn orphans_are_ended_when_run_is_recorded() {
     let site = Site::script_with(
         "echo $PPID > keeper\n\
          setsid sh -c 'trap \"\" TERM; echo $$ > stray; exec sleep 600' &\n\

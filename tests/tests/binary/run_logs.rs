@@ -10,15 +10,15 @@ use brigade_tests::{PATH, Site, until};
 use serde_json::json;
 
 /// A run that writes `first`, waits until the file `go` is there, writes `last` and ends.
-struct Running {
+struct RunningCall {
     site: Site,
     call: String,
     run: String,
     child: Child,
 }
 
-impl Running {
-    fn start() -> Running {
+impl RunningCall {
+    fn start() -> RunningCall {
         let site =
             Site::script("echo first; echo aside >&2\nuntil [ -e go ]; do sleep 0.02; done\necho last\n");
         let call = site.approved("tool", "{}");
@@ -34,7 +34,7 @@ impl Running {
             let ((path, _), _) = log(".stdout.log").zip(log(".stderr.log"))?;
             Some(path.rsplit('/').next()?.strip_suffix(".stdout.log")?.to_owned())
         });
-        Running { site, call, run, child }
+        RunningCall { site, call, run, child }
     }
 
     /// Starts to follow the log, and returns once its first line came.
@@ -110,14 +110,14 @@ fn on_a_terminal_a_log_cannot_act() {
     let binary = brigade_testkit::brigade_binary().display().to_string();
     let program = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let words = ["-c", program, &binary, "tools", "run", "show", &run, "--log", "stdout"];
-    let shown = Brigade::of("python3", &site.workspace).env("PATH", PATH).run(words);
+    let shown = Brigade::for_program("python3", &site.workspace).env("PATH", PATH).run(words);
     shown.assert_code(0);
     assert_eq!(shown.stdout_text(), "red \\u{1b}[31m\u{e4}\r\n");
 }
 
 #[test]
 fn a_followed_log_ends_with_its_run() {
-    let mut running = Running::start();
+    let mut running = RunningCall::start();
     let (mut follower, mut lines) = running.follow(&["--log", "stdout", "--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));
     running.end();
@@ -127,7 +127,7 @@ fn a_followed_log_ends_with_its_run() {
 
 #[test]
 fn a_followed_log_ends_with_an_interrupt_and_its_run_continues() {
-    let mut running = Running::start();
+    let mut running = RunningCall::start();
     let (mut follower, mut lines) = running.follow(&["--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));
     assert!(Command::new("kill").args(["-TERM", &follower.id().to_string()]).status().unwrap().success());
@@ -138,7 +138,7 @@ fn a_followed_log_ends_with_an_interrupt_and_its_run_continues() {
 
 #[test]
 fn a_followed_log_ends_when_the_runner_is_killed() {
-    let mut running = Running::start();
+    let mut running = RunningCall::start();
     let (mut follower, mut lines) = running.follow(&["--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));
     running.child.kill().unwrap();
@@ -160,7 +160,7 @@ fn a_followed_log_ends_when_the_runner_is_killed() {
 
 #[test]
 fn a_run_that_is_running_is_found() {
-    let mut running = Running::start();
+    let mut running = RunningCall::start();
     let (site, run) = (&running.site, running.run.clone());
     // Claimed before the first byte was written.
     for prefix in [&*run, &run[..6]] {
@@ -187,7 +187,7 @@ fn a_limit_of_file_sizes_is_an_error_and_no_death() {
     let binary = brigade_testkit::brigade_binary().display().to_string();
     let limited = |line: &str| {
         let line = format!("ulimit -f 1; exec '{binary}' {line}");
-        Brigade::of("sh", &site.workspace).env("PATH", PATH).run(["-c", &line])
+        Brigade::for_program("sh", &site.workspace).env("PATH", PATH).run(["-c", &line])
     };
     let queued = limited("tools call queue tool --json");
     queued.assert_code(3);

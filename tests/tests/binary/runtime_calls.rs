@@ -6,25 +6,25 @@ use brigade_tests::Site;
 use serde_json::{Value, json};
 
 /// A workspace whose tool has these lines, with a runtime `helper` that is healthy as long as `healthy` is there.
-struct Needy {
+struct RuntimeToolSite {
     site: Site,
 }
 
-impl Drop for Needy {
+impl Drop for RuntimeToolSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "helper"]).output();
     }
 }
 
-impl Needy {
-    fn new(lines: &str) -> Needy {
+impl RuntimeToolSite {
+    fn new(lines: &str) -> RuntimeToolSite {
         let site = Site::script_with("echo done\n", lines);
         site.workspace.write("healthy", "");
         site.workspace.write(
             ".brigade/tools/runtimes.toml",
             "[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\nhealth_command = 'test -e healthy'\ntimeout = 10\n",
         );
-        Needy { site }
+        RuntimeToolSite { site }
     }
 
     #[track_caller]
@@ -45,7 +45,7 @@ impl Needy {
 
 #[test]
 fn a_call_waits_for_its_runtime() {
-    let needy = Needy::new("runtime_id = \"helper\"\nrequires_runtime = true");
+    let needy = RuntimeToolSite::new("runtime_id = \"helper\"\nrequires_runtime = true");
     let id = needy.site.approved("tool", "{}");
     let blocker = needy.refused(&id);
     assert_eq!(
@@ -86,7 +86,7 @@ fn a_call_waits_for_its_runtime() {
 
 #[test]
 fn a_runtime_that_is_not_configured_or_off_is_missing() {
-    let needy = Needy::new("runtime_id = \"helpr\"\nrequires_runtime = true");
+    let needy = RuntimeToolSite::new("runtime_id = \"helpr\"\nrequires_runtime = true");
     let id = needy.site.approved("tool", "{}");
     let blocker = needy.refused(&id);
     assert_eq!(
@@ -104,14 +104,14 @@ fn a_runtime_that_is_not_configured_or_off_is_missing() {
 
 #[test]
 fn a_tool_that_needs_a_runtime_must_name_one() {
-    let needy = Needy::new("requires_runtime = true");
+    let needy = RuntimeToolSite::new("requires_runtime = true");
     let id = needy.site.approved("tool", "{}");
     assert_eq!(needy.refused(&id)["code"], "runtime_missing");
 }
 
 #[test]
-fn a_runtime_that_is_only_named_is_recorded_and_keeps_nothing_from_running() {
-    let needy = Needy::new("runtime_id = \"helper\"");
+fn named_runtime_is_recorded_and_blocks_nothing() {
+    let needy = RuntimeToolSite::new("runtime_id = \"helper\"");
     needy.site.workspace.remove("healthy");
     let receipt = needy.site.receipt_of("tool", "{}");
     assert_eq!((&receipt["status"], &receipt["runtime"]["state"]), (&json!("completed"), &json!("stopped")));

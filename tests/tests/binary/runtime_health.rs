@@ -10,18 +10,18 @@ use serde_json::Value;
 const ENFORCE: &str = "[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n";
 
 /// A workspace whose tool needs the runtime `helper`, which runs, with this health command.
-struct Checked {
+struct HealthSite {
     site: Site,
 }
 
-impl Drop for Checked {
+impl Drop for HealthSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "helper"]).output();
     }
 }
 
-impl Checked {
-    fn new(command: &str, script: &str, policy: &str) -> Checked {
+impl HealthSite {
+    fn new(command: &str, script: &str, policy: &str) -> HealthSite {
         let site = Site::script_with("echo done\n", "runtime_id = \"helper\"\nrequires_runtime = true");
         site.add_to_policy(policy);
         site.workspace.write("ops/check.sh", script);
@@ -33,7 +33,7 @@ impl Checked {
             ),
         );
         site.tools(["runtime", "start", "helper"]).assert_code(0);
-        Checked { site }
+        HealthSite { site }
     }
 
     /// The runtime, after its health command ran.
@@ -44,7 +44,7 @@ impl Checked {
 
 #[test]
 fn a_call_binds_what_the_health_command_executes() {
-    let checked = Checked::new("sh ops/check.sh", "exit 0\n", ENFORCE);
+    let checked = HealthSite::new("sh ops/check.sh", "exit 0\n", ENFORCE);
     let bound = "health command of helper: ops/check.sh";
     let id = checked.site.approved("tool", "{}");
     let shown = checked.site.tools(["call", "show", &id]).stdout_text();
@@ -57,7 +57,7 @@ fn a_call_binds_what_the_health_command_executes() {
     assert!(refused.to_string().contains(bound), "{refused:#}");
     assert!(!mark.exists(), "what nobody approved was executed");
     // Whatever its script is called, and however it is named.
-    let checked = Checked::new("sh ops/check.sh", "exit 0\n", ENFORCE);
+    let checked = HealthSite::new("sh ops/check.sh", "exit 0\n", ENFORCE);
     checked.site.workspace.write("ops/check", "exit 0\n");
     let script = checked.site.workspace.join("ops/check").display().to_string();
     checked.site.workspace.replace(
@@ -72,7 +72,7 @@ fn a_call_binds_what_the_health_command_executes() {
     checked.site.run_call(&id).refused("changed");
     // What it only looks at may change.
     for command in ["test -s state", "sh ops/check.sh state", "timeout 5 cat state", "find state -size +0"] {
-        let looks = Checked::new(command, "exit 0\n", ENFORCE);
+        let looks = HealthSite::new(command, "exit 0\n", ENFORCE);
         let id = looks.site.approved("tool", "{}");
         looks.site.workspace.write("state", "still ok\n");
         looks.site.run_call(&id).expect(0);
@@ -82,7 +82,7 @@ fn a_call_binds_what_the_health_command_executes() {
 #[test]
 fn a_health_command_is_confined_as_the_policy_says() {
     for (policy, is_confined) in [(ENFORCE, true), ("", false)] {
-        let checked = Checked::new("sh ops/check.sh", "exit 0\n", policy);
+        let checked = HealthSite::new("sh ops/check.sh", "exit 0\n", policy);
         let key = checked.site.beside("key");
         std::fs::write(&key, "secret").expect("the test can write beside its workspace");
         let key = key.display();
@@ -101,7 +101,7 @@ fn a_health_command_is_confined_as_the_policy_says() {
 fn a_health_command_reads_the_workspace_and_asks_local_ports() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it has an address").port();
-    let checked = Checked::new("python3 -S -E ops/check.py", "", ENFORCE);
+    let checked = HealthSite::new("python3 -S -E ops/check.py", "", ENFORCE);
     checked.site.workspace.write(
         "ops/check.py",
         format!(

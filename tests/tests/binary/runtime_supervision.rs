@@ -100,14 +100,14 @@ struct Stranger(Child);
 
 impl Stranger {
     fn new() -> Stranger {
-        Stranger::of(Command::new("sleep").arg("600"))
+        Stranger::spawn(Command::new("sleep").arg("600"))
     }
 
     fn like_a_runtime() -> Stranger {
-        Stranger::of(Command::new("setsid").args(["sleep", "600"]))
+        Stranger::spawn(Command::new("setsid").args(["sleep", "600"]))
     }
 
-    fn of(command: &mut Command) -> Stranger {
+    fn spawn(command: &mut Command) -> Stranger {
         Stranger(command.stdin(Stdio::null()).spawn().expect("the program is there"))
     }
 
@@ -169,7 +169,7 @@ fn a_runtime_is_started_once_restarted_and_stopped() {
 }
 
 #[test]
-fn the_starter_whose_health_is_in_the_metadata_file_can_be_stopped() {
+fn starter_with_metadata_health_can_be_stopped() {
     let runtimes = Runtimes { site: Site::empty() };
     runtimes.text(&["init"]).assert_code(0);
     runtimes.text(&["init"]).assert_code(2);
@@ -246,7 +246,7 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
 }
 
 #[test]
-fn a_process_that_may_be_the_runtime_without_a_proof_is_left_alone() {
+fn unproven_process_is_left_alone() {
     // The right command, leading a session like a runtime; but there is no record of a start.
     let mut stranger = Stranger::like_a_runtime();
     let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
@@ -449,7 +449,7 @@ fn one_runtime_is_shown_alone() {
 }
 
 #[test]
-fn what_runs_under_a_name_that_no_entry_has_any_more_is_seen_and_stopped() {
+fn runtime_without_entry_can_be_seen_and_stopped() {
     let runtimes = Runtimes::serving();
     let pid = runtimes.start();
     runtimes.site.workspace.replace(".brigade/tools/runtimes.toml", "helper", "renamed");
@@ -474,7 +474,7 @@ fn what_runs_under_a_name_that_no_entry_has_any_more_is_seen_and_stopped() {
 }
 
 #[test]
-fn a_runtime_whose_entry_changed_while_it_runs_is_an_issue_until_it_is_restarted() {
+fn changed_running_runtime_is_an_issue_until_restart() {
     let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
     runtimes.json(&["start", "helper"], 0);
     runtimes.site.workspace.replace(".brigade/tools/runtimes.toml", "sleep 600", "sleep 601");
@@ -551,7 +551,7 @@ fn of_many_starts_at_once_one_starts_it() {
 }
 
 #[test]
-fn logs_are_shown_without_secrets_and_without_acting_on_the_terminal() {
+fn logs_are_masked_and_escaped() {
     let runtimes = Runtimes::serving();
     runtimes.start();
     let text = runtimes.text(&["logs", "helper"]);

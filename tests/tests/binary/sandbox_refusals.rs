@@ -90,7 +90,7 @@ fn an_agent_reads_what_the_sandbox_refused() {
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     repository(&site);
     serve_common::add(&site, "read-adds", "", "git add data.txt\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("read-adds", json!({}));
     serve_common::assert_stands(&result, "failed", "failed");
     let said = serve_common::text(&result);

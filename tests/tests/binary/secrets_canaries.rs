@@ -388,7 +388,7 @@ echo "$GITHUB_TOKEN"
 }
 
 #[test]
-fn a_value_that_is_bound_for_others_is_masked_whichever_tool_prints_it() {
+fn bound_value_is_masked_in_every_tool() {
     // The tool names no label; it has the value from elsewhere.
     let body = r#"
 value=$(printf '%s%s' cAnary/4711+ secret_VALUE=zz)
@@ -568,7 +568,7 @@ fn harmless_arguments_are_not_taken_for_secrets() {
 }
 
 #[test]
-fn well_known_secrets_in_output_are_cut_from_summaries_and_kept_in_logs() {
+fn known_secrets_are_cut_from_summaries_not_logs() {
     let secrets = [
         "AKIAIOSFODNN7EXAMPLE",
         "ghp_0123456789abcdefghijABCDEFGHIJ012345",

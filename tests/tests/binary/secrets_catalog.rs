@@ -51,7 +51,7 @@ fn issue<'r>(report: &'r Value, kind: &str) -> Vec<&'r Value> {
 }
 
 #[test]
-fn a_secret_in_the_contract_is_refused_with_its_place_and_shown_nowhere() {
+fn secret_in_contract_is_refused_and_never_shown() {
     for (field, lines, command) in [
         ("command", "", "sh bin/tool.sh --password hunter2-4711"),
         ("command", "", "sh bin/tool.sh https://bob:hunter2-4711@localhost:1/x"),
@@ -85,7 +85,7 @@ fn a_secret_in_the_contract_is_refused_with_its_place_and_shown_nowhere() {
 }
 
 #[test]
-fn a_secret_in_the_description_is_masked_wherever_it_is_written() {
+fn secret_in_description_is_masked_everywhere() {
     let lines = "description = \"Logs in with password=hunter2-4711 for you\"\n\
                  supported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/skills/tool/SKILL.md\" }\n";
     let site = Site::script_with("echo ok\n", lines);

@@ -19,18 +19,18 @@ const WRITTEN: &[&str] = &[
     "new.toml",
 ];
 
-struct Everywhere {
+struct SecretsSite {
     site: Site,
 }
 
-impl Drop for Everywhere {
+impl Drop for SecretsSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "helper"]).output();
     }
 }
 
-impl Everywhere {
-    fn new() -> Everywhere {
+impl SecretsSite {
+    fn new() -> SecretsSite {
         let site = Site::script("").env("CANARY", VALUE);
         site.workspace.replace(".brigade/tools/policy.toml", "[\"script\"]", "[\"script\", \"mcp\"]");
         let write = |path: &str, text: &str| site.workspace.write(path, text.replace("VALUE", VALUE));
@@ -97,7 +97,7 @@ unit = "VALUE"
         write(".mcp.json", &servers.to_string());
         write(".claude/skills/skilled/SKILL.md", "---\nname: skilled\ndescription: Tries VALUE\n---\nText\n");
         site.workspace.git_init();
-        Everywhere { site }
+        SecretsSite { site }
     }
 
     /// Runs a command as text and as JSON, and looks for the value in what it says and in what it wrote. Returns the
@@ -127,7 +127,7 @@ unit = "VALUE"
 
 #[test]
 fn a_bound_value_in_any_text_is_neither_stored_nor_shown() {
-    let everywhere = Everywhere::new();
+    let everywhere = SecretsSite::new();
     let site = &everywhere.site;
     let id = site.queue("tool", r#"{"a": "x"}"#);
     let of_call: [&[&str]; 3] = [&["call", "show", &id], &["call", "approve", &id], &["call", "run", &id]];

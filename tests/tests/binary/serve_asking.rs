@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::serve_common::{Client, POLICY, add, agents, assert_stands, done, id_of, late, runs, site, text};
 
 #[test]
-fn the_client_may_be_asked_about_a_critical_call_where_its_agent_may_be() {
+fn critical_call_asks_client_where_agent_may_be_asked() {
     let site = site();
     add(&site, "critical", "risk_class = \"privileged\"\n", "printf 'did it'\n");
     agents(&site, "confirm = \"elicitation\"\nconfirm_risk = \"critical\"\n");
@@ -22,13 +22,13 @@ fn the_client_may_be_asked_about_a_critical_call_where_its_agent_may_be() {
 }
 
 #[test]
-fn a_call_that_was_answered_at_a_checkpoint_goes_on_when_it_is_asked_for_again() {
+fn answered_checkpoint_resumes_on_next_request() {
     let site = site();
     let script = r#"if [ -n "${BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}" ]; then printf 'went on'; exit 0; fi
 echo '{"id":"gate","reason":"needs a look","prompt":"Go on?","choices":["yes"]}' > "$BRIGADE_TOOL_CHECKPOINT_DIR/one.json"
 "#;
     add(&site, "read-gate", "", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&client.call("read-gate", json!({})));
     site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
     let result = client.call("read-gate", json!({}));
@@ -36,13 +36,13 @@ echo '{"id":"gate","reason":"needs a look","prompt":"Go on?","choices":["yes"]}'
 }
 
 #[test]
-fn what_is_missing_for_a_rule_is_told_also_when_its_calls_are_used_up() {
+fn exhausted_rule_still_names_missing_conditions() {
     let site = site();
     let rules = site.workspace.read_text(POLICY);
     site.workspace.write(POLICY, format!("{rules}max_calls_per_hour = 1\n"));
     let explain = || site.json(["policy", "explain", "at-once", "--as", "local"]).expect(0)["agent"].clone();
     assert_eq!(explain()["rule"], "reads");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert_eq!(text(&client.call("at-once", json!({"text": "one"}))), "said one");
     let used_up = "the rule has approved 1 calls in the last hour, which is its limit";
     let explained = explain();
@@ -96,7 +96,7 @@ fn asked_client(site: &Site, is_late: bool) -> Client {
 
 /// Issue 14: what gateway.toml says when the person accepts counts, and not what it said when they were asked.
 #[test]
-fn a_dialogue_that_may_not_approve_any_more_leaves_the_call_pending() {
+fn stale_dialogue_leaves_the_call_pending() {
     for is_late in [false, true] {
         let site = site();
         agents(&site, CONFIRMS);
@@ -128,7 +128,7 @@ fn a_dialogue_approves_no_call_that_is_held() {
 
 /// Issue 14: an equal request got a new pending call, or was told that the call is busy.
 #[test]
-fn the_same_call_again_waits_for_the_one_that_runs_in_any_gateway() {
+fn equal_call_waits_for_the_running_one() {
     let site = site();
     add(
         &site,
@@ -136,7 +136,7 @@ fn the_same_call_again_waits_for_the_one_that_runs_in_any_gateway() {
         "",
         "echo x >> \"$(basename \"$0\").ran\"\nwhile [ ! -e go ]; do sleep 0.02; done\nprintf done\n",
     );
-    let (mut one, mut other) = (Client::of(&site, "local"), Client::of(&site, "local"));
+    let (mut one, mut other) = (Client::connect(&site, "local"), Client::connect(&site, "local"));
     let id = id_of(&one.call("waits", json!({})));
     site.json(["call", "approve", &id]).expect(0);
     let first = one.send_call("waits", json!({}));
@@ -163,11 +163,11 @@ fn the_same_call_again_waits_for_the_one_that_runs_in_any_gateway() {
 fn a_run_in_another_gateway_is_ended_by_its_agent_alone() {
     let site = site();
     add(&site, "read-long", "", "echo x > started\nsleep 977\n");
-    let (mut one, mut other) = (Client::of(&site, "ann"), Client::of(&site, "ann"));
+    let (mut one, mut other) = (Client::connect(&site, "ann"), Client::connect(&site, "ann"));
     let request = one.send_call("read-long", json!({}));
     until("start of the run", || site.workspace.exists("started").then_some(()));
     let id = other.call("call.list", json!({"limit": 1}))["structuredContent"]["calls"][0]["call_id"].clone();
-    let refused = Client::of(&site, "ben").call("call.cancel", json!({"call_id": id}));
+    let refused = Client::connect(&site, "ben").call("call.cancel", json!({"call_id": id}));
     assert_stands(&refused, "refused", "unknown_call");
     assert_eq!(site.status(id.as_str().unwrap()), "running");
     let ended = done(&mut other, "call.cancel", json!({"call_id": id}));

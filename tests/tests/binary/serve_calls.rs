@@ -27,7 +27,7 @@ fn started(site: &Site) {
 #[test]
 fn a_rule_lets_it_run_at_once_and_stands_on_the_receipt() {
     let site = site();
-    let mut client = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "ann");
     let result = client.call("at-once", json!({"text": "hi"}));
     assert_eq!((result["isError"].as_bool(), text(&result).as_str()), (Some(false), "said hi"));
     assert_stands(&result, "completed", "");
@@ -61,7 +61,7 @@ fn a_tracked_policy_approves_nothing() {
 #[test]
 fn a_pending_call_goes_on_once_a_person_approved_it() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked = Instant::now();
     let result = client.call("asks", json!({"text": "hi"}));
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
@@ -105,7 +105,7 @@ fn a_pending_call_goes_on_once_a_person_approved_it() {
 #[test]
 fn everybody_who_waits_gets_the_result_of_the_one_run() {
     let site = site();
-    let mut clients = [Client::of(&site, "local"), Client::of(&site, "local")];
+    let mut clients = [Client::connect(&site, "local"), Client::connect(&site, "local")];
     let id = id_of(&clients[0].call("asks", json!({"text": "one"})));
     let wait = json!({"call_id": id, "timeout_seconds": 30});
     let mut asked = Vec::new();
@@ -132,7 +132,7 @@ fn everybody_who_waits_gets_the_result_of_the_one_run() {
 #[test]
 fn a_waiting_client_sees_an_approval_at_once() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&client.call("asks", json!({"text": "hi"})));
     let request = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
     client.goes_on();
@@ -150,7 +150,7 @@ fn a_waiting_client_sees_an_approval_at_once() {
 #[test]
 fn rejected_and_held_calls_say_why() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&client.call("asks", json!({"text": "no"})));
     site.json(["call", "reject", &id, "--reason", "not on a Friday"]).expect(0);
     for result in [
@@ -172,7 +172,7 @@ fn rejected_and_held_calls_say_why() {
 #[test]
 fn a_changed_contract_voids_the_approval() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&client.call("asks", json!({"text": "x"})));
     site.json(["call", "approve", &id]).expect(0);
     site.workspace.write("bin/asks.sh", "echo changed >> asks.sh.ran\n");
@@ -232,7 +232,7 @@ fn the_client_may_be_asked_by_a_request() {
     assert_stands(&client.call("writes", json!({})), "pending", "approval_pending");
     assert_eq!(client.count("elicitation/create"), 0);
     // Nor a client that does not say that it can.
-    let mut silent = Client::of(&site, "local");
+    let mut silent = Client::connect(&site, "local");
     assert_stands(&silent.call("asks", json!({"text": "silent"})), "pending", "approval_pending");
     assert_eq!(silent.count("elicitation/create"), 0);
 }
@@ -294,7 +294,7 @@ fn the_client_may_be_asked_by_a_result() {
 #[test]
 fn all_faults_of_arguments_come_at_once() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("at-once", json!({"text": 5, "n": "many", "more": "a-value-nobody-quotes"}));
     assert_stands(&result, "refused", "invalid_arguments");
     let shown = about(&result)["faults"].to_string();
@@ -315,7 +315,7 @@ fn structured_output_must_fit_its_schema() {
         r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}"#,
     );
     add(&site, "read-data", "output_schema_path = \"schemas/out.json\"\n", "printf '%s' \"$1\"\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("read-data", json!({"text": "{\"n\": 7}"}));
     assert_eq!(result["structuredContent"], json!({"n": 7}), "{result:#}");
     for bad in ["{\"n\": \"x\"}", "no json", "", "{\"n\": 1, \"m\": 2}"] {
@@ -331,7 +331,7 @@ fn promised_data_stays_whole_where_the_text_is_cut() {
     site.workspace.write("schemas/out.json", r#"{"type":"object","properties":{"n":{"type":"string"}}}"#);
     let script = "printf '{\"n\":\"'; head -c 100000 /dev/zero | tr '\\0' x; printf '\"}'\n";
     add(&site, "read-data", "output_schema_path = \"schemas/out.json\"\n", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("read-data", json!({}));
     assert_eq!((&result["isError"], &about(&result)["truncated"]), (&json!(false), &json!(true)));
     assert_eq!(result["structuredContent"]["n"].as_str().map(str::len), Some(100_000));
@@ -341,7 +341,7 @@ fn promised_data_stays_whole_where_the_text_is_cut() {
 #[test]
 fn control_tools_are_called_through_tools_call_too() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let through = |client: &mut Client, name: &str, arguments: Value| {
         client.call("tools.call", json!({"name": name, "arguments": arguments}))
     };
@@ -367,7 +367,7 @@ fn failures_show_both_streams() {
     let site = site();
     add(&site, "read-bad", "", "echo out-words\necho err-words >&2\nexit 3\n");
     add(&site, "read-slow", "timeout = 1\n", "echo out-words\necho err-words >&2\nsleep 600\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for (tool, status, says) in [("read-bad", "failed", "3"), ("read-slow", "timed-out", "timeout")] {
         let result = client.call(tool, json!({}));
         assert_eq!(
@@ -390,7 +390,7 @@ cat > "$BRIGADE_TOOL_CHECKPOINT_DIR/one.json" <<'END'
 END
 "#;
     add(&site, "read-gate", "", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("read-gate", json!({}));
     assert_stands(&result, "waiting", "checkpoint_pending");
     assert!(about(&result).to_string().contains("gate"), "{result:#}");
@@ -428,11 +428,11 @@ END
 fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
     let site = site();
     add(&site, "read-long", "", "(sleep 976) &\necho x > started\nsleep 976\n");
-    let mut client = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "ann");
     let request = client.send_call("read-long", json!({}));
     started(&site);
     // Somebody else's cancel, and one for an unknown id, do nothing.
-    let mut other = Client::of(&site, "ben");
+    let mut other = Client::connect(&site, "ben");
     other.tell("notifications/cancelled", json!({"requestId": request}));
     other.goes_on();
     client.tell("notifications/cancelled", json!({"requestId": 4711}));
@@ -516,7 +516,7 @@ fn a_word_at_the_command_line_ends_the_dialogue_of_the_client() {
 fn a_run_that_takes_its_time_says_so() {
     let site = site();
     add(&site, "read-long", "", WAITS);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let params = json!({"name": "read-long", "arguments": {}, "_meta": {"progressToken": "mine"}});
     let request = client.send("tools/call", params);
     let mut before = 0.0;
@@ -536,7 +536,7 @@ fn what_is_too_long_is_cut_and_read_by_pages() {
     let site = site();
     let script = "i=0; while [ $i -lt 4000 ]; do printf 'zeile %s ü€ ' $i; i=$((i+1)); done; printf ' canary-bound-4711-value end'\n";
     add(&site, "read-much", "", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("read-much", json!({}));
     assert_eq!(about(&result)["truncated"], true);
     let shown = text(&result);
@@ -566,10 +566,10 @@ fn what_is_too_long_is_cut_and_read_by_pages() {
 }
 
 #[test]
-fn limits_hold_for_requests_at_the_same_moment_and_over_all_gateways() {
+fn limits_hold_for_concurrent_gateways() {
     let site = site();
     agents(&site, "[agent.limits]\ncalls_per_minute = 5\n");
-    let mut clients = [Client::of(&site, "local"), Client::of(&site, "local")];
+    let mut clients = [Client::connect(&site, "local"), Client::connect(&site, "local")];
     let mut asked = Vec::new();
     for n in 0..12 {
         for (place, client) in clients.iter_mut().enumerate() {
@@ -590,11 +590,11 @@ fn limits_hold_for_requests_at_the_same_moment_and_over_all_gateways() {
     }
     assert_eq!((done, runs(&site, "at-once")), (5, 5));
     // They outlive a restart, and are those of one agent.
-    let result = Client::of(&site, "local").call("at-once", json!({"text": "again"}));
+    let result = Client::connect(&site, "local").call("at-once", json!({"text": "again"}));
     assert_stands(&result, "refused", "rate_limited");
-    assert_eq!(text(&Client::of(&site, "ann").call("at-once", json!({"text": "ann"}))), "said ann");
+    assert_eq!(text(&Client::connect(&site, "ann").call("at-once", json!({"text": "ann"}))), "said ann");
     agents(&site, "[agent.limits]\noutput_per_hour = \"10B\"\n");
-    let result = Client::of(&site, "local").call("at-once", json!({"text": "again"}));
+    let result = Client::connect(&site, "local").call("at-once", json!({"text": "again"}));
     assert_stands(&result, "refused", "budget_exhausted");
 }
 
@@ -602,7 +602,7 @@ fn limits_hold_for_requests_at_the_same_moment_and_over_all_gateways() {
 fn a_rule_counts_its_calls_at_the_same_moment() {
     let site = site();
     site.workspace.replace(POLICY, "name = \"reads\"", "name = \"reads\"\nmax_calls_per_hour = 3");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked: Vec<u64> =
         (0..12).map(|n| client.send_call("at-once", json!({"text": n.to_string()}))).collect();
     let results: Vec<Value> = asked.into_iter().map(|request| client.result(request)).collect();
@@ -621,7 +621,7 @@ fn calls_that_write_go_one_after_the_other() {
     );
     let script = "mkdir lock || echo together >> together\nsleep 0.1\nrmdir lock\n";
     add(&site, "read-and-write", "effects = [\"local-write\"]\n", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let asked: Vec<u64> =
         (0..4).map(|n| client.send_call("read-and-write", json!({"text": n.to_string()}))).collect();
     for request in asked {
@@ -636,7 +636,7 @@ fn a_closed_connection_ends_no_run() {
     add(&site, "read-long", "", WAITS);
     let token = token(&site, "ann");
     let server = Server::start(&site, &["--http", "127.0.0.1:0"]);
-    let mut session = Session::of(&server.place, Some(&token));
+    let mut session = Session::open(&server.place, Some(&token));
     let connection = session.leave("tools/call", json!({"name": "read-long", "arguments": {}}));
     started(&site);
     drop(connection);
@@ -648,12 +648,12 @@ fn a_closed_connection_ends_no_run() {
 }
 
 #[test]
-fn a_call_without_a_turn_is_refused_and_what_a_person_approved_stays() {
+fn call_without_turn_is_refused_and_stays_approved() {
     let site = site();
     agents(&site, "[agent.limits]\nconcurrent = 1\n");
     let script = "echo x >> slow.ran\nwhile [ ! -e go ]; do sleep 0.05; done\nprintf done\n";
     add(&site, "read-slow", "", script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let approved = id_of(&client.call("asks", json!({"text": "x"})));
     site.tools(["call", "approve", &approved]).assert_code(0);
     // One runs, 64 wait, and one is too many.

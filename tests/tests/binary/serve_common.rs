@@ -20,7 +20,7 @@ use brigade_tests::Site;
 use serde_json::{Value, json};
 
 /// How long an answer may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub const POLICY: &str = ".brigade/tools/policy.toml";
 
@@ -205,7 +205,7 @@ impl Client {
 
     /// Starts the server and shakes hands.
     #[track_caller]
-    pub fn of(site: &Site, agent: &str) -> Client {
+    pub fn connect(site: &Site, agent: &str) -> Client {
         let mut client = Client::start(site, &["--as", agent]);
         client.hello("2025-11-25", json!({}));
         client
@@ -268,7 +268,7 @@ impl Client {
         if let Some(place) = self.kept.iter().position(&fits) {
             return self.kept.remove(place);
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + ANSWER_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let Some(message) = self.line(left) else {
@@ -290,7 +290,9 @@ impl Client {
     /// Returns the next line as it is written.
     #[track_caller]
     pub fn raw(&mut self) -> String {
-        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no line; it said: {}", self.said()))
+        self.lines
+            .recv_timeout(ANSWER_TIMEOUT)
+            .unwrap_or_else(|_| panic!("no line; it said: {}", self.said()))
     }
 
     /// Returns the whole answer to a request.
@@ -504,12 +506,12 @@ impl Place {
         match self {
             Place::Port(address) => {
                 let stream = TcpStream::connect(address).expect("somebody listens");
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
                 Box::new(stream)
             }
             Place::Socket(path) => {
                 let stream = UnixStream::connect(path).expect("somebody listens");
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
                 Box::new(stream)
             }
         }
@@ -579,7 +581,7 @@ pub struct Session {
 impl Session {
     /// Shakes hands.
     #[track_caller]
-    pub fn of(place: &Place, token: Option<&str>) -> Session {
+    pub fn open(place: &Place, token: Option<&str>) -> Session {
         let headers = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
         let mut session = Session { place: place.clone(), headers: headers.into_iter().collect(), next: 0 };
         let params = json!({

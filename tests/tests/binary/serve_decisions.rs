@@ -84,9 +84,9 @@ fn deciding(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn the_tools_of_the_gateway_are_these_and_take_only_their_own_arguments() {
+fn gateway_tools_accept_only_their_arguments() {
     let site = prepared();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let listed = client.ask("tools/list", json!({}))["result"]["tools"].clone();
     let listed = listed.as_array().expect("a list");
     let name = |tool: &Value| tool["name"].as_str().expect("a name").to_owned();
@@ -101,7 +101,7 @@ fn the_tools_of_the_gateway_are_these_and_take_only_their_own_arguments() {
 #[test]
 fn nothing_that_decides_is_listed_or_can_be_called_by_name() {
     let site = prepared();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let pending = id_of(&client.call("asks", json!({"text": "one"})));
     let before = deciding(&site);
     let mut all = client.names();
@@ -162,7 +162,7 @@ fn nothing_that_decides_is_listed_or_can_be_called_by_name() {
 #[test]
 fn no_argument_of_a_control_tool_decides() {
     let site = prepared();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let pending = id_of(&client.call("asks", json!({"text": "one"})));
     for tool in ["call.status", "call.wait", "call.cancel", "call.list", "tools.describe", "output.read"] {
         for (key, value) in [
@@ -187,7 +187,7 @@ fn no_argument_of_a_control_tool_decides() {
 #[test]
 fn a_tool_that_is_not_there_is_not_installed_for_an_agent() {
     let site = prepared();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let before = deciding(&site);
     for arguments in [json!({}), json!({"install": true})] {
         let answer = client.ask("tools/call", json!({"name": "absent", "arguments": arguments}));

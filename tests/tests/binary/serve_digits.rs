@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::serve_common::{Client, Server, Session, id_of, late, text};
-use crate::serve_upstream::Kept;
+use crate::serve_upstream::KeptServerSite;
 
 #[test]
 fn arguments_keep_their_digits_on_every_way() {
     const DIGITS: &str = r#"{"n":12345678901234567890123,"text":"a"}"#;
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let direct = format!(r#"{{"name":"read-echo","arguments":{DIGITS}}}"#);
     let inner = format!(r#"{{"name":"tools.call","arguments":{direct}}}"#);
     let mut next = 900;
@@ -23,7 +23,7 @@ fn arguments_keep_their_digits_on_every_way() {
     }
     let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
     let server = Server::start(&kept.site, &words);
-    let mut session = Session::of(&server.place, None);
+    let mut session = Session::open(&server.place, None);
     let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{direct}}}"#);
     let result = session.write(&message).message()["result"].clone();
     assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
@@ -46,8 +46,8 @@ fn numbers_of_a_result_come_back_as_they_came() {
     };
     let params = json!({"name": "read-digits", "arguments": {}});
     for features in ["", "stateless"] {
-        let kept = Kept::new(features);
-        let mut client = Client::of(&kept.site, "local");
+        let kept = KeptServerSite::new(features);
+        let mut client = Client::connect(&kept.site, "local");
         client.send("tools/call", params.clone());
         check(&client.raw());
         // What is read later is the same.
@@ -60,7 +60,7 @@ fn numbers_of_a_result_come_back_as_they_came() {
         check(&client.raw());
         let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
         let server = Server::start(&kept.site, &words);
-        let mut session = Session::of(&server.place, None);
+        let mut session = Session::open(&server.place, None);
         check(&session.post("tools/call", params.clone()).body);
         let head = [
             ("MCP-Protocol-Version", "2026-07-28"),

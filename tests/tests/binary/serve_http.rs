@@ -36,7 +36,7 @@ fn it_says_where_it_listens_and_ends_at_a_signal() {
     assert_eq!((&line["schema"], &line["socket"]), (&json!("brigade.serve.v1"), &Value::Null), "{line:#}");
     assert_eq!(line["pid"], server.pid());
     assert!(2 < line["tools"].as_u64().unwrap());
-    let mut session = Session::of(&server.place, Some(&ann));
+    let mut session = Session::open(&server.place, Some(&ann));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
     signal(server.pid(), "TERM");
     let asked = Instant::now();
@@ -91,7 +91,7 @@ fn nobody_speaks_without_a_token() {
 fn a_session_ends_with_its_token() {
     let site = site();
     let (server, ann, _) = server(&site);
-    let session = Session::of(&server.place, Some(&ann));
+    let session = Session::open(&server.place, Some(&ann));
     let status = |token: &str| {
         let auth = bearer(token);
         let own = ("Mcp-Session-Id", session.id());
@@ -100,7 +100,7 @@ fn a_session_ends_with_its_token() {
     assert_eq!(status(&ann), 200);
     let newer = token(&site, "ann");
     assert_eq!((status(&newer), status(&ann)), (404, 401));
-    let mut other = Session::of(&server.place, Some(&newer));
+    let mut other = Session::open(&server.place, Some(&newer));
     assert_eq!(text(&other.call("at-once", json!({"text": "hi"}))), "said hi");
 }
 
@@ -156,7 +156,7 @@ fn every_wrong_request_has_its_status() {
     let site = site();
     let (server, ann, ben) = server(&site);
     let place = &server.place;
-    let session = Session::of(place, Some(&ann));
+    let session = Session::open(place, Some(&ann));
     let (of_ann, of_ben) = (bearer(&ann), bearer(&ben));
     let auth = ("Authorization", of_ann.as_str());
     let own = ("Mcp-Session-Id", session.id());
@@ -211,7 +211,7 @@ fn agents_over_http_are_those_of_their_tokens() {
     let site = site();
     let (server, ann, ben) = server(&site);
     let (mut of_ann, mut of_ben) =
-        (Session::of(&server.place, Some(&ann)), Session::of(&server.place, Some(&ben)));
+        (Session::open(&server.place, Some(&ann)), Session::open(&server.place, Some(&ben)));
     let id = id_of(&of_ann.call("asks", json!({"text": "x"})));
     assert_ne!(id_of(&of_ben.call("asks", json!({"text": "x"}))), id);
     assert_stands(&of_ben.call("call.status", json!({"call_id": id})), "refused", "unknown_call");
@@ -240,7 +240,7 @@ fn agents_over_http_are_those_of_their_tokens() {
 fn a_session_id_is_128_random_bits_and_ends_with_its_session() {
     let site = site();
     let (server, ann, _) = server(&site);
-    let sessions: Vec<Session> = (0..8).map(|_| Session::of(&server.place, Some(&ann))).collect();
+    let sessions: Vec<Session> = (0..8).map(|_| Session::open(&server.place, Some(&ann))).collect();
     let ids: std::collections::BTreeSet<&str> = sessions.iter().map(Session::id).collect();
     assert!(ids.iter().all(|id| id.len() == 32 && u128::from_str_radix(id, 16).is_ok()), "{ids:?}");
     // In a version 4 UUID, this digit is always 4.
@@ -290,7 +290,7 @@ fn without_a_token_it_is_the_agent_that_was_given() {
     let site = site();
     let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ben"]);
     assert!(server.said().contains("token"), "it warns: {}", server.said());
-    let mut session = Session::of(&server.place, None);
+    let mut session = Session::open(&server.place, None);
     let id = id_of(&session.call("asks", json!({"text": "x"})));
     let shown = site.json(["call", "show", &id]).expect(0)["call"].clone();
     assert!(shown["caller"].to_string().contains("ben"), "{shown:#}");
@@ -302,7 +302,7 @@ fn without_a_token_it_is_the_agent_that_was_given() {
     assert_eq!(other.status, 200);
     // As on standard input, it is `local` if none is given.
     let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token"]);
-    let id = id_of(&Session::of(&server.place, None).call("asks", json!({"text": "y"})));
+    let id = id_of(&Session::open(&server.place, None).call("asks", json!({"text": "y"})));
     assert_eq!(site.json(["call", "show", &id]).expect(0)["call"]["caller"], "agent:local");
 }
 
@@ -317,7 +317,7 @@ fn a_socket_is_of_the_user_alone() {
     let mut server = Server::start(&site, &["--unix", shown, "--as", "ann"]);
     assert_eq!((&server.line["socket"], &server.line["address"]), (&json!(shown), &Value::Null));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut session = Session::of(&server.place, None);
+    let mut session = Session::open(&server.place, None);
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
     let run = site.brigade.run(["serve", "--unix", shown]);
     run.assert_code(3);
@@ -343,8 +343,8 @@ fn a_socket_is_of_the_user_alone() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     let token = token(&site, "ann");
     let both = Server::start(&site, &["--http", "127.0.0.1:0", "--unix", shown, "--as", "ben"]);
-    let mut over_socket = Session::of(&Place::Socket(path.clone()), None);
-    let mut over_port = Session::of(&both.place, Some(&token));
+    let mut over_socket = Session::open(&Place::Socket(path.clone()), None);
+    let mut over_port = Session::open(&both.place, Some(&token));
     let ids =
         [&mut over_socket, &mut over_port].map(|session| id_of(&session.call("asks", json!({"text": "x"}))));
     let callers = ids.map(|id| site.json(["call", "show", &id]).expect(0)["call"]["caller"].to_string());
@@ -360,7 +360,7 @@ fn slow_heads_and_half_open_connections_stop_nobody() {
     let mut slow = server.place.begin(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
     let mut silent = server.place.begin(b"");
     let half: Vec<_> = (0..200).map(|_| server.place.begin(b"POST /mcp HTT")).collect();
-    let mut session = Session::of(&server.place, Some(&ann));
+    let mut session = Session::open(&server.place, Some(&ann));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
     assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
     for stream in [&mut slow, &mut silent] {
@@ -380,9 +380,9 @@ fn a_thousand_sessions_are_served_within_a_bound() {
     }
     let (server, ann, _) = server(&site);
     for _ in 0..1_000 {
-        Session::of(&server.place, Some(&ann));
+        Session::open(&server.place, Some(&ann));
     }
-    let mut session = Session::of(&server.place, Some(&ann));
+    let mut session = Session::open(&server.place, Some(&ann));
     let listed = session.post("tools/list", json!({})).message();
     assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(100));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
@@ -397,7 +397,7 @@ fn a_thousand_sessions_are_served_within_a_bound() {
 fn ids_of_http_requests_come_back_as_they_came() {
     let site = site();
     let (server, ann, _) = server(&site);
-    let session = Session::of(&server.place, Some(&ann));
+    let session = Session::open(&server.place, Some(&ann));
     let huge = format!("\"{}\"", "i".repeat(100_000));
     for id in
         ["0", "-1", "18446744073709551616", "123456789012345678901234567890", "\"\"", "\"ü\\u0000\"", &huge]
@@ -411,7 +411,7 @@ fn ids_of_http_requests_come_back_as_they_came() {
         .write(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"at-once","arguments":{}}}"#);
     assert_eq!((told.status, told.body.as_str()), (202, ""));
     assert_eq!(runs(&site, "at-once"), 0);
-    let mut other = Client::of(&site, "local");
+    let mut other = Client::connect(&site, "local");
     other.goes_on();
 }
 
@@ -444,7 +444,7 @@ fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
 
 /// Issue 14: each connection could send a head of hundreds of kilobytes, without a token.
 #[test]
-fn a_long_head_is_refused_and_the_oldest_of_many_half_heads_ends() {
+fn long_head_is_refused_and_oldest_half_head_ends() {
     let site = site();
     let (server, ann, _) = server(&site);
     let long = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(100_000));
@@ -457,7 +457,7 @@ fn a_long_head_is_refused_and_the_oldest_of_many_half_heads_ends() {
     let mut rest = Vec::new();
     let _ = oldest.read_to_end(&mut rest);
     assert!(rest.is_empty() && started.elapsed() < Duration::from_secs(9), "{:?}", started.elapsed());
-    let mut session = Session::of(&server.place, Some(&ann));
+    let mut session = Session::open(&server.place, Some(&ann));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
     drop(newer);
 }
@@ -467,7 +467,8 @@ fn a_long_head_is_refused_and_the_oldest_of_many_half_heads_ends() {
 fn open_streams_end_with_their_token() {
     let site = site();
     let (server, ann, ben) = server(&site);
-    let (session, kept) = (Session::of(&server.place, Some(&ann)), Session::of(&server.place, Some(&ben)));
+    let (session, kept) =
+        (Session::open(&server.place, Some(&ann)), Session::open(&server.place, Some(&ben)));
     let get = |token: &str, session: &Session| {
         let head = format!(
             "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\

@@ -56,7 +56,7 @@ fn latest(site: &Site) -> Value {
 #[test]
 fn a_call_that_a_judge_passes_is_approved_by_the_rule() {
     let site = judged_site(&verdict("0.7"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("at-once", json!({"text": "hello"}));
     assert_stands(&result, "completed", "");
     assert_eq!((runs(&site, "at-once"), asked(&site)), (1, 1));
@@ -79,7 +79,7 @@ fn a_call_that_a_judge_passes_is_approved_by_the_rule() {
 fn a_call_that_a_judge_does_not_pass_waits_for_a_person() {
     for answer in [verdict("0.69"), "no idea".to_owned(), verdict("7"), String::new()] {
         let site = judged_site(&answer);
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         let result = client.call("at-once", json!({"text": "hello"}));
         assert_stands(&result, "pending", "approval_pending");
         let again = client.call("at-once", json!({"text": "hello"}));
@@ -102,7 +102,7 @@ fn a_call_that_a_judge_does_not_pass_waits_for_a_person() {
 #[test]
 fn what_no_rule_covers_is_not_judged() {
     let site = judged_site(&verdict("1"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert_stands(&client.call("asks", json!({"text": "hello"})), "pending", "approval_pending");
     assert_eq!(asked(&site), 0);
 }
@@ -114,7 +114,7 @@ fn a_tracked_gateway_file_starts_no_judge() {
     for words in [&["init", "-q"][..], &["add", "-f", GATEWAY][..]] {
         assert!(Command::new("git").arg("-C").arg(root).args(words).status().unwrap().success());
     }
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let result = client.call("at-once", json!({"text": "hello"}));
     assert_stands(&result, "pending", "approval_pending");
     assert_eq!(asked(&site), 0, "{}", text(&result));

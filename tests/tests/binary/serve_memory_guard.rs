@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::serve_common::{Client, POLICY, add, agents, assert_stands, id_of, runs, site, text};
 
 #[test]
-fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
+fn change_request_requires_memory_search_first() {
     let site = site();
     let script = "echo x >> \"$(basename \"$0\").ran\"\nprintf 'said %s' \"$1\"\n";
     add(&site, "changes", "effects = [\"local-write\"]\n", script);
@@ -15,7 +15,7 @@ fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
         "\"read-*\", \"changes\"]\neffects = [\"local-read\", \"local-write\"]",
     );
     agents(&site, "profiles = [\"guard.memory\"]\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let turn = |words: &str| {
         site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);
     };
@@ -30,7 +30,7 @@ fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
     turn("Remember what we decided, and do it");
     assert_stands(&call("changes", "four"), "refused", "memory_search_first");
     // Another agent has turns of its own.
-    assert_eq!(text(&Client::of(&site, "ann").call("changes", json!({"text": "five"}))), "said five");
+    assert_eq!(text(&Client::connect(&site, "ann").call("changes", json!({"text": "five"}))), "said five");
     assert_eq!(runs(&site, "changes"), 3);
 }
 
@@ -40,7 +40,7 @@ fn a_call_that_a_person_approved_waits_for_the_search_too() {
     let script = "echo x >> \"$(basename \"$0\").ran\"\nprintf 'said %s' \"$1\"\n";
     add(&site, "changes", "effects = [\"local-write\"]\n", script);
     agents(&site, "profiles = [\"guard.memory\"]\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let turn = |words: &str| {
         site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);
     };

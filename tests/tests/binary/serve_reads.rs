@@ -23,11 +23,11 @@ const READS: &str = "\n[[auto_approve]]\nname = \"reads-of-servers\"\ntools = [\
                      effects = [\"local-read\"]\n";
 
 /// A workspace with MCP servers.
-struct Offers {
+struct ServersSite {
     site: Site,
 }
 
-impl Drop for Offers {
+impl Drop for ServersSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "host"]).output();
     }
@@ -43,9 +43,9 @@ fn entry(server: &str, given: &str) -> String {
     )
 }
 
-impl Offers {
+impl ServersSite {
     /// A workspace with the server `files`, and with these lines in gateway.toml and policy.toml.
-    fn new(gateway: &str, policy: &str) -> Offers {
+    fn new(gateway: &str, policy: &str) -> ServersSite {
         let site = site();
         let server = std::fs::read(fixtures().join("mcp/offers.py")).expect("the fixture is there");
         site.workspace.write("offers.py", server);
@@ -60,7 +60,7 @@ impl Offers {
         let rules = site.workspace.read_text(POLICY);
         site.workspace.write(POLICY, format!("{rules}{policy}"));
         site.tools(["runtime", "start", "host"]).assert_code(0);
-        Offers { site }
+        ServersSite { site }
     }
 
     /// What the servers were asked to read, one a line.
@@ -129,9 +129,9 @@ fn error(client: &mut Client, method: &str, params: Value) -> Value {
 }
 
 #[test]
-fn only_what_patterns_name_is_listed_and_nothing_that_nobody_reviewed() {
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+fn only_reviewed_matching_resources_are_listed() {
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     let tools = client.names();
     assert!(["prompt.get", "resource.read"].iter().all(|id| tools.contains(&(*id).to_owned())), "{tools:?}");
     assert!(!offers.site.workspace.exists("started"), "no server is started before it is needed");
@@ -153,8 +153,8 @@ fn only_what_patterns_name_is_listed_and_nothing_that_nobody_reviewed() {
 
 #[test]
 fn a_rule_reads_at_once_with_a_receipt() {
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     let result = read(&mut client, "file:///docs/a.md");
     let contents = json!([{"uri": "file:///docs/a.md", "mimeType": "text/plain", "text": "alpha"}]);
     assert_eq!(result["contents"], contents);
@@ -186,8 +186,8 @@ fn a_rule_reads_at_once_with_a_receipt() {
 
 #[test]
 fn without_a_rule_a_person_approves_and_the_wait_goes_on() {
-    let offers = Offers::new(FILES, "");
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, "");
+    let mut client = Client::connect(&offers.site, "local");
     let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
     assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32010), &json!("approval_pending")));
     let id = refused["data"]["id"].as_str().expect("a call").to_owned();
@@ -222,8 +222,8 @@ fn without_a_rule_a_person_approves_and_the_wait_goes_on() {
 #[test]
 fn what_an_agent_may_not_see_does_not_exist() {
     let writes = FILES.replace("local-read", "local-write");
-    let offers = Offers::new(&writes, "");
-    let mut ann = Client::of(&offers.site, "ann");
+    let offers = ServersSite::new(&writes, "");
+    let mut ann = Client::connect(&offers.site, "ann");
     assert!(uris(&mut ann).is_empty() && prompts(&mut ann).is_empty());
     assert!(!offers.site.workspace.exists("started"), "a hidden server is not started");
     let tools = ann.names();
@@ -240,14 +240,14 @@ fn what_an_agent_may_not_see_does_not_exist() {
     let nothing = error(&mut ann, "prompts/get", json!({"name": "nothing"}));
     assert_eq!((&hidden, &hidden["code"]), (&nothing, &json!(-32602)));
     // Another agent sees it.
-    assert_eq!(uris(&mut Client::of(&offers.site, "local")).len(), 2);
+    assert_eq!(uris(&mut Client::connect(&offers.site, "local")).len(), 2);
     assert_eq!(offers.reads(), "");
 }
 
 #[test]
 fn what_leads_elsewhere_is_unknown() {
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     for uri in [
         "file:///secret/c.md",
         "file:///docs/../secret/c.md",
@@ -269,7 +269,7 @@ fn what_leads_elsewhere_is_unknown() {
 #[test]
 fn of_a_clash_neither_is_listed_or_read() {
     let both = FILES.to_owned() + &FILES.replace("\"files\"", "\"more\"");
-    let offers = Offers::new(&both, READS);
+    let offers = ServersSite::new(&both, READS);
     let site = &offers.site;
     site.add_to_catalog(&entry(
         "more",
@@ -280,7 +280,7 @@ fn of_a_clash_neither_is_listed_or_read() {
          [[tool]]\nid = \"review-free\"\nname = \"Free\"\nfamily = \"slash-command\"\nsource_path = \"own.md\"\n\n",
     );
     site.workspace.write("own.md", "our own text\n");
-    let mut client = Client::of(site, "local");
+    let mut client = Client::connect(site, "local");
     assert_eq!(uris(&mut client), ["file:///docs/a.md", "file:///docs/d.md"]);
     assert_eq!(prompts(&mut client), ["review-free", "review-code", "review-text"]);
     assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/b.md"})), -32002);
@@ -307,8 +307,8 @@ fn of_a_clash_neither_is_listed_or_read() {
 
 #[test]
 fn both_are_tools_that_take_the_server() {
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     let result = client.call("resource.read", json!({"server": "files", "uri": "file:///docs/a.md"}));
     assert_stands(&result, "completed", "");
     assert_eq!(result["structuredContent"]["contents"][0]["text"], "alpha");
@@ -341,7 +341,7 @@ fn both_are_tools_that_take_the_server() {
 
 #[test]
 fn the_tools_that_read_are_explained() {
-    let offers = Offers::new(FILES, READS);
+    let offers = ServersSite::new(FILES, READS);
     let site = &offers.site;
     let explained = site.json(["policy", "explain", "resource.read", "--as", "local"]).expect(0);
     assert_eq!((&explained["tool_id"], &explained["allowed"]), (&json!("resource.read"), &json!(true)));
@@ -359,7 +359,7 @@ fn the_tools_that_read_are_explained() {
 
 #[test]
 fn the_doctor_says_which_upstream_has_no_tools() {
-    let offers = Offers::new(&FILES.replace("\"files\"", "\"flies\""), "");
+    let offers = ServersSite::new(&FILES.replace("\"files\"", "\"flies\""), "");
     let issues = |site: &Site| -> Vec<Value> {
         let doctor = site.json(["doctor"]).json;
         let issues = doctor["issues"].as_array().cloned().unwrap_or_default();
@@ -377,13 +377,13 @@ fn the_doctor_says_which_upstream_has_no_tools() {
 #[test]
 fn secrets_are_masked_and_long_texts_are_cut() {
     let small = format!("max_result_bytes = 10\n{AGENTS}");
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     let answer = client.ask("resources/read", json!({"uri": "file:///docs/environment"})).to_string();
     assert!(answer.contains("[redacted]") && !answer.contains(BOUND), "{answer}");
     drop(client);
     offers.site.workspace.write(GATEWAY, format!("{small}{FILES}"));
-    let mut client = Client::of(&offers.site, "local");
+    let mut client = Client::connect(&offers.site, "local");
     let result = read(&mut client, "file:///docs/made");
     let text = result["contents"][0]["text"].as_str().expect("text");
     assert!(text.starts_with("made for f\n[cut after 10 of"), "{text}");
@@ -392,8 +392,8 @@ fn secrets_are_masked_and_long_texts_are_cut() {
 
 #[test]
 fn changes_between_approval_and_run_void_it() {
-    let offers = Offers::new(FILES, "");
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, "");
+    let mut client = Client::connect(&offers.site, "local");
     let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
     let id = refused["data"]["id"].as_str().expect("a call").to_owned();
     offers.site.json(["call", "approve", &id]).expect(0);
@@ -412,7 +412,7 @@ fn changes_between_approval_and_run_void_it() {
 
 #[test]
 fn clients_hear_when_other_resources_or_prompts_are_offered() {
-    let offers = Offers::new(FILES, READS);
+    let offers = ServersSite::new(FILES, READS);
     let mut client = Client::start(&offers.site, &["--as", "local"]);
     let hello = client.hello("2025-11-25", json!({}));
     for list in ["resources", "prompts"] {
@@ -437,8 +437,8 @@ fn clients_hear_when_other_resources_or_prompts_are_offered() {
 
 #[test]
 fn lists_come_from_the_kept_server_which_says_when_they_change() {
-    let offers = Offers::new(FILES, READS);
-    let mut client = Client::of(&offers.site, "local");
+    let offers = ServersSite::new(FILES, READS);
+    let mut client = Client::connect(&offers.site, "local");
     assert_eq!(uris(&mut client).len(), 2);
     assert_eq!(prompts(&mut client), ["review-code"]);
     read(&mut client, "file:///docs/a.md");
@@ -464,7 +464,7 @@ fn lists_come_from_the_kept_server_which_says_when_they_change() {
 
 #[test]
 fn a_server_may_require_input_before_it_reads() {
-    let offers = Offers::new(FILES, READS);
+    let offers = ServersSite::new(FILES, READS);
     offers.site.workspace.replace(CATALOG, "offers.py", "offers.py stateless @review-asks");
     let mut client = Client::start(&offers.site, &["--as", "local"]);
     let ada = || json!({"action": "accept", "content": {"name": "Ada"}});
@@ -505,7 +505,7 @@ fn a_server_may_require_input_before_it_reads() {
 
 #[test]
 fn the_person_in_front_of_the_client_may_approve_reading() {
-    let offers = Offers::new(FILES, "");
+    let offers = ServersSite::new(FILES, "");
     let confirms = "name = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n";
     offers.site.workspace.replace(GATEWAY, "name = \"local\"\n", confirms);
     let mut client = Client::start(&offers.site, &["--as", "local"]);

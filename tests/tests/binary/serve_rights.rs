@@ -13,7 +13,7 @@ use crate::serve_common::{
 #[test]
 fn neither_agent_reaches_anything_of_the_other() {
     let site = site();
-    let (mut ann, mut ben) = (Client::of(&site, "ann"), Client::of(&site, "ben"));
+    let (mut ann, mut ben) = (Client::connect(&site, "ann"), Client::connect(&site, "ben"));
     let pending = id_of(&ann.call("asks", json!({"text": "ann only"})));
     let ran = ann.call("at-once", json!({"text": "ann only"}));
     let (id, run) = (id_of(&ran), about(&ran)["run_id"].as_str().unwrap().to_owned());
@@ -70,7 +70,7 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
     let (before, after) = catalog.split_at(catalog.find("hidden-schema").unwrap());
     site.workspace
         .write(CATALOG, format!("{before}{}", after.replacen("schemas/text.json", "schemas/broken.json", 1)));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let names = client.names();
     assert!(names.iter().all(|name| !name.starts_with("hidden")), "{names:?}");
     for arguments in [json!({}), json!({"text": 5}), json!({"text": "x"})] {
@@ -102,7 +102,7 @@ fn what_a_profile_hides_is_unknown_from_the_next_request_on() {
     let site = site();
     let profile = |hide: &str| format!("[[profile]]\nname = \"context.less\"\nhide = [\"{hide}\"]\n");
     site.workspace.write(".brigade/tools/profiles.toml", profile("id:at-*"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let is_called = |client: &mut Client, text: &str| {
         let answer = client.ask("tools/call", json!({"name": "at-once", "arguments": {"text": text}}));
         answer["error"]["code"] != -32602
@@ -128,7 +128,7 @@ fn a_tool_without_its_script_is_hidden_until_it_is_there() {
     site.workspace.remove("bin/read-later.sh");
     add(&site, "read-broken", "output_schema_path = \"schemas/out.json\"\n", "echo 1\n");
     site.workspace.write("schemas/out.json", "{");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for (name, why) in [("read-later", "bin/read-later.sh"), ("read-broken", "schemas/out.json")] {
         assert!(!client.names().contains(&name.to_owned()), "{name}");
         let called = client.ask("tools/call", json!({"name": name, "arguments": {}}));
@@ -153,7 +153,7 @@ fn a_page_has_a_uri_whatever_the_id_is() {
     add(&site, "we ird/näme", "", "echo x\n");
     // Its command is split at the blank.
     site.workspace.write("bin/we", "echo x\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let listed = client.ask("resources/list", json!({}))["result"]["resources"].clone();
     let rows = listed.as_array().unwrap();
     let row = rows.iter().find(|row| row["name"] == "we ird/näme").unwrap_or_else(|| panic!("{listed:#}"));
@@ -171,7 +171,7 @@ fn secrets_stand_in_no_answer() {
     add(&site, "read-env", bound, &print);
     add(&site, "read-bad", bound, &format!("{print}exit 1\n"));
     add(&site, "read-slow", &format!("{bound}timeout = 1\n"), &format!("{print}sleep 60\n"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let mut all = String::new();
     let mut shown = 0;
     for tool in ["read-env", "read-bad", "read-slow", "asks"] {
@@ -275,7 +275,7 @@ done
 "#
     );
     add(&site, "read-evil", "", &script);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = id_of(&client.call("asks", json!({"text": "mine"})));
     let result = client.call("read-evil", json!({"text": id}));
     let said = text(&result);
@@ -316,7 +316,7 @@ fn no_agent_registers_installs_or_approves_through_the_gateway() {
     add(&site, "read-evil", "", &script);
     let kept = [CATALOG, POLICY, crate::serve_common::GATEWAY];
     let before = kept.map(|file| site.workspace.read_text(file));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let pending = id_of(&client.call("asks", json!({"text": "mine"})));
     let deeds = ["approve", "register", "install", "enable", "import", "sync", "connect", "adopt"];
     let names = client.names();
@@ -345,7 +345,7 @@ fn no_agent_registers_installs_or_approves_through_the_gateway() {
 #[test]
 fn next_says_that_the_agent_goes_on() {
     let site = site();
-    let mut client = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "ann");
     let id = id_of(&client.call("asks", json!({"text": "x"})));
     let shown = site.tools(["call", "approve", &id]);
     shown.assert_code(0);
@@ -370,7 +370,7 @@ fn a_rule_about_a_path_holds_for_where_links_lead() {
     for (link, to) in [("docs/out", "../priv"), ("x", "other/docs"), ("docs/in", "deep")] {
         std::os::unix::fs::symlink(to, root.join(link)).unwrap();
     }
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for inside in ["docs/a.txt", "docs/./a.txt", "docs/in/../a.txt", "docs/in/b.txt"] {
         assert_stands(&client.call("shows", json!({"text": inside})), "completed", "");
     }
@@ -394,7 +394,7 @@ fn unchecked_arguments_wait_for_a_person() {
         r#"{"type":"object","properties":{"text":{"$ref":"https://example.test/text.json"}}}"#,
     );
     let why = "arguments not checked: remote $ref at #/properties/text";
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     assert!(client.ask("tools/list", json!({})).to_string().contains("\"at-once\""));
     let arguments = json!({"text": "a"});
     let plan = site.json(["call", "plan", "at-once", "--args", &arguments.to_string()]).expect(0);

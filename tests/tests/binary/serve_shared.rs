@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_common::close;
 use crate::serve_common::{Client, assert_stands, id_of, site, text};
-use crate::serve_upstream::Kept;
+use crate::serve_upstream::KeptServerSite;
 
 /// A server that opens the files that its argument names, and executes those that end with `.sh`.
 const OPENS: &str = r#"import json, subprocess, sys
@@ -36,8 +36,8 @@ for line in sys.stdin:
 const OTHER: &str = "code = [\"helper.sh\"]\ndata = [\"secret.txt\"]";
 
 /// A closed workspace whose server opens what it is asked for, as `read-one`, and as `read-two` with these lines.
-fn shared(lines: &str) -> Kept {
-    let kept = Kept::serving(site(), &[]);
+fn shared(lines: &str) -> KeptServerSite {
+    let kept = KeptServerSite::serving(site(), &[]);
     close(&kept.site);
     kept.site.workspace.write("kept.py", OPENS);
     kept.site.workspace.write("helper.sh", "echo approved\n");
@@ -47,7 +47,7 @@ fn shared(lines: &str) -> Kept {
     kept
 }
 
-impl Kept {
+impl KeptServerSite {
     fn add(&self, id: &str, lines: &str) {
         let entry = crate::serve_upstream::entry("open", "", lines);
         self.site.add_to_catalog(&entry.replace("read-open", &format!("read-{id}")));
@@ -72,7 +72,7 @@ fn opened(client: &mut Client, tool: &str, files: &str) -> Value {
 fn what_other_entries_open_for_the_process_is_bound_and_shown() {
     let kept = shared(OTHER);
     kept.asks();
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let files = "helper.sh secret.txt other.txt data/x.txt";
     let pending = opened(&mut client, "read-one", files);
     assert_stands(&pending, "pending", "approval_pending");
@@ -101,7 +101,7 @@ fn what_other_entries_open_for_the_process_is_bound_and_shown() {
 fn what_the_other_entries_declare_is_bound() {
     let kept = shared("code = [\"helper.sh\"]");
     kept.asks();
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let id = id_of(&opened(&mut client, "read-one", "other.txt"));
     kept.site.tools(["call", "approve", &id]).assert_code(0);
     kept.site.workspace.replace(
@@ -116,7 +116,7 @@ fn what_the_other_entries_declare_is_bound() {
 #[test]
 fn an_entry_that_the_policy_refuses_opens_nothing() {
     let kept = shared(&format!("{OTHER}\neffects = [\"local-read\", \"remote-mutation\"]"));
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let result = opened(&mut client, "read-one", "helper.sh secret.txt data/x.txt");
     assert_eq!(text(&result), "closed closed datum", "{result:#}");
     let record = &kept.records()[0];
@@ -127,7 +127,7 @@ fn an_entry_that_the_policy_refuses_opens_nothing() {
 #[test]
 fn what_is_no_longer_needed_closes_with_its_process() {
     let kept = shared(OTHER);
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let files = "helper.sh secret.txt data/x.txt";
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved secret datum");
     kept.site.workspace.replace(".brigade/tools.toml", &format!("{OTHER}\n"), "enabled = false\n");
@@ -141,7 +141,7 @@ fn what_is_no_longer_needed_closes_with_its_process() {
 }
 
 /// Waits until the record of the only start says how it ended.
-fn ended(kept: &Kept) -> Value {
+fn ended(kept: &KeptServerSite) -> Value {
     until("the end of the server", || kept.records().pop().filter(|record| !record["ended_at"].is_null()))
 }
 
@@ -151,10 +151,10 @@ fn paths(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn what_a_kept_server_used_is_known_to_its_calls_when_it_has_ended() {
+fn calls_know_what_an_ended_kept_server_used() {
     let kept = shared(OTHER);
     kept.site.workspace.write("tool.py", "word = 'x'\n");
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let result = opened(&mut client, "read-one", "other.txt tool.py secret.txt data/x.txt helper.sh");
     assert_eq!(text(&result), "closed closed secret datum approved");
     opened(&mut client, "read-one", "data/x.txt");

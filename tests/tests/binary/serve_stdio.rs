@@ -42,7 +42,7 @@ fn every_revision_with_a_handshake_is_spoken() {
 #[test]
 fn the_longest_request_is_that_of_gateway_toml_now() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let call = json!({"name": "at-once", "arguments": {"text": "long".repeat(500)}});
     assert!(client.ask("tools/call", call.clone())["result"].is_object());
     let config = site.workspace.read_text(GATEWAY);
@@ -104,7 +104,7 @@ fn an_agent_that_nobody_named_is_refused() {
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"ann\"\n");
     site.brigade.run(["serve"]).assert_code(1);
     site.workspace.remove(GATEWAY);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     client.goes_on();
     for broken in
         ["nonsense = 1\n", "[[agent]]\nname = \"a\"\n[[agent]]\nname = \"a\"\n", "page_size = 0\n", "[["]
@@ -176,7 +176,7 @@ fn every_mistake_has_its_code_and_the_connection_goes_on() {
 #[test]
 fn an_unknown_name_gets_names_that_are_visible() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let answer = client.ask("tools/call", json!({"name": "at-onec", "arguments": {"text": BAD}}));
     assert_eq!(answer["error"]["code"], -32602);
     assert_eq!(answer["error"]["data"]["did_you_mean"][0], "at-once", "{answer:#}");
@@ -189,7 +189,7 @@ const BAD: &str = "a-value-that-nobody-quotes";
 fn ids_come_back_as_they_came_and_none_is_used_twice_at_once() {
     let site = site();
     add(&site, "read-long", "", "echo x >> started\nwhile ! test -e go; do sleep 0.02; done\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let huge = format!("\"{}\"", "i".repeat(100_000));
     for id in [
         "0",
@@ -223,7 +223,7 @@ fn ids_come_back_as_they_came_and_none_is_used_twice_at_once() {
 #[test]
 fn notifications_are_never_answered() {
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     for text in [
         r#"{"jsonrpc":"2.0","method":"no/such"}"#,
         r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
@@ -258,7 +258,7 @@ fn at_the_end_runs_end_with_their_trees_and_have_receipts() {
     for how in ["input", "TERM", "INT"] {
         let site = site();
         add(&site, "read-long", "", SLEEPS);
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         client.call("asks", json!({"text": "later"}));
         long_run(&site, &mut client);
         let started = Instant::now();
@@ -286,13 +286,13 @@ fn at_the_end_runs_end_with_their_trees_and_have_receipts() {
 fn a_killed_server_runs_nothing_twice() {
     let site = site();
     add(&site, "read-long", "", &format!("echo x >> read-long.sh.ran\n{SLEEPS}"));
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let (_, pid) = long_run(&site, &mut client);
     signal(client.pid(), "KILL");
     client.ended();
     until("end of the run", || (!std::path::Path::new("/proc").join(&pid).exists()).then_some(()));
 
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let calls = client.call("call.list", json!({}))["structuredContent"]["calls"].clone();
     let old = calls[0]["call_id"].as_str().unwrap().to_owned();
     assert_eq!(calls[0]["status"], "interrupted", "{calls:#}");
@@ -312,10 +312,10 @@ fn a_killed_server_runs_nothing_twice() {
 }
 
 #[test]
-fn a_client_that_floods_and_reads_nothing_stops_no_other_gateway() {
+fn flooding_client_stops_no_other_gateway() {
     let site = site();
-    let mut flood = Client::of(&site, "ann");
-    let mut other = Client::of(&site, "ben");
+    let mut flood = Client::connect(&site, "ann");
+    let mut other = Client::connect(&site, "ben");
     for n in 0..200 {
         flood.send_call("at-once", json!({"text": n.to_string()}));
     }
@@ -337,7 +337,7 @@ fn ten_thousand_tools_are_listed_each_once() {
             .push_str(&entry(&format!("tool-{n}"), "").replace(&format!("bin/tool-{n}.sh"), "bin/asks.sh"));
     }
     site.workspace.write(CATALOG, catalog);
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let names = client.names();
     let mut once = names.clone();
     once.sort();
@@ -352,7 +352,7 @@ fn a_cursor_is_of_one_list_of_one_agent() {
     let page = |client: &mut Client| client.ask("tools/list", json!({}))["result"]["nextCursor"].clone();
     let text = site.workspace.read_text(GATEWAY);
     site.workspace.write(GATEWAY, format!("page_size = 2\n{text}"));
-    let (mut ann, mut ben) = (Client::of(&site, "ann"), Client::of(&site, "ben"));
+    let (mut ann, mut ben) = (Client::connect(&site, "ann"), Client::connect(&site, "ben"));
     let cursor = page(&mut ann);
     assert!(cursor.is_string());
     assert_eq!(ben.refused("tools/list", json!({"cursor": cursor})), -32602, "another's");
@@ -374,7 +374,7 @@ fn what_a_tool_starts_from_decides_about_the_listing_too() {
     let site = site();
     add(&site, "in-folder", "cwd = \"own\"\n", "echo x\n");
     site.workspace.write("own/bin/in-folder.sh", "echo x\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let has = |client: &mut Client, id: &str| client.names().contains(&id.to_owned());
     assert!(has(&mut client, "at-once"));
     let script = site.workspace.read_text("bin/at-once.sh");
@@ -425,8 +425,8 @@ fn methods_that_are_none_are_refused_alike() {
 fn changes_are_told_once_and_only_when_something_changed() {
     const CHANGED: &str = "notifications/tools/list_changed";
     let site = site();
-    let mut client = Client::of(&site, "local");
-    let mut idle = Client::of(&site, "ann");
+    let mut client = Client::connect(&site, "local");
+    let mut idle = Client::connect(&site, "ann");
     client.names();
     let started = Instant::now();
     add(&site, "new-one", "", "true\n");
@@ -491,7 +491,7 @@ fn a_broken_catalog_is_told_in_the_instructions() {
 fn a_broken_gateway_file_leaves_the_last_good_one() {
     let site = site();
     agents(&site, "confirm = \"none\"\n");
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nname = \"x\"\n");
     until("warning", || client.said().contains("gateway.toml").then_some(()));
     assert_eq!(text(&client.call("at-once", json!({"text": "still"}))), "said still");
@@ -503,7 +503,7 @@ fn a_broken_gateway_file_leaves_the_last_good_one() {
 fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
     // The input ends right after the request: the call still comes to its end, or is interrupted, with a receipt.
     let site = site();
-    let mut client = Client::of(&site, "local");
+    let mut client = Client::connect(&site, "local");
     let id = client.send_call("at-once", json!({"text": "last"}));
     client.close_input();
     let result = client.result(id);
@@ -518,7 +518,8 @@ fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
 fn a_change_of_how_tools_are_listed_is_told() {
     let site = site();
     let changed = "notifications/tools/list_changed";
-    let (mut client, mut fixed) = (Client::of(&site, "local"), Client::start(&site, &["--list", "full"]));
+    let (mut client, mut fixed) =
+        (Client::connect(&site, "local"), Client::start(&site, &["--list", "full"]));
     fixed.hello("2025-11-25", json!({}));
     let listed = client.names().len();
     let file = site.workspace.read_text(GATEWAY);

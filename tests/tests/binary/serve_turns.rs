@@ -30,7 +30,7 @@ fn two_gateways() -> (Site, Client, Client) {
     let site = site();
     agents(&site, "[agent.limits]\nconcurrent = 1\n");
     add(&site, "read-long", "", WAITS);
-    let (one, other) = (Client::of(&site, "local"), Client::of(&site, "local"));
+    let (one, other) = (Client::connect(&site, "local"), Client::connect(&site, "local"));
     (site, one, other)
 }
 
@@ -42,7 +42,7 @@ fn a_limit_on_running_calls_counts_those_of_all_gateways() {
     let second = other.send_call("at-once", json!({"text": "now"}));
     until("approval of the second call", || (statuses(&site) == ["approved", "running"]).then_some(()));
     // Other agents have their own limits.
-    let mut ann = Client::of(&site, "ann");
+    let mut ann = Client::connect(&site, "ann");
     assert_stands(&ann.call("at-once", json!({"text": "ann"})), "completed", "");
     assert_eq!(
         (runs(&site, "at-once"), statuses(&site)[0].as_str()),
@@ -70,7 +70,7 @@ fn a_call_whose_rule_was_taken_away_before_its_turn_says_so() {
     site.workspace.replace(POLICY, "[\"at-once\", \"read-*\"]", "[\"read-*\"]");
     site.workspace.write("go", "");
     assert_stands(&one.result(first), "completed", "");
-    let mut third = Client::of(&site, "local");
+    let mut third = Client::connect(&site, "local");
     for _ in 0..2 {
         let waited = third.call("call.wait", json!({"call_id": approved, "timeout_seconds": 0}));
         assert_eq!(stands(&waited).0, "pending", "{waited:#}");
@@ -103,7 +103,7 @@ fn calls_that_write_go_one_after_the_other_in_all_gateways() {
         site.tools(["call", "approve", &id]).assert_code(0);
         json!({"call_id": id, "timeout_seconds": 60})
     };
-    let (mut one, mut other) = (Client::of(&site, "local"), Client::of(&site, "local"));
+    let (mut one, mut other) = (Client::connect(&site, "local"), Client::connect(&site, "local"));
     let (first, second) = (approved(&mut one, 1), approved(&mut other, 2));
     let first = one.send_call("call.wait", first);
     until("start of the first call", || (began(&site, "writes") == 1).then_some(()));
@@ -123,7 +123,7 @@ fn a_gateway_that_is_killed_behind_its_answer_loses_nothing() {
         let site = site();
         let agents = site.workspace.read_text(".brigade/tools/gateway.toml");
         site.workspace.write(".brigade/tools/gateway.toml", format!("sync = \"{sync}\"\n{agents}"));
-        let mut client = Client::of(&site, "local");
+        let mut client = Client::connect(&site, "local");
         let answers: Vec<Value> =
             (0..3).map(|n| client.call("at-once", json!({"text": "kept", "n": n}))).collect();
         signal(client.pid(), "KILL");

@@ -51,24 +51,24 @@ pub fn entry(tool: &str, features: &str, lines: &str) -> String {
 }
 
 /// A workspace with the fixture server, whose tools a rule approves, and the runtime that they need.
-pub struct Kept {
+pub struct KeptServerSite {
     pub site: Site,
 }
 
-impl Drop for Kept {
+impl Drop for KeptServerSite {
     fn drop(&mut self) {
         let _ = self.site.brigade.command(["tools", "runtime", "stop", "voice"]).output();
     }
 }
 
-impl Kept {
+impl KeptServerSite {
     /// A workspace whose server has all tools of the fixture and these features.
-    pub fn new(features: &str) -> Kept {
-        Kept::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
+    pub fn new(features: &str) -> KeptServerSite {
+        KeptServerSite::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
     }
 
     /// A workspace whose server has these entries. The runtime runs.
-    pub fn serving(site: Site, entries: &[String]) -> Kept {
+    pub fn serving(site: Site, entries: &[String]) -> KeptServerSite {
         let server = std::fs::read(fixtures().join("mcp/kept.py")).expect("the fixture is there");
         site.workspace.write("kept.py", server);
         site.workspace.write(
@@ -84,7 +84,7 @@ impl Kept {
             site.add_to_catalog(entry);
         }
         site.tools(["runtime", "start", "voice"]).assert_code(0);
-        Kept { site }
+        KeptServerSite { site }
     }
 
     /// Sets `[[upstream]]` of the server.
@@ -140,8 +140,8 @@ fn pid(client: &mut Client) -> u32 {
 
 #[test]
 fn calls_use_one_process_and_each_has_its_receipt() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let first = client.call("read-pid", json!({}));
     assert_stands(&first, "completed", "");
     let process: u32 = text(&first).parse().unwrap();
@@ -175,12 +175,12 @@ fn calls_use_one_process_and_each_has_its_receipt() {
 
 #[test]
 fn agents_have_processes_of_their_own_unless_it_says_so() {
-    let kept = Kept::new("");
+    let kept = KeptServerSite::new("");
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
     let pids = |tokens: &[String; 2]| {
         tokens.each_ref().map(|token| {
-            let mut session = crate::serve_common::Session::of(&server.place, Some(token));
+            let mut session = crate::serve_common::Session::open(&server.place, Some(token));
             text(&session.call("read-pid", json!({})))
         })
     };
@@ -199,7 +199,7 @@ fn agents_have_processes_of_their_own_unless_it_says_so() {
 /// Issue 14: a log message about an answered call came to the other agent whose call ran then.
 #[test]
 fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
-    let kept = Kept::new("");
+    let kept = KeptServerSite::new("");
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let file = kept.site.workspace.read_text(GATEWAY);
     let shared = format!("{file}\n[[upstream]]\nid = \"files\"\nshare = \"workspace\"\n");
@@ -229,9 +229,9 @@ fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
 
 #[test]
 fn a_server_is_kept_as_long_as_it_says() {
-    let kept = Kept::new("");
+    let kept = KeptServerSite::new("");
     kept.upstream("keep = 0");
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let first = pid(&mut client);
     kept.gone(first);
     let second = pid(&mut client);
@@ -242,8 +242,8 @@ fn a_server_is_kept_as_long_as_it_says() {
 
 #[test]
 fn a_killed_server_fails_its_call_and_no_other() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     let waits = client.send_call("read-sleep", json!({}));
     until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
@@ -265,8 +265,8 @@ fn a_killed_server_fails_its_call_and_no_other() {
 
 #[test]
 fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     // Only touched: the bytes are the same.
     let server = kept.site.workspace.read_text("kept.py");
@@ -287,9 +287,9 @@ fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
 }
 
 #[test]
-fn a_changed_listing_is_read_again_and_a_changed_pin_is_refused() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+fn changed_listing_is_reread_and_changed_pin_refused() {
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.call("read-relist", json!({}));
     assert_eq!(pid(&mut client), process);
@@ -321,8 +321,8 @@ fn a_changed_listing_is_read_again_and_a_changed_pin_is_refused() {
 
 #[test]
 fn a_cancelled_call_reaches_the_server_which_goes_on() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     let id = client.send_call("read-sleep", json!({}));
     until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
@@ -337,12 +337,12 @@ fn a_cancelled_call_reaches_the_server_which_goes_on() {
 
 #[test]
 fn a_call_that_takes_too_long_fails_alone() {
-    let kept = Kept::new("");
+    let kept = KeptServerSite::new("");
     kept.site.workspace.write(
         ".brigade/tools.toml",
         kept.site.workspace.read_text(".brigade/tools.toml").replace("timeout = 30", "timeout = 2"),
     );
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     assert_stands(&client.call("read-sleep", json!({})), "timed-out", "upstream_timeout");
     until("the server's word", || (!kept.noted("cancelled").is_empty()).then_some(()));
@@ -351,15 +351,15 @@ fn a_call_that_takes_too_long_fails_alone() {
 
 #[test]
 fn nothing_survives_a_killed_gateway() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.send_call("read-sleep", json!({}));
     until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
     signal(client.pid(), "KILL");
     kept.gone(process);
     // And a gateway that is asked to end while a call runs ends its server in time.
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.send_call("read-sleep", json!({"n": 1}));
     until("the call", || (kept.noted("sleeps").len() == 2).then_some(()));
@@ -372,12 +372,12 @@ fn nothing_survives_a_killed_gateway() {
 
 #[test]
 fn the_sandbox_is_that_of_all_entries_and_an_approval_binds_it() {
-    let kept = Kept::new("");
+    let kept = KeptServerSite::new("");
     kept.site.add_to_catalog(
         &entry("roots", "", "effects = [\"local-read\"]\nlimits = 1\n").replace("limits = 1\n", ""),
     );
     kept.site.add_to_catalog(&entry("flood", "", "effects = [\"local-read\", \"local-write\"]\n"));
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     let pending = client.call("read-flood", json!({}));
     assert_stands(&pending, "pending", "approval_pending");
     // The other tools of the server: their calls are shown with what the process may do.
@@ -418,7 +418,7 @@ fn ada() -> Value {
 #[test]
 fn a_server_asks_the_client_of_its_call() {
     for features in ["", "stateless"] {
-        let kept = Kept::new(features);
+        let kept = KeptServerSite::new(features);
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         client.hello("2025-11-25", json!({"elicitation": {}, "sampling": {}}));
         let id = client.send_call("read-elicit", json!({}));
@@ -436,15 +436,15 @@ fn a_server_asks_the_client_of_its_call() {
         // Its model is not asked, and a client that has no dialogue is not, either.
         let sampled = client.call("read-sample", json!({}));
         assert_eq!(client.count("sampling/createMessage"), 0, "{sampled:#}");
-        let mut plain = Client::of(&kept.site, "local");
+        let mut plain = Client::connect(&kept.site, "local");
         let result = plain.call("read-elicit", json!({}));
         assert_eq!(plain.count("elicitation/create"), 0, "{result:#}");
     }
 }
 
 #[test]
-fn a_server_may_ask_the_model_of_the_client_where_it_is_allowed() {
-    let kept = Kept::new("");
+fn allowed_server_may_sample_the_client() {
+    let kept = KeptServerSite::new("");
     kept.upstream("sampling = true");
     let mut client = Client::start(&kept.site, &["--as", "local"]);
     client.hello("2025-11-25", json!({"sampling": {}}));
@@ -459,7 +459,7 @@ fn a_server_may_ask_the_model_of_the_client_where_it_is_allowed() {
 #[test]
 fn a_question_is_a_result_without_a_handshake() {
     for features in ["", "stateless"] {
-        let kept = Kept::new(features);
+        let kept = KeptServerSite::new(features);
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         let capabilities = || json!({"elicitation": {}});
         let call = |extra: Value| {
@@ -503,8 +503,8 @@ fn a_question_is_a_result_without_a_handshake() {
 
 #[test]
 fn log_messages_come_from_the_level_that_the_client_set() {
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
+    let kept = KeptServerSite::new("");
+    let mut client = Client::connect(&kept.site, "local");
     client.call("read-log", json!({}));
     let mut levels = Vec::new();
     for _ in 0..3 {
@@ -539,7 +539,7 @@ fn model() -> Value {
 
 #[test]
 fn several_questions_of_one_result_are_passed_on_together() {
-    let kept = Kept::new("stateless");
+    let kept = KeptServerSite::new("stateless");
     kept.upstream("sampling = true");
     let capabilities = || json!({"elicitation": {}, "sampling": {}});
     let mut client = Client::start(&kept.site, &["--as", "local"]);
@@ -579,7 +579,7 @@ fn several_questions_of_one_result_are_passed_on_together() {
 
 #[test]
 fn a_call_that_ends_before_its_answer_comes_back_says_so() {
-    let kept = Kept::new("stateless");
+    let kept = KeptServerSite::new("stateless");
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
     kept.site.workspace.write(".brigade/tools.toml", catalog.replace("timeout = 30", "timeout = 1"));
     let mut client = Client::start(&kept.site, &["--as", "local"]);
@@ -600,7 +600,7 @@ fn a_call_that_ends_before_its_answer_comes_back_says_so() {
 #[test]
 fn what_a_server_needs_of_its_client_is_needed_of_ours() {
     for features in ["", "stateless"] {
-        let kept = Kept::new(features);
+        let kept = KeptServerSite::new(features);
         kept.upstream("sampling = true");
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         let mut call = |capabilities| {
@@ -629,7 +629,7 @@ fn posted(server: &crate::serve_common::Server, name: &str, params: &Value) -> V
 #[test]
 fn log_and_progress_come_on_the_stream_of_the_request() {
     for features in ["", "stateless"] {
-        let kept = Kept::new(features);
+        let kept = KeptServerSite::new(features);
         let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
         let server = crate::serve_common::Server::start(&kept.site, &words);
         let asked = |text: &str, level: Option<&str>, back: Value| {
@@ -668,8 +668,8 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
 
 /// Issue 12: what a kept server reads is closed as for a server of one call.
 #[test]
-fn a_kept_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
-    let kept = Kept::new("");
+fn closed_kept_server_reads_bound_files_and_data() {
+    let kept = KeptServerSite::new("");
     close(&kept.site);
     kept.site.workspace.write("kept.py", READS);
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
@@ -678,7 +678,7 @@ fn a_kept_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
     kept.site.workspace.write(".brigade/tools.toml", others);
     let lines = "code = [\"lib/**\"]\ndata = [\"data/**\"]";
     kept.site.add_to_catalog(&entry("echo", "", lines));
-    let mut client = Client::of(&kept.site, "local");
+    let mut client = Client::connect(&kept.site, "local");
     for named in ["secret.txt", "docs"] {
         let result = client.call("read-echo", json!({"text": named}));
         assert_eq!(text(&result), "approved datum closed closed closed", "{result:#}");

@@ -128,7 +128,7 @@ fn misspelt_words_are_answered_with_near_ones() {
 }
 
 #[test]
-fn typed_arguments_that_are_no_json_are_answered_with_what_to_type() {
+fn invalid_json_arguments_get_an_example() {
     let site = site();
     for (args, hint) in [
         ("@args.json", "`--args-json args.json` reads the arguments from a file"),
@@ -286,7 +286,7 @@ fn without_a_catalog_there_is_one_error_and_no_result() {
 }
 
 #[test]
-fn a_home_directory_in_a_command_is_answered_with_the_path_to_write() {
+fn home_directory_in_command_gets_the_full_path() {
     let site = Site::script("echo ran\n");
     let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "~/bin/x");
     site.workspace.write(".brigade/tools.toml", catalog);
@@ -374,7 +374,7 @@ fn of_arguments_that_are_given_twice_the_last_ones_count() {
 }
 
 #[test]
-fn a_path_that_ends_like_the_name_of_a_secret_is_shown_with_the_reason() {
+fn path_like_a_secret_name_is_shown_with_reason() {
     let site = site();
     let run = site.tools(["list", "--target", "/etc/passwd"]);
     run.assert_code(2);
@@ -436,7 +436,7 @@ fn an_entry_under_one_bracket_is_not_called() {
 }
 
 #[test]
-fn an_error_of_an_entry_is_placed_once_and_hides_what_it_leaves_open() {
+fn entry_error_is_placed_once() {
     let site = site();
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     for (now, said) in [

@@ -100,7 +100,7 @@ fn put_back_after_a_run(between: impl Fn(&Site)) {
 }
 
 #[test]
-fn a_call_does_not_run_again_because_an_older_journal_was_put_back() {
+fn restored_old_journal_does_not_rerun_a_call() {
     put_back_after_a_run(|_| {});
     put_back_after_a_run(|site| assert_eq!(site.tools(["state", "compact"]).code(), Some(0)));
     put_back_after_a_run(|site| {
@@ -189,7 +189,7 @@ fn calls_that_were_queued_together_are_there_together() {
 }
 
 #[test]
-fn a_log_that_was_changed_shows_and_one_that_was_thrown_away_does_not() {
+fn changed_log_is_found_and_missing_log_is_not() {
     let site = Site::script("seq 1 200000\necho problem >&2\n").env("TOKEN", "hunter2hunter2");
     let receipt = site.receipt_of("tool", "{}");
     let output = &receipt["output"];
@@ -288,7 +288,7 @@ fn lines_of_the_ledger_that_are_not_entries_are_fixed() {
 }
 
 #[test]
-fn anything_in_the_place_of_the_calls_is_reported_and_moved_only_on_request() {
+fn other_file_at_queue_path_is_moved_only_on_request() {
     mended(
         |site| {
             let journal = site.workspace.join(JOURNAL);
@@ -330,7 +330,7 @@ fn a_file_in_the_place_of_the_runs_is_reported() {
 }
 
 #[test]
-fn unreadable_checkpoints_and_directories_that_crashes_left_are_reported() {
+fn unreadable_checkpoints_and_leftovers_are_reported() {
     let site = Site::script("echo done\n");
     site.receipt_of("tool", "{}");
     let receipt = site.receipt_of("tool", r#"{"n":2}"#);
@@ -348,7 +348,7 @@ fn unreadable_checkpoints_and_directories_that_crashes_left_are_reported() {
 }
 
 #[test]
-fn an_unreadable_receipt_at_adoption_is_reported_and_leads_to_no_loop() {
+fn unreadable_receipt_at_adoption_is_reported_once() {
     let site = Site::script("echo done\n");
     let call = "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n";
     site.workspace.write(JOURNAL, call);
@@ -383,7 +383,7 @@ fn verification_begins_at_entries_that_are_there() {
 }
 
 #[test]
-fn only_receipts_that_verify_are_exported_and_only_with_a_key_that_is_closed() {
+fn export_needs_valid_receipt_and_private_key() {
     let site = Site::script("echo done\n");
     let receipt = site.receipt_of("tool", "{}");
     let id = receipt["id"].as_str().unwrap();

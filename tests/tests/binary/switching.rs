@@ -49,7 +49,7 @@ fn harnesses_that_were_chosen_stay() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_foreign_process_in_the_pid_file_of_a_running_runtime_stops_the_stop() {
+fn foreign_pid_in_pid_file_refuses_stop() {
     let site = Site::empty();
     let entry = "[[runtime]]\nid = \"r\"\nname = \"R\"\ncommand = \"sleep 600\"\n";
     site.workspace.write(".brigade/tools/runtimes.toml", entry);
@@ -75,7 +75,7 @@ fn a_foreign_process_in_the_pid_file_of_a_running_runtime_stops_the_stop() {
 }
 
 #[test]
-fn what_behaves_differently_is_listed_without_calls_and_after_them() {
+fn differences_are_listed_before_and_after_calls() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);
     site.workspace.write("bin/tool.sh", "echo ran\n");
@@ -111,7 +111,7 @@ fn a_workspace_that_people_wrote_is_known_by_the_inbox_of_v030() {
 }
 
 #[test]
-fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
+fn unbound_and_shell_commands_are_issues() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);
     site.workspace.write("bin/x.py", "print(1)\n");
@@ -251,7 +251,7 @@ fn documents_of_failures_have_code_labels_and_help() {
 }
 
 #[test]
-fn a_key_of_the_policy_without_effect_is_said_and_a_broken_entry_is_not_explained() {
+fn policy_key_without_effect_is_reported() {
     let site = Site::script("echo ran\n");
     site.workspace.write(POLICY, "max_timout = 3\n");
     for words in [&["policy", "show"][..], &["policy", "explain", "tool"]] {

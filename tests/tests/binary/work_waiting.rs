@@ -86,7 +86,7 @@ END
 }
 
 #[test]
-fn a_turn_is_begun_for_an_agent_that_exists_and_its_text_is_not_kept() {
+fn turn_needs_known_agent_and_keeps_no_text() {
     let workspace = greeting("");
     let brigade = Brigade::new(&workspace);
     let turn = |text: &str| {
@@ -107,7 +107,7 @@ fn a_turn_is_begun_for_an_agent_that_exists_and_its_text_is_not_kept() {
 }
 
 #[test]
-fn a_workspace_where_nothing_was_remembered_has_no_memories_and_no_store() {
+fn workspace_without_memories_has_no_store() {
     let workspace = greeting("");
     let brigade = Brigade::new(&workspace);
     let list = brigade.run(["work", "memory", "list", "--json"]).assert_code(0).json();

@@ -136,7 +136,7 @@ pub fn measure(
     for number in 0..RUNTIMES {
         place.start(&format!("r{number}"))?;
     }
-    let nothing = |_| super::nothing(&place.root());
+    let nothing = |_| super::idle_process(&place.root());
     let status = |_| brigade.process(&place.root(), words(&["runtime", "status"]));
     let figures = measurer.compare(turns, &nothing, &status)?;
     let name = format!("runtime status, {RUNTIMES} that run");

@@ -31,7 +31,7 @@ pub struct Process {
 
 /// The measurements of several consecutive processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Measured {
+struct Measurements {
     seconds: Vec<f64>,
     codes: Vec<Option<i32>>,
     peak_kib: u64,
@@ -94,7 +94,7 @@ impl Measurer {
         Ok(Figures { median: time, reference: time, peak: measured.peak_kib * 1024, code })
     }
 
-    fn measure(&self, processes: Vec<Process>) -> Result<Measured, Failure> {
+    fn measure(&self, processes: Vec<Process>) -> Result<Measurements, Failure> {
         let failed = |what: String| Failure::new(format!("cannot measure: {what}"));
         let mut child = Command::new(&self.program)
             .arg("measure")
@@ -116,7 +116,7 @@ pub fn measure_children() -> Result<(), Failure> {
     std::io::stdin().read_to_string(&mut text).map_err(failed)?;
     let processes: Vec<Process> =
         serde_json::from_str(&text).map_err(|error| Failure::new(error.to_string()))?;
-    let mut measured = Measured { seconds: Vec::new(), codes: Vec::new(), peak_kib: 0 };
+    let mut measured = Measurements { seconds: Vec::new(), codes: Vec::new(), peak_kib: 0 };
     for process in processes {
         let mut command = Command::new(&process.program);
         command.args(&process.arguments).current_dir(&process.folder);

@@ -56,10 +56,10 @@ fn with_built_in() -> String {
 }
 
 /// The tools of a large catalog.
-const MANY: usize = 10_000;
+const LARGE_CATALOG: usize = 10_000;
 
 /// How much is read by `fs.read`.
-const READ: usize = 10 * 1024;
+const READ_BYTES: usize = 10 * 1024;
 
 /// How many memories are searched.
 const MEMORIES: usize = 2_000;
@@ -264,7 +264,7 @@ fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Re
 /// Lists a large catalog, page by page.
 fn many_tools(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(failed)?;
-    write_workspace(folder.path(), MANY)?;
+    write_workspace(folder.path(), LARGE_CATALOG)?;
     let mut client = Client::start(serve(brigade, &[]), folder.path())?;
     let (first, _) = list_all(&mut client)?;
     let (mut whole, mut pages) = (Vec::new(), Vec::new());
@@ -308,7 +308,11 @@ fn list_all(client: &mut Client) -> Result<(Duration, Vec<Duration>), Failure> {
     }
     let took = started.elapsed();
     let listed = names.iter().filter(|name| name.starts_with("read-")).count();
-    if listed == MANY { Ok((took, pages)) } else { Err(Failure::new(format!("{listed} tools were listed"))) }
+    if listed == LARGE_CATALOG {
+        Ok((took, pages))
+    } else {
+        Err(Failure::new(format!("{listed} tools were listed")))
+    }
 }
 
 /// Measures what built-in tools cost: the start with them beside that without them, and calls of two of them.
@@ -330,7 +334,7 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     table.rows.push(row.targets([Target::Times(1.5)]));
     let file = root.join("read.txt");
     let line = "some words of a line that is read\n";
-    std::fs::write(&file, line.repeat(READ / line.len())).map_err(Failure::at(&file))?;
+    std::fs::write(&file, line.repeat(READ_BYTES / line.len())).map_err(Failure::at(&file))?;
     // The usual guard limits these tools to a few calls a minute.
     let gateway = root.join(".brigade/tools/gateway.toml");
     let text = "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n";

@@ -25,27 +25,27 @@ impl Row {
 /// The scenarios that are left out, each with its reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LeftOut {
+pub struct LeftOutScenarios {
     #[serde(default)]
     left_out: Vec<Row>,
 }
 
 /// What a scenario is expected to do.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Expected<'a> {
+pub enum Expectation<'a> {
     Passes,
     /// It fails, for this reason.
     LeftOut(&'a str),
 }
 
-impl LeftOut {
-    pub fn of_repository() -> Result<LeftOut, Failure> {
+impl LeftOutScenarios {
+    pub fn of_repository() -> Result<LeftOutScenarios, Failure> {
         toml::from_str(LIST).map_err(|error| Failure::new(format!("left-out.toml: {error}")))
     }
 
-    pub fn expected(&self, revision: &str, scenario: &str) -> Expected<'_> {
+    pub fn expected(&self, revision: &str, scenario: &str) -> Expectation<'_> {
         let row = self.left_out.iter().find(|row| row.scenario == scenario && row.is_of(revision));
-        row.map_or(Expected::Passes, |row| Expected::LeftOut(&row.reason))
+        row.map_or(Expectation::Passes, |row| Expectation::LeftOut(&row.reason))
     }
 
     /// Returns the scenarios that are left out and that the suite does not have at this revision.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_scenario_stands_once_with_a_reason() {
-        let list = LeftOut::of_repository().unwrap();
+        let list = LeftOutScenarios::of_repository().unwrap();
         let mut seen = BTreeSet::new();
         for row in &list.left_out {
             assert!(20 < row.reason.len(), "{}", row.scenario);
@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn a_row_holds_for_its_revision() {
         let text = "[[left_out]]\nscenario = 'a'\nreason = 'x'\n[[left_out]]\nscenario = 'b'\nrevision = '1'\nreason = 'y'\n";
-        let list: LeftOut = toml::from_str(text).unwrap();
-        assert_eq!(list.expected("2", "a"), Expected::LeftOut("x"));
-        assert_eq!(list.expected("1", "b"), Expected::LeftOut("y"));
-        assert_eq!(list.expected("2", "b"), Expected::Passes);
+        let list: LeftOutScenarios = toml::from_str(text).unwrap();
+        assert_eq!(list.expected("2", "a"), Expectation::LeftOut("x"));
+        assert_eq!(list.expected("1", "b"), Expectation::LeftOut("y"));
+        assert_eq!(list.expected("2", "b"), Expectation::Passes);
         assert_eq!(list.unknown("1", &["a".to_owned()]), ["b"]);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::{done, output};
+use crate::cargo::{output, run_command};
 use crate::repository::Failure;
 
 /// The package with its version.
@@ -54,7 +54,7 @@ impl Suite {
         let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", PACKAGE];
         let mut npm = Command::new("npm");
         npm.args(words).current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        done(&mut npm)
+        run_command(&mut npm)
             .map_err(|failure| Failure::new(format!("npm did not install the suite: {failure}")))?;
         Ok(Suite { folder, node })
     }

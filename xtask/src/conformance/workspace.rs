@@ -40,7 +40,7 @@ timeout = 20
 const SERVERS: [&str; 2] = ["server", "stateless"];
 
 /// Tools that no rule approves: the gateway asks the person in front of the client about them.
-const ASKED: [&str; 3] = [
+const CONFIRMED_TOOLS: [&str; 3] = [
     "test_streaming_elicitation",
     "test_input_required_result_request_state",
     "test_input_required_result_tampered_state",
@@ -131,7 +131,8 @@ impl Workspace {
         let (catalog, names) = reviewed(&imported);
         workspace.write(".brigade/tools.toml", &format!("{catalog}{PROMPT}"))?;
         workspace.write("prompt.md", "This is a simple prompt for testing.\n")?;
-        let covered: Vec<&String> = names.iter().filter(|name| !ASKED.contains(&name.as_str())).collect();
+        let covered: Vec<&String> =
+            names.iter().filter(|name| !CONFIRMED_TOOLS.contains(&name.as_str())).collect();
         let rule =
             format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
         let policy = format!("{POLICY}{rule}{READS}");

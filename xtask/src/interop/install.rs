@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::done;
+use crate::cargo::run_command;
 use crate::repository::Failure;
 
 /// The npm packages with their versions.
@@ -23,14 +23,14 @@ pub const NODE_MODULES: &str = "node_modules";
 
 /// The locations of the servers.
 #[derive(Debug)]
-pub struct Installed {
+pub struct InstalledServers {
     folder: PathBuf,
 }
 
-impl Installed {
+impl InstalledServers {
     /// Installs the packages that are missing.
-    pub fn make(folder: &Path) -> Result<Installed, Failure> {
-        let installed = Installed { folder: folder.to_owned() };
+    pub fn make(folder: &Path) -> Result<InstalledServers, Failure> {
+        let installed = InstalledServers { folder: folder.to_owned() };
         let wanted = [NPM, PYPI].concat().join("\n");
         let mark = folder.join("installed.txt");
         if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
@@ -42,12 +42,12 @@ impl Installed {
         fs::write(&manifest, "{\"private\": true}\n").map_err(Failure::at(&manifest))?;
         println!("installing {}", NPM.join(" "));
         let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-        done(quiet(Command::new("npm").args(words).args(NPM).current_dir(&npm)))?;
+        run_command(quiet(Command::new("npm").args(words).args(NPM).current_dir(&npm)))?;
         println!("installing {}", PYPI.join(" "));
         let venv = folder.join("venv");
-        done(quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv)))?;
+        run_command(quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv)))?;
         let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        done(quiet(Command::new(installed.python()).args(words).args(PYPI)))?;
+        run_command(quiet(Command::new(installed.python()).args(words).args(PYPI)))?;
         fs::write(&mark, wanted).map_err(Failure::at(&mark))?;
         Ok(installed)
     }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::install::quiet;
-use crate::cargo::done;
+use crate::cargo::run_command;
 use crate::repository::Failure;
 
 /// The npm packages with their versions.
@@ -183,9 +183,9 @@ fn install(folder: &Path) -> Result<PathBuf, Failure> {
     fs::write(&manifest, "{\"private\": true}\n").map_err(Failure::at(&manifest))?;
     println!("installing {}", NPM.join(" "));
     let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-    done(quiet(Command::new("npm").args(words).args(NPM).current_dir(folder)))?;
+    run_command(quiet(Command::new("npm").args(words).args(NPM).current_dir(folder)))?;
     for script in SCRIPTS {
-        done(quiet(Command::new("node").arg(script).current_dir(folder)))?;
+        run_command(quiet(Command::new("node").arg(script).current_dir(folder)))?;
     }
     fs::write(&mark, wanted).map_err(Failure::at(&mark))?;
     Ok(bin)
@@ -234,7 +234,7 @@ fn compare(brigade: &Path, programs: &Path, program: &Program) -> Result<Vec<Str
     let of_discover =
         names(&mut entries.iter().filter_map(|entry| entry["name"].as_str().map(str::to_owned)));
     let list = run(&file, program.list)?;
-    let own = listed(&list);
+    let own = parse_list(&list);
     let of_program = names(&mut own.iter().map(|(name, _)| name.clone()));
     if of_discover != of_program {
         wrong.push(format!("discover has {of_discover:?}, and its own list {of_program:?}: {list}"));
@@ -279,7 +279,7 @@ impl Server {
 
 /// Reads the list of a program: JSON, lines such as `✓ NAME: COMMAND - Connected`, or `● ✓ NAME connected` with its
 /// command below. Returns names and texts.
-fn listed(list: &str) -> Vec<(String, String)> {
+fn parse_list(list: &str) -> Vec<(String, String)> {
     if let Ok(Value::Array(rows)) = serde_json::from_str(list) {
         let row = |row: &Value| {
             let transport = &row["transport"];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::install::Installed;
+use super::install::InstalledServers;
 
 /// An MCP server.
 #[derive(Debug)]
@@ -56,11 +56,11 @@ fn fails(says: &'static [&'static str]) -> Expect {
 }
 
 /// Returns every server.
-pub fn all(installed: &Installed) -> Vec<Server> {
+pub fn all(installed: &InstalledServers) -> Vec<Server> {
     vec![everything(installed), filesystem(installed), memory(installed), git(installed), time(installed)]
 }
 
-fn everything(installed: &Installed) -> Server {
+fn everything(installed: &InstalledServers) -> Server {
     let timed_out = Expect { status: "timed-out", kind: "timed_out", says: &[] };
     let long = |duration: u32| json!({"duration": duration, "steps": 2});
     Server {
@@ -86,7 +86,7 @@ fn everything(installed: &Installed) -> Server {
     }
 }
 
-fn filesystem(installed: &Installed) -> Server {
+fn filesystem(installed: &InstalledServers) -> Server {
     let file = |path: &str| json!({"path": path});
     let write = |path: &str| json!({"path": path, "content": "written by a call\n"});
     Server {
@@ -108,7 +108,7 @@ fn filesystem(installed: &Installed) -> Server {
     }
 }
 
-fn memory(installed: &Installed) -> Server {
+fn memory(installed: &InstalledServers) -> Server {
     let entities = json!({"entities": [
         {"name": "Ada", "entityType": "person", "observations": ["writes programs"]},
         {"name": "Engine", "entityType": "machine", "observations": []},
@@ -129,7 +129,7 @@ fn memory(installed: &Installed) -> Server {
     }
 }
 
-fn git(installed: &Installed) -> Server {
+fn git(installed: &InstalledServers) -> Server {
     Server {
         id: "git",
         command: installed.module("mcp_server_git"),
@@ -147,7 +147,7 @@ fn git(installed: &Installed) -> Server {
     }
 }
 
-fn time(installed: &Installed) -> Server {
+fn time(installed: &InstalledServers) -> Server {
     let convert = |to: &str| json!({"source_timezone": "Etc/UTC", "time": "16:30", "target_timezone": to});
     Server {
         id: "time",

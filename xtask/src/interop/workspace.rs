@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::install::{Installed, NODE_MODULES};
+use super::install::{InstalledServers, NODE_MODULES};
 use super::servers::{Server, Trial};
-use crate::cargo::done;
+use crate::cargo::run_command;
 use crate::repository::Failure;
 
 /// An environment value that no server may see.
@@ -27,7 +27,7 @@ impl Drop for Workspace {
 }
 
 impl Workspace {
-    pub fn make(brigade: &Path, installed: &Installed, server: &Server) -> Result<Workspace, Failure> {
+    pub fn make(brigade: &Path, installed: &InstalledServers, server: &Server) -> Result<Workspace, Failure> {
         let folder = installed.place()?;
         let workspace = Workspace { folder, brigade: brigade.to_owned() };
         workspace.write("outside/secret.txt", "a secret\n")?;
@@ -49,7 +49,7 @@ impl Workspace {
             ],
         ] {
             let mut git = Command::new("git");
-            done(git.args(words).current_dir(workspace.root()).stdin(Stdio::null()))?;
+            run_command(git.args(words).current_dir(workspace.root()).stdin(Stdio::null()))?;
         }
         let python = fs::canonicalize(installed.python()).map_err(Failure::at(&installed.python()))?;
         let prefix = python.parent().and_then(Path::parent).unwrap_or(&python);

@@ -190,7 +190,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &[(usize, &str)]) {
-        let tree = Tree::of(&[
+        let tree = Tree::from_texts(&[
             ("docs/a.md", text),
             ("docs/b/c.md", "# One two\n\n## `x`: y\n"),
             ("README.md", "# Top\n"),
@@ -232,7 +232,7 @@ mod tests {
     fn bullets_of_the_changelog_are_short() {
         let text = format!("# A\n\n- {}\n  {}\n\nB\n\n- c\n", "x".repeat(100), "y".repeat(60));
         assert_eq!(bullets(&text), [(3, 161), (8, 1)]);
-        let found = findings(&Tree::of(&[("CHANGELOG.md", &text)]), &Manifests::default());
+        let found = findings(&Tree::from_texts(&[("CHANGELOG.md", &text)]), &Manifests::default());
         assert_eq!(found.iter().filter(|finding| finding.path == "CHANGELOG.md").count(), 1, "{found:#?}");
     }
 
@@ -245,7 +245,7 @@ mod tests {
     fn the_architecture_page_names_everything() {
         let tree = |page: &str| {
             let manifest = "[package]\nname = \"brigade-core\"\n\n[dependencies]\nserde = \"1\"\n";
-            Tree::of(&[("docs/architecture.md", page), ("crates/c/Cargo.toml", manifest)])
+            Tree::from_texts(&[("docs/architecture.md", page), ("crates/c/Cargo.toml", manifest)])
         };
         let found = |page: &str| {
             let tree = tree(page);

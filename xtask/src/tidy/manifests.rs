@@ -102,7 +102,7 @@ impl Manifests {
             return;
         };
         for (key, value) in dependencies.iter() {
-            let package = renamed(value.get_ref()).unwrap_or(key.get_ref());
+            let package = package_of(value.get_ref()).unwrap_or(key.get_ref());
             self.rows.push((key.get_ref().to_string(), package.to_owned(), line_of(text, key.span().start)));
         }
     }
@@ -166,7 +166,7 @@ impl Manifests {
                 let row = self.rows.iter().find(|(row, ..)| inherited && row == key.get_ref());
                 let package = row
                     .map(|(_, package, _)| package.as_str())
-                    .or_else(|| renamed(value.get_ref()))
+                    .or_else(|| package_of(value.get_ref()))
                     .unwrap_or(key.get_ref());
                 let line = line_of(text, key.span().start);
                 let name = key.get_ref().replace('-', "_");
@@ -300,7 +300,7 @@ fn inherits(value: &DeValue<'_>) -> bool {
 }
 
 /// Returns the package of a renamed dependency.
-fn renamed<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
+fn package_of<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
     match value {
         DeValue::Table(table) => table.get("package")?.get_ref().as_str(),
         _ => None,
@@ -332,7 +332,7 @@ license.workspace = true
             "[package]\nname = \"brigade-fs\"\n{HEAD}[dependencies]\nserde.workspace = true\n{LINTS}"
         );
         let subject = format!("[package]\nname = \"{name}\"\n{head}{rest}");
-        read(&Tree::of(&[
+        read(&Tree::from_texts(&[
             ("Cargo.toml", ROOT),
             ("crates/fs/Cargo.toml", &ground),
             ("crates/x/Cargo.toml", &subject),
@@ -385,7 +385,7 @@ license.workspace = true
                 "[package]\nname = \"brigade-catalog\"\n{HEAD}[features]\nschemas = [{enabled}]\n\
                  [dependencies]\nbrigade-fs.workspace = true\n{LINTS}"
             );
-            let tree = Tree::of(&[
+            let tree = Tree::from_texts(&[
                 ("Cargo.toml", "[workspace.dependencies]\nbrigade-fs = { path = \"crates/fs\" }\n"),
                 ("crates/fs/Cargo.toml", &ground),
                 ("crates/x/Cargo.toml", &subject),
@@ -430,7 +430,7 @@ license.workspace = true
     #[test]
     fn an_unknown_crate_and_an_unused_row_are_found() {
         check("brigade-new", HEAD, LINTS, &[(1, "stands on no floor")]);
-        let tree = Tree::of(&[("Cargo.toml", "[workspace.dependencies]\nunused = \"1\"\n")]);
+        let tree = Tree::from_texts(&[("Cargo.toml", "[workspace.dependencies]\nunused = \"1\"\n")]);
         assert_eq!(
             read(&tree).findings(),
             [Finding::new("Cargo.toml", 2, "no crate uses `unused`: remove the row")]
@@ -441,7 +441,7 @@ license.workspace = true
     fn a_dependency_that_no_source_file_names_is_found() {
         let rest = format!("[dependencies]\nbrigade-fs.workspace = true\nserde.workspace = true\n{LINTS}");
         let subject = format!("[package]\nname = \"brigade-catalog\"\n{HEAD}{rest}");
-        let tree = Tree::of(&[
+        let tree = Tree::from_texts(&[
             ("Cargo.toml", ROOT),
             ("crates/x/Cargo.toml", &subject),
             ("crates/x/src/lib.rs", "// serde is not used\nuse brigade_fs::Fs;\n"),
@@ -450,7 +450,7 @@ license.workspace = true
         let message = "no source file of `brigade-catalog` names `serde`: remove it";
         assert_eq!(read(&tree).unused(&tree), [Finding::new("crates/x/Cargo.toml", 12, message)]);
         let subject = format!("{subject}[[test]]\npath = \"../../tests/binary/main.rs\"\n");
-        let tree = Tree::of(&[
+        let tree = Tree::from_texts(&[
             ("Cargo.toml", ROOT),
             ("crates/x/Cargo.toml", &subject),
             ("crates/x/src/lib.rs", "use brigade_fs::Fs;\n"),
@@ -467,7 +467,7 @@ license.workspace = true
 
     #[test]
     fn a_broken_manifest_is_a_finding() {
-        let found = read(&Tree::of(&[("crates/x/Cargo.toml", "[package]\nname = \n")])).findings();
+        let found = read(&Tree::from_texts(&[("crates/x/Cargo.toml", "[package]\nname = \n")])).findings();
         assert_eq!((found.len(), found[0].line), (1, 2));
     }
 }

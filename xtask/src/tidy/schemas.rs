@@ -133,7 +133,7 @@ mod tests {
     #[track_caller]
     fn check(schema: &str, expect: &[&str]) {
         let path = format!("{FOLDER}x.json");
-        let found = findings(&Tree::of(&[(&path, schema), ("other.json", "nonsense")]));
+        let found = findings(&Tree::from_texts(&[(&path, schema), ("other.json", "nonsense")]));
         let expect = expect.iter().map(|message| Finding::new(&path, 1, *message)).collect::<Vec<_>>();
         assert_eq!(found, expect);
     }

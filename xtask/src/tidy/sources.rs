@@ -5,7 +5,7 @@ use super::{Finding, width};
 use crate::repository::Tree;
 
 /// The maximum number of lines of a Rust file.
-const LONGEST: usize = 700;
+const MAX_FILE_LINES: usize = 700;
 
 /// Files that may be longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[];
@@ -84,7 +84,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     }
     check_facade(&sources, FACADE_CODE, &mut found);
     for (path, _) in LONG_FILES {
-        if !sources.iter().any(|(source, text)| source == path && LONGEST < text.lines().count()) {
+        if !sources.iter().any(|(source, text)| source == path && MAX_FILE_LINES < text.lines().count()) {
             found.push(Finding::new(
                 "xtask/src/tidy/sources.rs",
                 1,
@@ -97,9 +97,10 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
 
 fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Vec<Finding>) {
     let length = text.lines().count();
-    if LONGEST < length && !excused.iter().any(|(long, _)| *long == path) {
-        let message = format!("{length} lines, {LONGEST} are allowed: a module has one idea, so split it");
-        found.push(Finding::new(path, LONGEST + 1, message));
+    if MAX_FILE_LINES < length && !excused.iter().any(|(long, _)| *long == path) {
+        let message =
+            format!("{length} lines, {MAX_FILE_LINES} are allowed: a module has one idea, so split it");
+        found.push(Finding::new(path, MAX_FILE_LINES + 1, message));
     }
 }
 
@@ -178,7 +179,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expect: &[(usize, &str)]) {
-        let found = findings(&Tree::of(&[(path, text)]));
+        let found = findings(&Tree::from_texts(&[(path, text)]));
         assert_eq!(found.len(), expect.len(), "{found:#?}");
         for (finding, (line, part)) in found.iter().zip(expect) {
             assert!(finding.line == *line && finding.message.contains(part), "{found:#?}");
@@ -248,10 +249,10 @@ mod tests {
 
     #[test]
     fn a_file_has_an_end() {
-        check("crates/a/src/lib.rs", &"\n".repeat(LONGEST), &[]);
-        check("crates/a/src/lib.rs", &"\n".repeat(LONGEST + 1), &[(LONGEST + 1, "701 lines")]);
+        check("crates/a/src/lib.rs", &"\n".repeat(MAX_FILE_LINES), &[]);
+        check("crates/a/src/lib.rs", &"\n".repeat(MAX_FILE_LINES + 1), &[(MAX_FILE_LINES + 1, "701 lines")]);
         let mut found = Vec::new();
-        check_length("a.rs", &"\n".repeat(LONGEST + 1), &[("a.rs", "a table")], &mut found);
+        check_length("a.rs", &"\n".repeat(MAX_FILE_LINES + 1), &[("a.rs", "a table")], &mut found);
         assert_eq!(found, []);
     }
 

@@ -17,7 +17,7 @@ struct Comment {
 }
 
 impl Comment {
-    fn of(line: &str) -> Option<Comment> {
+    fn parse(line: &str) -> Option<Comment> {
         let indent = line.len() - line.trim_start().len();
         let marker = ["//!", "///", "//"].into_iter().find(|marker| line[indent..].starts_with(marker))?;
         let (head, text) = line.split_at(indent + marker.len());
@@ -56,13 +56,13 @@ pub fn too_wide(text: &str) -> Vec<usize> {
     let is_wide = |(index, line): &(usize, &str)| {
         WIDEST < line.chars().count()
             && comments.get(*index).is_some_and(|line| line.code.is_empty() && !line.comment.is_empty())
-            && Comment::of(line).is_none_or(|comment| !comment.text.trim_start().starts_with('|'))
+            && Comment::parse(line).is_none_or(|comment| !comment.text.trim_start().starts_with('|'))
     };
     text.lines().enumerate().filter(is_wide).map(|(index, _)| index + 1).collect()
 }
 
 /// Wraps the comments that are too wide. Tables and code examples are not changed.
-pub fn wrapped(text: &str) -> String {
+pub fn wrap(text: &str) -> String {
     let wide = too_wide(text);
     if wide.is_empty() {
         return text.to_owned();
@@ -74,10 +74,11 @@ pub fn wrapped(text: &str) -> String {
         .collect();
     let (mut done, mut is_code) = (String::new(), false);
     while let Some((line, is_wide)) = rest.pop_front() {
-        let comment = Comment::of(&line);
+        let comment = Comment::parse(&line);
         let fence = comment.as_ref().is_some_and(|comment| comment.text.trim_start().starts_with("```"));
         is_code = comment.is_some() && (is_code ^ fence);
-        let parts = comment.filter(|_| is_wide && !is_code && !fence).and_then(|comment| cut(&comment));
+        let parts =
+            comment.filter(|_| is_wide && !is_code && !fence).and_then(|comment| split_comment(&comment));
         let Some((kept, left, indent)) = parts else {
             done.push_str(&line);
             done.push('\n');
@@ -85,7 +86,7 @@ pub fn wrapped(text: &str) -> String {
         };
         done.push_str(&kept.line());
         done.push('\n');
-        let next = rest.front().and_then(|(line, _)| Comment::of(line));
+        let next = rest.front().and_then(|(line, _)| Comment::parse(line));
         let next = next.filter(|next| next.continues(&kept.head, &indent));
         let text = match &next {
             Some(next) => format!("{indent}{left} {}", next.text.trim_start()),
@@ -105,7 +106,7 @@ pub fn wrapped(text: &str) -> String {
 }
 
 /// Cuts a line at the last space that fits, but not within code. Returns the first part, the rest, and its indent.
-fn cut(comment: &Comment) -> Option<(Comment, String, String)> {
+fn split_comment(comment: &Comment) -> Option<(Comment, String, String)> {
     let trimmed = comment.text.trim_start();
     let blanks = &comment.text[..comment.text.len() - trimmed.len()];
     let begin = blanks.len() + item(trimmed).unwrap_or(0);
@@ -133,9 +134,9 @@ mod tests {
     #[track_caller]
     fn check(lines: &str, expect: &str) {
         let long = "x".repeat(60);
-        let found = wrapped(&lines.replace('~', &long));
+        let found = wrap(&lines.replace('~', &long));
         assert_eq!(found.replace(&long, "~"), expect);
-        assert_eq!(wrapped(&found), found);
+        assert_eq!(wrap(&found), found);
     }
 
     #[test]

@@ -97,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, lines: &[usize]) {
-        let found = findings(&Tree::of(&[(path, text)]));
+        let found = findings(&Tree::from_texts(&[(path, text)]));
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), lines, "{found:#?}");
     }
 
@@ -109,7 +109,7 @@ mod tests {
         fn check(cli: &str, text: &str, is_refused: bool) {
             let source = format!("fn f() {{ g({text}) }}\n");
             let tree = [("crates/brigade-cli/src/a.rs", cli), ("crates/brigade-doctor/src/a.rs", &source)];
-            assert_eq!(!findings(&Tree::of(&tree)).is_empty(), is_refused, "{text}");
+            assert_eq!(!findings(&Tree::from_texts(&tree)).is_empty(), is_refused, "{text}");
         }
         check(cli, "\"raise --lock-timeout\"", true);
         check(cli, "\"--id is for one tool\"", true);

@@ -12,7 +12,7 @@ const MAX_MESSAGE: usize = 64 << 10;
 
 /// An argument that this caller may not use, or that no call can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct ArgumentRefusal {
     /// The code of the refusal.
     pub code: ErrorCode,
     /// The argument.
@@ -21,7 +21,7 @@ pub struct Refused {
     pub message: String,
 }
 
-impl Refused {
+impl ArgumentRefusal {
     /// Returns the reason against the call.
     pub fn blocker(&self) -> Blocker {
         let field = format!("$.{}", self.argument);
@@ -37,10 +37,10 @@ pub fn refused_arguments(
     agent: Option<&str>,
     guards: &Guards,
     root: &str,
-) -> Vec<Refused> {
+) -> Vec<ArgumentRefusal> {
     let mut refused = Vec::new();
     let mut say = |code, argument, message: &str| {
-        refused.push(Refused { code, argument, message: message.to_owned() });
+        refused.push(ArgumentRefusal { code, argument, message: message.to_owned() });
     };
     // In a schema, an integer has no largest value.
     let numbers = row.input_schema().get("properties").and_then(Json::as_object).into_iter().flatten();

@@ -14,7 +14,7 @@ use super::*;
 pub const COMMAND: &str = "cmd.run";
 
 /// The most seconds that a command may take.
-pub const MOST_SECONDS: f64 = 600.0;
+pub const MAX_SECONDS: f64 = 600.0;
 
 /// What a command is asked for: the arguments of [`COMMAND`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,9 +122,9 @@ pub fn command_entry(
     effects.extend(granted.iter().cloned());
     effects.sort();
     effects.dedup();
-    let most = most.map_or(MOST_SECONDS, |most| most.get().min(MOST_SECONDS));
+    let most = most.map_or(MAX_SECONDS, |most| most.get().min(MAX_SECONDS));
     let asked = timeout_seconds.map(|seconds| Duration::from_secs(seconds).as_secs_f64());
-    let timeout = asked.unwrap_or(most).clamp(1.0, MOST_SECONDS);
+    let timeout = asked.unwrap_or(most).clamp(1.0, MAX_SECONDS);
     let cwd = cwd.and_then(|path| relative(&path, root));
     Some(Tool {
         command: Some(whole),
@@ -143,7 +143,7 @@ pub fn command_argument(tool: &str) -> Option<&'static str> {
 
 /// Where the rest of a text is that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest<'r> {
+pub enum OmittedText<'r> {
     /// In the output of the run of this id.
     Kept(&'r str),
     /// Nowhere: the policy keeps no more of an output.
@@ -153,11 +153,11 @@ pub enum Rest<'r> {
 }
 
 /// Says after a text that it is cut, and how the output of its run is read on.
-pub fn cut_note(shown: usize, total: usize, rest: Rest<'_>) -> String {
+pub fn cut_note(shown: usize, total: usize, rest: OmittedText<'_>) -> String {
     let rest = match rest {
-        Rest::Kept(run) => format!("; `output.read` with run_id `{run}` reads on"),
-        Rest::Dropped => "; the policy keeps no more (`max_output_bytes`)".to_owned(),
-        Rest::Unkept => String::new(),
+        OmittedText::Kept(run) => format!("; `output.read` with run_id `{run}` reads on"),
+        OmittedText::Dropped => "; the policy keeps no more (`max_output_bytes`)".to_owned(),
+        OmittedText::Unkept => String::new(),
     };
     format!("[cut after {shown} of {total} bytes{rest}]")
 }

@@ -26,7 +26,7 @@ pub struct Alias {
 
 /// A name that is known and calls nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Never {
+pub struct UncallableName {
     /// The name. One that ends in `*` stands for all that begin so.
     pub name: &'static str,
     /// The tier of roles that is told so.
@@ -44,26 +44,26 @@ const AEGIS: &str = "aegis.";
 const CONTROL_NAMES: &[(&str, &str)] = &[("get_budget_status", "budget.get")];
 
 /// Names that other programs have tools for and that call nothing here.
-pub const NEVER: &[Never] = &[
-    Never {
+pub const NEVER: &[UncallableName] = &[
+    UncallableName {
         name: "createTerminal",
         tier: Tier::Control,
         effects: &["process-exec"],
         why: "a terminal leaves no receipts; `cmd.run` runs one command",
     },
-    Never {
+    UncallableName {
         name: "issue.*",
         tier: Tier::Control,
         effects: &["remote-mutation"],
         why: "no service for issues is connected to this machine",
     },
-    Never {
+    UncallableName {
         name: "updatePipelineSettings",
         tier: Tier::Control,
         effects: &["state-write"],
         why: "an agent never writes settings; a person edits them",
     },
-    Never {
+    UncallableName {
         name: "update_tool_profiles",
         tier: Tier::Coordinator,
         effects: &["state-write"],
@@ -79,7 +79,7 @@ pub enum BuiltinName {
     /// A control tool of the gateway.
     Control(&'static str),
     /// A name that calls nothing.
-    Never(&'static Never),
+    Never(&'static UncallableName),
 }
 
 /// Why arguments under an alias mean nothing.
@@ -144,7 +144,7 @@ pub fn own_name(name: &str) -> Option<BuiltinName> {
     if let Some((definition, alias)) = aliases().get(name) {
         return Some(BuiltinName::Tool(definition, Some(alias)));
     }
-    let is_meant = |never: &&Never| match never.name.strip_suffix('*') {
+    let is_meant = |never: &&UncallableName| match never.name.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => never.name == name,
     };

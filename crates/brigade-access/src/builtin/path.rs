@@ -11,7 +11,7 @@ use super::Definition;
 pub const WORKSPACE: &str = "/workspace";
 
 /// Directories that no built-in tool opens: of git, and of Brigade.
-const CLOSED: &[&str] = &[".git", ".brigade"];
+const CLOSED_FOLDERS: &[&str] = &[".git", ".brigade"];
 
 /// Files that look like they hold keys.
 const KEYS: &[&str] = &[".env*", "*.pem", "id_*", "*.key", ".netrc"];
@@ -81,7 +81,7 @@ impl PathProblem {
 
 impl PathUse {
     /// Returns what a tool does with its paths.
-    pub fn of(row: &Definition) -> PathUse {
+    pub fn from_definition(row: &Definition) -> PathUse {
         match row.id {
             "fs.list" | "fs.grep" | "fs.glob" => PathUse::Search,
             _ if row.effects == ["local-read"] => PathUse::Read,
@@ -146,7 +146,7 @@ impl Guards {
 
     /// Returns whether a path relative to the workspace lies in a directory that is closed whatever the host opens.
     pub fn is_closed(&self, path: &str) -> bool {
-        let is_closed = |name: &str| CLOSED.iter().any(|closed| name.eq_ignore_ascii_case(closed));
+        let is_closed = |name: &str| CLOSED_FOLDERS.iter().any(|closed| name.eq_ignore_ascii_case(closed));
         path.split('/').any(is_closed)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_cmdline::Argv;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, Severity};
 use brigade_policy::document::{Reader, Value};
-use brigade_policy::{Located, RiskLevel};
+use brigade_policy::{LocatedValue, RiskLevel};
 
 use super::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
@@ -16,7 +16,7 @@ use crate::builtin::relative;
 use crate::profiles::Profiles;
 use crate::slot::{ProfileName, Slot};
 
-const TOP: &[&str] = &[
+const TOP_LEVEL_KEYS: &[&str] = &[
     "list",
     "page_size",
     "max_result_bytes",
@@ -44,7 +44,7 @@ const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
 
 /// The largest page.
-const LARGEST_PAGE: u64 = 1000;
+const MAX_PAGE_SIZE: u64 = 1000;
 
 pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<GatewayConfig, Vec<ConfigIssue>> {
     let mut reader = Reader::new(file, text);
@@ -57,7 +57,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "list" => set(&mut config.list, reader.word(name, value, Listing::ALL, Listing::as_str)),
             "page_size" => {
                 let size = reader.count(name, value);
-                if let Some(too_large) = size.as_ref().filter(|size| LARGEST_PAGE < size.value) {
+                if let Some(too_large) = size.as_ref().filter(|size| MAX_PAGE_SIZE < size.value) {
                     reader.error_at(too_large.place.clone(), name, "expected a number from 1 to 1000", None);
                 }
                 set(&mut config.page_size, size.map(|size| located(size, |size| size as usize)));
@@ -73,7 +73,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "worker" => config.workers = workers(&mut reader, value),
             "judge" => judged = judge(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
-            _ => reader.unknown_member(key, "", TOP, TOP),
+            _ => reader.unknown_member(key, "", TOP_LEVEL_KEYS, TOP_LEVEL_KEYS),
         }
     }
     if let Some((worker, settings)) = judged {
@@ -87,14 +87,14 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
     if issues.iter().any(|issue| issue.severity == Severity::Error) { Err(issues) } else { Ok(config) }
 }
 
-fn set<T>(target: &mut T, found: Option<Located<T>>) {
+fn set<T>(target: &mut T, found: Option<LocatedValue<T>>) {
     if let Some(found) = found {
         *target = found.value;
     }
 }
 
-fn located<A, B>(found: Located<A>, map: impl FnOnce(A) -> B) -> Located<B> {
-    Located { value: map(found.value), place: found.place }
+fn located<A, B>(found: LocatedValue<A>, map: impl FnOnce(A) -> B) -> LocatedValue<B> {
+    LocatedValue { value: map(found.value), place: found.place }
 }
 
 fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Http {
@@ -113,7 +113,7 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Http {
                 }
             }
             "public" => set(&mut http.public, reader.truth("http.public", value)),
-            _ => reader.unknown_member(key, "http.", HTTP, TOP),
+            _ => reader.unknown_member(key, "http.", HTTP, TOP_LEVEL_KEYS),
         }
     }
     http
@@ -132,7 +132,7 @@ fn builtin(reader: &mut Reader<'_>, value: &Value<'_>) -> BuiltinSettings {
                 let patterns = reader.strings(&field, value);
                 settings.protected = patterns.into_iter().map(|pattern| pattern.value).collect();
             }
-            _ => reader.unknown_member(key, "builtin.", BUILTIN, TOP),
+            _ => reader.unknown_member(key, "builtin.", BUILTIN, TOP_LEVEL_KEYS),
         }
     }
     settings
@@ -146,7 +146,7 @@ fn volumes(reader: &mut Reader<'_>, value: &Value<'_>) -> VolumeLimits {
             "max_count" => set(&mut limits.max_count, reader.count(&field, value)),
             "max_bytes" => set(&mut limits.max_bytes, reader.size(&field, value)),
             "max_file_bytes" => set(&mut limits.max_file_bytes, reader.size(&field, value)),
-            _ => reader.unknown_member(key, "volumes.", VOLUMES, TOP),
+            _ => reader.unknown_member(key, "volumes.", VOLUMES, TOP_LEVEL_KEYS),
         }
     }
     limits
@@ -160,7 +160,7 @@ fn web(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<SearchProvider> {
                 let place = reader.place(&key.span());
                 found = search(reader, value, &place).map(|source| SearchProvider { place, source });
             }
-            _ => reader.unknown_member(key, "web.", WEB, TOP),
+            _ => reader.unknown_member(key, "web.", WEB, TOP_LEVEL_KEYS),
         }
     }
     found
@@ -183,7 +183,7 @@ fn search(reader: &mut Reader<'_>, value: &Value<'_>, place: &Place) -> Option<S
                     }
                 });
             }
-            _ => reader.unknown_member(key, "web.search.", SEARCH, TOP),
+            _ => reader.unknown_member(key, "web.search.", SEARCH, TOP_LEVEL_KEYS),
         }
     }
     if table.contains_key("command") == table.contains_key("folder") {
@@ -237,7 +237,7 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
                 }
                 "identity" => set(&mut agent.has_identity, reader.truth(&field, value)),
                 "limits" => agent.limits = limits(reader, &field, value),
-                _ => reader.unknown_member(key, &prefix, AGENT, TOP),
+                _ => reader.unknown_member(key, &prefix, AGENT, TOP_LEVEL_KEYS),
             }
         }
         reader.needed(table, &place, &prefix, &["name"]);
@@ -253,7 +253,7 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
 fn unique<T: Ord + Clone>(
     reader: &mut Reader<'_>,
     seen: &mut BTreeMap<T, Place>,
-    found: &Located<T>,
+    found: &LocatedValue<T>,
     field: &str,
     message: &str,
 ) {
@@ -265,10 +265,10 @@ fn unique<T: Ord + Clone>(
     }
 }
 
-fn agent_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<AgentName>> {
+fn agent_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<LocatedValue<AgentName>> {
     let text = reader.string(field, value)?;
     match text.value.parse() {
-        Ok(name) => Some(Located { value: name, place: text.place }),
+        Ok(name) => Some(LocatedValue { value: name, place: text.place }),
         Err(_) => {
             reader.error_at(text.place, field, "expected letters, digits, `-` and `_`, at most 64", None);
             None
@@ -276,10 +276,10 @@ fn agent_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option
     }
 }
 
-fn token(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<Fingerprint>> {
+fn token(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<LocatedValue<Fingerprint>> {
     let text = reader.string(field, value)?;
     match text.value.to_ascii_lowercase().parse() {
-        Ok(hash) => Some(Located { value: hash, place: text.place }),
+        Ok(hash) => Some(LocatedValue { value: hash, place: text.place }),
         Err(_) => {
             let hint = "write the sha256 of the token, never the token".to_owned();
             reader.error_at(text.place, field, "64 hex digits are expected", Some(hint));
@@ -293,8 +293,8 @@ fn profile_names(
     field: &str,
     value: &Value<'_>,
     profiles: &Profiles,
-) -> Vec<Located<ProfileName>> {
-    let mut names: Vec<Located<ProfileName>> = Vec::new();
+) -> Vec<LocatedValue<ProfileName>> {
+    let mut names: Vec<LocatedValue<ProfileName>> = Vec::new();
     for (index, text) in reader.strings(field, value).into_iter().enumerate() {
         let field = format!("{field}[{}]", index + 1);
         let Some(profile) = profiles.get(&text.value) else {
@@ -315,7 +315,7 @@ fn profile_names(
             reader.error_at(text.place, &field, &message, None);
             continue;
         }
-        names.push(Located { value: profile.name.clone(), place: text.place });
+        names.push(LocatedValue { value: profile.name.clone(), place: text.place });
     }
     names
 }
@@ -332,7 +332,7 @@ fn limits(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> AgentLimit
             "seconds_per_hour" => limits.seconds_per_hour = count(reader),
             "output_per_hour" => limits.output_per_hour = reader.size(&field, value).map(|size| size.value),
             "concurrent" => set(&mut limits.concurrent, reader.count(&field, value)),
-            _ => reader.unknown_member(key, &prefix, LIMITS, TOP),
+            _ => reader.unknown_member(key, &prefix, LIMITS, TOP_LEVEL_KEYS),
         }
     }
     limits
@@ -356,7 +356,7 @@ fn workers(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Worker> {
                 "result" => {
                     result = reader.word(&field, value, WorkerResult::ALL, WorkerResult::as_str);
                 }
-                _ => reader.unknown_member(key, &prefix, WORKER, TOP),
+                _ => reader.unknown_member(key, &prefix, WORKER, TOP_LEVEL_KEYS),
             }
         }
         reader.needed(table, &place, &prefix, &["id", "command"]);
@@ -385,7 +385,7 @@ fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSett
                 }
                 set(&mut threshold, least);
             }
-            _ => reader.unknown_member(key, "judge.", JUDGE, TOP),
+            _ => reader.unknown_member(key, "judge.", JUDGE, TOP_LEVEL_KEYS),
         }
     }
     reader.needed(table, &place, "judge.", &["worker"]);
@@ -429,7 +429,7 @@ fn upstreams(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {
                     upstream.effects = effects.into_iter().map(|effect| effect.value).collect();
                 }
                 "sampling" => set(&mut upstream.sampling, reader.truth(&field, value)),
-                _ => reader.unknown_member(key, &prefix, UPSTREAM, TOP),
+                _ => reader.unknown_member(key, &prefix, UPSTREAM, TOP_LEVEL_KEYS),
             }
         }
         reader.needed(table, &place, &prefix, &["id"]);

@@ -13,7 +13,7 @@ fn check(text: &str, yes: &[(&str, &[&str])], no: &[(&str, &[&str])]) {
     for (expect, tools) in [(true, yes), (false, no)] {
         for (id, effects) in tools {
             let tool = tool(id, effects);
-            assert_eq!(matcher.matches(&ToolTraits::of(&tool)), expect, "{text} {id} {effects:?}");
+            assert_eq!(matcher.matches(&ToolTraits::from_tool(&tool)), expect, "{text} {id} {effects:?}");
         }
     }
 }
@@ -48,15 +48,18 @@ fn blanks_are_and_and_exclamation_marks_are_not() {
     check("!*", &[], &[("a", &[])]);
 }
 
-fn list(texts: &[&str]) -> Vec<Located<Matcher>> {
+fn list(texts: &[&str]) -> Vec<LocatedValue<Matcher>> {
     let place = brigade_core::Place::file("p");
-    texts.iter().map(|text| Located { value: Matcher::parse(text).unwrap(), place: place.clone() }).collect()
+    texts
+        .iter()
+        .map(|text| LocatedValue { value: Matcher::parse(text).unwrap(), place: place.clone() })
+        .collect()
 }
 
 #[test]
 fn a_list_matches_what_any_element_matches() {
     let list = list(&["id:a", "!effect:network"]);
-    let at = |id, effects| first_match(&list, &ToolTraits::of(&tool(id, effects)));
+    let at = |id, effects| first_match(&list, &ToolTraits::from_tool(&tool(id, effects)));
     assert_eq!(at("a", &["network"]), Some(0));
     assert_eq!(at("b", &[]), Some(1));
     assert_eq!(at("b", &["network"]), None);
@@ -65,11 +68,11 @@ fn a_list_matches_what_any_element_matches() {
 #[test]
 fn what_is_only_negated_is_taken_from_what_is_shown() {
     let show = list(&["id:count-words", "group:fs", "!effect:local-delete"]);
-    let shown = |id, effects| shows(&show, &ToolTraits::of(&tool(id, effects)));
+    let shown = |id, effects| shows(&show, &ToolTraits::from_tool(&tool(id, effects)));
     assert!(shown("count-words", &["local-read"]) && shown("fs.read", &[]));
     assert!(!shown("other", &[]) && !shown("fs.delete", &["local-delete"]));
-    assert!(!shows(&[], &ToolTraits::of(&tool("a", &[]))));
-    assert!(shows(&list(&["!effect:x"]), &ToolTraits::of(&tool("a", &[]))));
+    assert!(!shows(&[], &ToolTraits::from_tool(&tool("a", &[]))));
+    assert!(shows(&list(&["!effect:x"]), &ToolTraits::from_tool(&tool("a", &[]))));
 }
 
 #[track_caller]

@@ -28,16 +28,16 @@ fn other_ids_end_in_digits_of_their_sha256() {
 #[test]
 fn of_a_clash_no_entry_is_listed_and_brigade_keeps_its_names() {
     let ids = ["a.b", "a_b", "c", "tools_call", "fs.read", "x"];
-    let dotted = NameClashes::of(ids, NameStyle::Dotted);
+    let dotted = NameClashes::find(ids, NameStyle::Dotted);
     assert!(dotted.groups.is_empty() && !dotted.is_unlisted("a.b"));
-    let plain = NameClashes::of(ids, NameStyle::Plain);
+    let plain = NameClashes::find(ids, NameStyle::Plain);
     assert!(plain.is_unlisted("a.b") && plain.is_unlisted("a_b") && plain.is_unlisted("tools_call"));
     assert!(!plain.is_unlisted("c") && !plain.is_unlisted("x"));
     assert_eq!(plain.groups["tools_call"], ["tools.call", "tools_call"]);
-    assert!(NameClashes::of(["c", "c"], NameStyle::Dotted).is_unlisted("c"));
+    assert!(NameClashes::find(["c", "c"], NameStyle::Dotted).is_unlisted("c"));
     // Issue 17: nor is a name taken that calls a built-in tool without being listed.
-    assert!(!NameClashes::of(["read.file"], NameStyle::Dotted).is_unlisted("read.file"));
-    let plain = NameClashes::of(["read.file"], NameStyle::Plain);
+    assert!(!NameClashes::find(["read.file"], NameStyle::Dotted).is_unlisted("read.file"));
+    let plain = NameClashes::find(["read.file"], NameStyle::Plain);
     assert_eq!(plain.groups["read_file"], ["read.file", "read_file"]);
 }
 
@@ -73,7 +73,7 @@ fn own_ids_are_sorted_and_reserved() {
         assert_eq!(listed_name(id, NameStyle::Dotted), *id);
     }
     let own = CONTROL_TOOLS.iter().chain(builtin_ids()).copied();
-    assert_eq!(NameClashes::of(own, NameStyle::Plain), NameClashes::default());
+    assert_eq!(NameClashes::find(own, NameStyle::Plain), NameClashes::default());
 }
 
 proptest! {

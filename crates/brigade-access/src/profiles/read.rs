@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use brigade_core::{ConfigIssue, Place};
-use brigade_policy::Located;
+use brigade_policy::LocatedValue;
 use brigade_policy::document::{Reader, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::{Action, Constrain, Profile, Profiles, Rule};
+use super::{Action, Profile, Profiles, Rule, RuleLimits};
 use crate::matcher::Matcher;
 use crate::slot::ProfileName;
 
-const TOP: &[&str] = &["profile"];
+const TOP_LEVEL_KEYS: &[&str] = &["profile"];
 const PROFILE: &[&str] = &["name", "show", "hide", "rule"];
 const RULE: &[&str] = &["match", "action", "constrain"];
 /// Effects that commands may be granted besides reading the workspace.
-const GRANTED: &[&str] = &["local-write", "network"];
+const GRANTABLE_EFFECTS: &[&str] = &["local-write", "network"];
 const CONSTRAIN: &[&str] = &["paths", "commands", "effects", "domains", "max_bytes", "calls_per_minute"];
 
 /// Reads the profiles of a text, and adds them to others, whose names are taken.
@@ -34,7 +34,7 @@ pub(super) fn profiles(file: &str, text: &str, shipped: Option<&Profiles>) -> (P
                     add(&mut reader, &prefix, &mut profiles, profile);
                 }
             }
-            _ => reader.unknown_member(key, "", TOP, TOP),
+            _ => reader.unknown_member(key, "", TOP_LEVEL_KEYS, TOP_LEVEL_KEYS),
         }
     }
     (profiles, reader.into_issues())
@@ -69,7 +69,7 @@ fn profile(
     table: &DeTable<'_>,
     is_shipped: bool,
 ) -> Option<(Place, Profile)> {
-    let mut name: Option<Located<ProfileName>> = None;
+    let mut name: Option<LocatedValue<ProfileName>> = None;
     let (mut show, mut show_place, mut hide, mut rules) = (None, None, Vec::new(), Vec::new());
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
@@ -86,18 +86,22 @@ fn profile(
                     rules.extend(rule(reader, &prefix, place, table));
                 }
             }
-            _ => reader.unknown_member(key, prefix, PROFILE, TOP),
+            _ => reader.unknown_member(key, prefix, PROFILE, TOP_LEVEL_KEYS),
         }
     }
     reader.needed(table, &place, prefix, &["name"]);
-    let Located { value: name, place: name_place } = name?;
+    let LocatedValue { value: name, place: name_place } = name?;
     Some((name_place, Profile { name, place, is_shipped, show, show_place, hide, rules }))
 }
 
-fn profile_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<ProfileName>> {
+fn profile_name(
+    reader: &mut Reader<'_>,
+    field: &str,
+    value: &Value<'_>,
+) -> Option<LocatedValue<ProfileName>> {
     let text = reader.string(field, value)?;
     match text.value.parse::<ProfileName>() {
-        Ok(name) => Some(Located { value: name, place: text.place }),
+        Ok(name) => Some(LocatedValue { value: name, place: text.place }),
         Err(error) => {
             reader.error_at(text.place, field, &error.to_string(), None);
             None
@@ -106,7 +110,7 @@ fn profile_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Opti
 }
 
 /// Reads one matcher, or a list of them.
-fn matchers(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<Matcher>> {
+fn matchers(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<LocatedValue<Matcher>> {
     let texts = match value.get_ref() {
         DeValue::String(_) => reader.string(field, value).into_iter().collect(),
         _ => reader.strings(field, value),
@@ -114,7 +118,7 @@ fn matchers(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Loca
     let mut found = Vec::new();
     for text in texts {
         match Matcher::parse(&text.value) {
-            Ok(matcher) => found.push(Located { value: matcher, place: text.place }),
+            Ok(matcher) => found.push(LocatedValue { value: matcher, place: text.place }),
             Err(error) => {
                 let hint = error.near.map(|near| format!("did you mean `{near}`?"));
                 reader.error_at(text.place, field, &error.message, hint);
@@ -137,18 +141,18 @@ fn rule(reader: &mut Reader<'_>, prefix: &str, place: Place, table: &DeTable<'_>
             }
             "action" => action = reader.word(&field, value, Action::ALL, Action::as_str),
             "constrain" => limits = constrain(reader, &field, value),
-            _ => reader.unknown_member(key, prefix, RULE, TOP),
+            _ => reader.unknown_member(key, prefix, RULE, TOP_LEVEL_KEYS),
         }
     }
     reader.needed(table, &place, prefix, &["match", "action"]);
     Some(Rule { place, matches, action: action?.value, constrain: limits })
 }
 
-fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Constrain> {
+fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<RuleLimits> {
     let table = reader.table(field, value)?;
-    let mut limits = Constrain::default();
+    let mut limits = RuleLimits::default();
     let prefix = format!("{field}.");
-    let texts = |found: Vec<Located<String>>| Some(found.into_iter().map(|text| text.value).collect());
+    let texts = |found: Vec<LocatedValue<String>>| Some(found.into_iter().map(|text| text.value).collect());
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
@@ -160,7 +164,7 @@ fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<
             "calls_per_minute" => {
                 limits.calls_per_minute = reader.count(&field, value).map(|count| count.value);
             }
-            _ => reader.unknown_member(key, &prefix, CONSTRAIN, TOP),
+            _ => reader.unknown_member(key, &prefix, CONSTRAIN, TOP_LEVEL_KEYS),
         }
     }
     Some(limits)
@@ -170,10 +174,10 @@ fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<
 fn effects(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in reader.strings(field, value) {
-        if GRANTED.contains(&text.value.as_str()) {
+        if GRANTABLE_EFFECTS.contains(&text.value.as_str()) {
             found.push(text.value);
         } else {
-            let message = format!("commands are granted {} alone", GRANTED.join(", "));
+            let message = format!("commands are granted {} alone", GRANTABLE_EFFECTS.join(", "));
             reader.error_at(text.place, field, &message, None);
         }
     }

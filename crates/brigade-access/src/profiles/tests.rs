@@ -10,7 +10,7 @@ fn tool(id: &str, effects: &[&str]) -> Tool {
 /// Says what a profile does with a catalog tool of these effects: `hidden`, or its action.
 fn stand(profiles: &Profiles, name: &str, id: &str, effects: &[&str]) -> &'static str {
     let tool = tool(id, effects);
-    let stand = profiles.get(name).unwrap_or_else(|| panic!("{name}")).stand(&ToolTraits::of(&tool));
+    let stand = profiles.get(name).unwrap_or_else(|| panic!("{name}")).verdict(&ToolTraits::from_tool(&tool));
     if stand.shows() { stand.action().as_str() } else { "hidden" }
 }
 

@@ -42,7 +42,7 @@ fn profiles() -> Profiles {
 fn agent(names: &[&str]) -> Agent {
     let place = Place::file("gateway.toml");
     let located =
-        |name: &&str| brigade_policy::Located { value: name.parse().unwrap(), place: place.clone() };
+        |name: &&str| brigade_policy::LocatedValue { value: name.parse().unwrap(), place: place.clone() };
     Agent { profiles: names.iter().map(located).collect(), ..Agent::new(AgentName::local(), place.clone()) }
 }
 
@@ -53,20 +53,20 @@ fn tool(id: &str, effects: &[&str]) -> Tool {
 
 #[test]
 fn a_limit_that_holds_no_argument_is_told() {
-    let rights = Rights::of(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
+    let rights = Rights::new(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
     let not_held = |traits: &ToolTraits<'_>| -> Vec<&'static str> {
         rights.judge(traits).opinions.into_iter().flat_map(|opinion| opinion.not_held).collect()
     };
     // An entry of the catalog does not say which of its arguments are paths; a tool of Brigade does.
-    assert_eq!(not_held(&ToolTraits::of(&tool("a1", &["local-read"]))), ["constrain.paths"]);
-    assert_eq!(not_held(&ToolTraits::of(&tool("a2", &["local-delete"]))), [] as [&str; 0]);
+    assert_eq!(not_held(&ToolTraits::from_tool(&tool("a1", &["local-read"]))), ["constrain.paths"]);
+    assert_eq!(not_held(&ToolTraits::from_tool(&tool("a2", &["local-delete"]))), [] as [&str; 0]);
     let read = crate::builtin::entry("fs.read").unwrap();
-    assert_eq!(not_held(&ToolTraits::of(read)), [] as [&str; 0]);
+    assert_eq!(not_held(&ToolTraits::from_tool(read)), [] as [&str; 0]);
 }
 
 #[test]
 fn an_agent_has_one_profile_in_each_slot() {
-    let rights = Rights::of(&profiles(), &agent(&["permission.plan"]), &[]).unwrap();
+    let rights = Rights::new(&profiles(), &agent(&["permission.plan"]), &[]).unwrap();
     let names: Vec<&str> = rights.profiles().iter().map(|profile| profile.name.as_str()).collect();
     assert_eq!(
         names,
@@ -77,14 +77,14 @@ fn an_agent_has_one_profile_in_each_slot() {
 #[test]
 fn every_opinion_has_its_rule_and_line() {
     let rights =
-        Rights::of(&profiles(), &agent(&["context.docs"]), &["guard.no-network".to_owned()]).unwrap();
+        Rights::new(&profiles(), &agent(&["context.docs"]), &["guard.no-network".to_owned()]).unwrap();
     let (one, two) = (tool("a", &["process-exec"]), tool("b", &["network"]));
-    let verdict = rights.judge(&ToolTraits::of(&one));
+    let verdict = rights.judge(&ToolTraits::from_tool(&one));
     assert!(verdict.is_shown && verdict.gate == Gate::Ask);
     let docs = verdict.opinions.iter().find(|opinion| opinion.profile.slot() == Slot::Context).unwrap();
     assert_eq!((docs.shows, docs.action), (true, Action::Ask));
     assert_eq!(docs.place.as_ref().unwrap().to_string(), "profiles.toml:9:3");
-    let verdict = rights.judge(&ToolTraits::of(&two));
+    let verdict = rights.judge(&ToolTraits::from_tool(&two));
     let against: Vec<&str> = verdict
         .opinions
         .iter()
@@ -97,9 +97,9 @@ fn every_opinion_has_its_rule_and_line() {
 
 #[test]
 fn a_call_outside_of_the_rule_that_decides_is_refused() {
-    let rights = Rights::of(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
+    let rights = Rights::new(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
     let read = tool("a", &["local-read"]);
-    let mut traits = ToolTraits::of(&read);
+    let mut traits = ToolTraits::from_tool(&read);
     let args = |path: &str| Json::object([("path", Json::from(path))]);
     // A catalog tool declares no paths.
     assert_eq!(rights.check_call(&traits, &args("/etc/passwd"), "/work"), Ok(Gate::Allow));
@@ -110,7 +110,7 @@ fn a_call_outside_of_the_rule_that_decides_is_refused() {
         assert_eq!((refusal.argument.as_str(), refusal.limit), ("path", "constrain.paths"));
         assert_eq!(refusal.profile.as_str(), "context.docs");
     }
-    let everywhere = Rights::of(&profiles(), &agent(&[]), &[]).unwrap();
+    let everywhere = Rights::new(&profiles(), &agent(&[]), &[]).unwrap();
     assert!(everywhere.check_call(&traits, &args("src/a"), "/work").is_ok());
     assert!(everywhere.check_call(&traits, &args("../x"), "/work").is_err());
 }
@@ -130,7 +130,7 @@ fn a_task_has_the_effects_that_its_context_grants() {
     let mut session = SessionProfiles::default();
     let granted = |session: &SessionProfiles| {
         let rights = Rights::of_session(&profiles, &agent(&["context.wide"]), session, &[]).unwrap();
-        rights.granted_effects(&ToolTraits::of(&tool))
+        rights.granted_effects(&ToolTraits::from_tool(&tool))
     };
     assert_eq!(granted(&session), ["local-write"]);
     let mut limits = TaskLimits { agent: "one".to_owned(), ..TaskLimits::default() };
@@ -147,7 +147,7 @@ fn a_task_has_the_effects_that_its_context_grants() {
 
 #[test]
 fn an_unknown_profile_is_named_with_a_near_one() {
-    let error = Rights::of(&profiles(), &agent(&[]), &["permission.pln".to_owned()]).unwrap_err();
+    let error = Rights::new(&profiles(), &agent(&[]), &["permission.pln".to_owned()]).unwrap_err();
     assert_eq!(error.near.as_deref(), Some("permission.plan"));
 }
 
@@ -188,8 +188,8 @@ proptest! {
     #[test]
     fn visible_is_callable(tool in any_tool(), (own, over) in any_profiles(), against in any::<bool>(), enabled in any::<bool>()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let rights = Rights::of(&profiles(), &agent(&own), &over).unwrap();
-        let traits = ToolTraits::of(&tool);
+        let rights = Rights::new(&profiles(), &agent(&own), &over).unwrap();
+        let traits = ToolTraits::from_tool(&tool);
         let against = if against { vec![Blocker::new(reasons::POLICY_DENIED_EFFECT, "x")] } else { Vec::new() };
         for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
             let facts = Facts { policy, tool: traits, is_enabled: enabled, approval_mode: None, against: &against, clashes: &NameClashes::default() };
@@ -209,8 +209,8 @@ proptest! {
     #[test]
     fn an_overlay_only_narrows(tool in any_tool(), (own, over) in any_profiles()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let traits = ToolTraits::of(&tool);
-        let mut rights = Rights::of(&profiles(), &agent(&own), &[]).unwrap();
+        let traits = ToolTraits::from_tool(&tool);
+        let mut rights = Rights::new(&profiles(), &agent(&own), &[]).unwrap();
         for name in &over {
             let narrowed = rights.clone().with(profiles().get(name).unwrap().clone());
             prop_assert!(rights.shows(&traits) || !narrowed.shows(&traits));
@@ -224,8 +224,8 @@ proptest! {
     #[test]
     fn a_session_only_narrows_without_a_person(tool in any_tool(), (own, over) in any_profiles(), given in prop::sample::select(all_names())) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let (profiles, traits) = (profiles(), ToolTraits::of(&tool));
-        let before = Rights::of(&profiles, &agent(&own), &[]).unwrap();
+        let (profiles, traits) = (profiles(), ToolTraits::from_tool(&tool));
+        let before = Rights::new(&profiles, &agent(&own), &[]).unwrap();
         let mut session = SessionProfiles::default();
         for name in &over {
             session.narrow(name.parse().unwrap());
@@ -239,7 +239,7 @@ proptest! {
         let now = Rights::of_session(&profiles, &agent(&own), &granted, &over).unwrap();
         let mut others: Vec<&str> = own.iter().copied().filter(|name| !name.starts_with(given.slot().as_str())).collect();
         others.push(given.as_str());
-        let meant = Rights::of(&profiles, &agent(&others), &over).unwrap();
+        let meant = Rights::new(&profiles, &agent(&others), &over).unwrap();
         prop_assert_eq!((now.shows(&traits), now.gate(&traits)), (meant.shows(&traits), meant.gate(&traits)));
         // Another profile of the agent in this slot: what the person saw does not hold any more.
         granted.grant(vec!["guard.other".parse().unwrap()], given);
@@ -256,7 +256,7 @@ proptest! {
         given in prop::sample::select(all_names()),
     ) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let (profiles, traits) = (profiles(), ToolTraits::of(&tool));
+        let (profiles, traits) = (profiles(), ToolTraits::from_tool(&tool));
         let mut session = SessionProfiles::default();
         over.iter().for_each(|name| session.narrow(name.parse().unwrap()));
         let given: ProfileName = given.parse().unwrap();
@@ -277,7 +277,7 @@ proptest! {
         let recorded: Vec<String> = now.profiles().iter().map(|profile| profile.name.to_string()).collect();
         let again = Rights::of_session(&profiles, &agent(&own), &session, &recorded).unwrap();
         prop_assert_eq!((again.shows(&traits), again.gate(&traits)), (now.shows(&traits), now.gate(&traits)));
-        prop_assert!(Rights::of(&profiles, &agent(&own), &recorded).is_err());
+        prop_assert!(Rights::new(&profiles, &agent(&own), &recorded).is_err());
         // A task below it, of an agent of the same name, narrows as well, and has a profile of its own.
         limits.tools = Some(BTreeSet::from(["none".to_owned()]));
         let mut other = SessionProfiles::default();
@@ -292,8 +292,8 @@ proptest! {
     #[test]
     fn a_deny_anywhere_wins(tool in any_tool(), (own, over) in any_profiles()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let rights = Rights::of(&profiles(), &agent(&own), &over).unwrap();
-        let verdict = rights.judge(&ToolTraits::of(&tool));
+        let rights = Rights::new(&profiles(), &agent(&own), &over).unwrap();
+        let verdict = rights.judge(&ToolTraits::from_tool(&tool));
         let strictest = verdict.opinions.iter().map(|opinion| opinion.action).max().unwrap();
         prop_assert_eq!(verdict.is_shown, strictest != Action::Deny);
         prop_assert_eq!(verdict.gate == Gate::Allow, strictest == Action::Allow);
@@ -303,12 +303,12 @@ proptest! {
     #[test]
     fn only_the_set_of_profiles_counts(tool in any_tool(), (own, over) in any_profiles()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let traits = ToolTraits::of(&tool);
-        let one = Rights::of(&profiles(), &agent(&own), &over).unwrap();
+        let traits = ToolTraits::from_tool(&tool);
+        let one = Rights::new(&profiles(), &agent(&own), &over).unwrap();
         let mut twice = over.clone();
         twice.extend(over.iter().rev().cloned());
         twice.reverse();
-        let two = Rights::of(&profiles(), &agent(&own), &twice).unwrap();
+        let two = Rights::new(&profiles(), &agent(&own), &twice).unwrap();
         prop_assert_eq!((one.shows(&traits), one.gate(&traits)), (two.shows(&traits), two.gate(&traits)));
     }
 }

@@ -1,7 +1,7 @@
 //! What can be judged about a call of a built-in tool without acting.
 
 use brigade_access::builtin::{
-    COMMAND, CommandArgs, Fact, PathUse, Refused, allowed_url, definition, refused_arguments,
+    ArgumentRefusal, COMMAND, CommandArgs, Fact, PathUse, allowed_url, definition, refused_arguments,
 };
 use brigade_access::files_root;
 use brigade_cmdline::shell_syntax;
@@ -41,11 +41,11 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     let root = files_root(&facts.root, lane).display().to_string();
     if let Some(args) = args {
         let refused = refused_arguments(row, args, facts.caller.agent(), &known.guards, &root);
-        blockers.extend(refused.iter().map(Refused::blocker));
+        blockers.extend(refused.iter().map(ArgumentRefusal::blocker));
     }
     for name in row.arguments.paths {
         let Some(path) = args.and_then(|args| args.get(name)).and_then(Json::as_str) else { continue };
-        if let Err(problem) = known.guards.check(path, &root, PathUse::of(row)) {
+        if let Err(problem) = known.guards.check(path, &root, PathUse::from_definition(row)) {
             blockers.push(problem.blocker(name));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_access::builtin::COMMAND;
 use brigade_cmdline::Argv;
-use brigade_core::{Fingerprint, Json, NextStep, Spell};
+use brigade_core::{Fingerprint, Json, NextStep, StepFormatter};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{Redactor, shows};
@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 use crate::facts::ServerFact;
-use crate::judged::Judged;
+use crate::judged::Judgement;
 use crate::session::CallSession;
 
 /// Returns whether a text of a record shows an exact one. Only a record with the contract's whole fingerprint may have
@@ -28,7 +28,7 @@ fn is_shown(call: &Call, stored: &str, exact: &str) -> bool {
 impl Plan {
     /// Formats the next steps of its blockers.
     #[must_use]
-    pub fn spelled(mut self, speller: &dyn Spell) -> Plan {
+    pub fn spelled(mut self, speller: &dyn StepFormatter) -> Plan {
         self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
         self
     }
@@ -205,12 +205,12 @@ impl Plan {
     }
 
     /// Notes what a judge said about the call.
-    pub fn note_judge(&mut self, judged: Judged) {
+    pub fn note_judge(&mut self, judged: Judgement) {
         self.judge = Some(judged);
     }
 
     /// Returns what a judge said about the call, if one was asked.
-    pub fn judge(&self) -> Option<&Judged> {
+    pub fn judge(&self) -> Option<&Judgement> {
         self.judge.as_ref()
     }
 

@@ -44,7 +44,7 @@ record!(RunReview);
 
 impl RunReview {
     /// Returns the review of a call.
-    pub fn of(call: &Call) -> RunReview {
+    pub fn from_call(call: &Call) -> RunReview {
         let review = RunReview {
             reviewed_at: call.reviewed_at,
             review_reason: call.review_reason.clone(),

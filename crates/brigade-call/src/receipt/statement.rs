@@ -55,7 +55,7 @@ record!(Subject);
 
 impl Statement {
     /// States what a receipt says, of its file with this sha256.
-    pub fn of(receipt: Receipt, file: String, sha256: Fingerprint) -> Statement {
+    pub fn new(receipt: Receipt, file: String, sha256: Fingerprint) -> Statement {
         let digest = BTreeMap::from([("sha256".to_owned(), sha256.to_hex())]);
         Statement {
             _type: STATEMENT_TYPE.to_owned(),

@@ -47,7 +47,7 @@ impl RunSummary {
     }
 
     /// Sums up a receipt.
-    pub fn of(receipt: Receipt) -> RunSummary {
+    pub fn from_receipt(receipt: Receipt) -> RunSummary {
         // Large members that no summary has.
         let (args, argv, arguments) = Default::default();
         let (observed, binding, checkpoint, projection_summary) = Default::default();

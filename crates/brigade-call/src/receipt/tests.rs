@@ -26,7 +26,7 @@ fn check_sort_key(members: &str, expect: &str) {
 fn lists_say_whether_a_receipt_is_of_a_run() {
     let kind = |member: &str| {
         let text = format!(r#"{{{member}"id":"run-1","call_id":"call-1","status":"completed"}}"#);
-        let summary = RunSummary::of(Receipt::from_json(json(&text)).unwrap());
+        let summary = RunSummary::from_receipt(Receipt::from_json(json(&text)).unwrap());
         let written = brigade_core::json::to_json(&summary).unwrap();
         written.get("kind").and_then(Json::as_str).map(str::to_owned)
     };

@@ -102,7 +102,7 @@ fn the_policy_and_code_that_cannot_be_bound_refuse_it_with_all_other_reasons() {
     let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\neffects = [\"network\"]\n";
     let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
     let policy = PolicyState::parse("policy.toml", Some(b"denied_effects = [\"network\"]"));
-    let decision = decide(&policy, &CallFacts::of(catalog.tool("say").unwrap()), &|_: &str| true);
+    let decision = decide(&policy, &CallFacts::from_tool(catalog.tool("say").unwrap()), &|_: &str| true);
     let denied = decision.blockers[0].clone();
     let unbound =
         Blocker::new(reasons::CODE_NOT_BOUND, "the option `-r` runs code that an approval does not bind");
@@ -131,9 +131,9 @@ fn check_length(words: &[usize], expect: Option<&str>) {
 
 #[test]
 fn what_the_system_does_not_take_is_refused() {
-    check_length(&[5, LONGEST_WORD], None);
+    check_length(&[5, MAX_WORD_BYTES], None);
     check_length(
-        &[5, 1, LONGEST_WORD + 1],
+        &[5, 1, MAX_WORD_BYTES + 1],
         Some("word 3 of the command line has 131072 bytes, and no more than 131071 can be passed"),
     );
     check_length(&[100_000; 18], None);

@@ -7,7 +7,7 @@ use crate::{fields, starter};
 
 /// What to do with an existing file, or an entry that the catalog already has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum OnExisting {
     /// Keep it. A built-in entry of an older version gains missing harnesses and projections; one with a different
     /// source is a conflict.
     #[default]
@@ -29,7 +29,7 @@ pub struct Conflict {
 
 /// The result of a merge. If there are conflicts, nothing should be written; the lists show what would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeResult {
     /// The new text of the file.
     pub text: String,
     /// The entries that were added.
@@ -43,9 +43,9 @@ pub struct Merged {
 }
 
 /// Merges tools into a catalog.
-pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, EditError> {
+pub fn merge(text: &str, tools: &[Tool], existing: OnExisting) -> Result<MergeResult, EditError> {
     let catalog = Catalog::parse("", Level::Project, text.as_bytes());
-    let mut merged = Merged {
+    let mut merged = MergeResult {
         text: text.to_owned(),
         added: Vec::new(),
         updated: Vec::new(),
@@ -59,15 +59,15 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
             continue;
         };
         match existing {
-            Existing::Keep if old.source_path != tool.source_path => merged.conflicts.push(Conflict {
+            OnExisting::Keep if old.source_path != tool.source_path => merged.conflicts.push(Conflict {
                 id: tool.id.clone(),
                 existing_source_path: old.source_path.clone(),
                 given_source_path: tool.source_path.clone(),
             }),
-            Existing::Keep | Existing::Overwrite => {
+            OnExisting::Keep | OnExisting::Overwrite => {
                 let changed = match existing {
-                    Existing::Keep => replace(&merged.text, old, &extended(old, tool, &catalog))?,
-                    Existing::Overwrite => replace(&merged.text, old, tool)?,
+                    OnExisting::Keep => replace(&merged.text, old, &extended(old, tool, &catalog))?,
+                    OnExisting::Overwrite => replace(&merged.text, old, tool)?,
                 };
                 let list = if changed == merged.text { &mut merged.skipped } else { &mut merged.updated };
                 list.push(tool.id.clone());

@@ -9,7 +9,7 @@ use crate::model::{Catalog, Level, Tool};
 use crate::read::cut::{Piece, cut};
 
 /// The piece that contains an entry.
-pub(super) struct Found {
+pub(super) struct FoundEntry {
     /// The range of the piece in the text.
     range: Range<usize>,
     document: DocumentMut,
@@ -18,7 +18,7 @@ pub(super) struct Found {
 }
 
 /// Finds the first entry with an id.
-pub(super) fn find(text: &str, id: &str) -> Result<Found, EditError> {
+pub(super) fn find(text: &str, id: &str) -> Result<FoundEntry, EditError> {
     for (piece, range) in pieces(text) {
         let part = &text[range.clone()];
         // An id that does not occur literally must contain an escape.
@@ -32,7 +32,7 @@ pub(super) fn find(text: &str, id: &str) -> Result<Found, EditError> {
                     return if piece.is_uncertain {
                         Err(broken)
                     } else {
-                        Ok(Found { range, document, index })
+                        Ok(FoundEntry { range, document, index })
                     };
                 }
             }

@@ -7,7 +7,7 @@ use crate::fields;
 use crate::model::Runtime;
 
 /// Fields that a definition without them removes. Others that are not set, such as how health is checked, stay.
-const OF_DEFINITION: &[&str] = &["cwd", "timeout", "env_labels"];
+const DEFINITION_FIELDS: &[&str] = &["cwd", "timeout", "env_labels"];
 
 /// Adds a runtime at the end of the file, or changes the fields of the existing one.
 ///
@@ -30,7 +30,7 @@ pub fn put_runtime(text: &str, runtime: &Runtime) -> Result<String, EditError> {
                 (Some(new), _) => {
                     table.insert(key, value(new));
                 }
-                (None, _) if OF_DEFINITION.contains(&key) => {
+                (None, _) if DEFINITION_FIELDS.contains(&key) => {
                     table.remove(key);
                 }
                 (None, _) => {}

@@ -218,17 +218,17 @@ fn a_merge_adds_what_is_missing_and_reports_conflicts() {
     };
     let text = add_tool("# mine\n", &tool("a", "a.md")).unwrap();
 
-    let merged = merge(&text, &[tool("a", "a.md"), tool("b", "b.md")], Existing::Keep).unwrap();
+    let merged = merge(&text, &[tool("a", "a.md"), tool("b", "b.md")], OnExisting::Keep).unwrap();
     assert_eq!(
         (merged.added.len(), merged.updated.len(), merged.skipped.len(), merged.conflicts.len()),
         (1, 0, 1, 0)
     );
     assert!(merged.text.starts_with(&text));
 
-    let merged = merge(&text, &[tool("b", "b.md"), tool("a", "other.md")], Existing::Keep).unwrap();
+    let merged = merge(&text, &[tool("b", "b.md"), tool("a", "other.md")], OnExisting::Keep).unwrap();
     assert_eq!((merged.added.len(), merged.conflicts.len()), (1, 1), "what would have been added is said");
 
-    let merged = merge(&text, &[tool("a", "other.md")], Existing::Overwrite).unwrap();
+    let merged = merge(&text, &[tool("a", "other.md")], OnExisting::Overwrite).unwrap();
     assert_eq!(merged.text, text.replace("a.md", "other.md"));
     assert_eq!(merged.updated.len(), 1);
 }

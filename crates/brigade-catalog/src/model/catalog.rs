@@ -2,13 +2,13 @@
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Severity};
+use brigade_core::{ConfigIssue, ErrorKind, Hint, NextStep, OperationError, Place, Severity};
 
 use brigade_redact::Redactor;
 use thiserror::Error;
 
 use super::{Level, Masks, Reads, Settings, Tool};
-use crate::levels::Shadowed;
+use crate::levels::ShadowedEntry;
 
 /// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
@@ -17,32 +17,32 @@ pub struct Catalog {
     issues: Vec<ConfigIssue>,
     settings: Settings,
     /// What stands in the file and could not be read.
-    lost: Lost,
+    lost: LostEntries,
     user_issues: Vec<ConfigIssue>,
     user_settings: Settings,
-    shadowed: Vec<Shadowed>,
+    shadowed: Vec<ShadowedEntry>,
     /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
 }
 
 /// What of a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum LostEntries {
     /// Entries with these ids.
     Ids(Vec<String>),
     /// The file is no text, so nobody knows.
     Unknown,
 }
 
-impl Default for Lost {
-    fn default() -> Lost {
-        Lost::Ids(Vec::new())
+impl Default for LostEntries {
+    fn default() -> LostEntries {
+        LostEntries::Ids(Vec::new())
     }
 }
 
 /// Why [`Catalog::find`] returns no tool.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoTool {
+pub enum ToolLookupError {
     /// The catalog has no readable entry. Contains its first issue.
     #[error("{}", ConfigIssue { hint: None, ..(**.0).clone() })]
     Unreadable(Box<ConfigIssue>),
@@ -70,32 +70,32 @@ pub enum NoTool {
     },
 }
 
-impl Explained for NoTool {
+impl OperationError for ToolLookupError {
     fn kind(&self) -> ErrorKind {
         match self {
-            NoTool::Unreadable(_) => ErrorKind::InvalidConfig,
-            NoTool::Disabled { .. } | NoTool::Unknown { .. } | NoTool::NotOffered { .. } => {
-                ErrorKind::NotFound
-            }
+            ToolLookupError::Unreadable(_) => ErrorKind::InvalidConfig,
+            ToolLookupError::Disabled { .. }
+            | ToolLookupError::Unknown { .. }
+            | ToolLookupError::NotOffered { .. } => ErrorKind::NotFound,
         }
     }
 
     fn code(&self) -> Option<ErrorCode> {
         match self {
-            NoTool::Unreadable(_) => None,
-            NoTool::Disabled { .. } => Some(codes::TOOL_DISABLED),
-            NoTool::Unknown { .. } | NoTool::NotOffered { .. } => Some(codes::TOOL_MISSING),
+            ToolLookupError::Unreadable(_) => None,
+            ToolLookupError::Disabled { .. } => Some(codes::TOOL_DISABLED),
+            ToolLookupError::Unknown { .. } | ToolLookupError::NotOffered { .. } => Some(codes::TOOL_MISSING),
         }
     }
 
     fn hints(&self) -> Vec<Hint> {
         match self {
-            NoTool::Unreadable(issue) => issue.hint.iter().cloned().collect(),
-            NoTool::Disabled { place, .. } => {
+            ToolLookupError::Unreadable(issue) => issue.hint.iter().cloned().collect(),
+            ToolLookupError::Disabled { place, .. } => {
                 let line = place.line.map_or_else(String::new, |line| format!(" at line {line}"));
                 vec![format!("set `enabled = true` in {}{line}", place.file).into()]
             }
-            NoTool::NotOffered { reads } => {
+            ToolLookupError::NotOffered { reads } => {
                 let list = match reads {
                     Reads::Resource => "resources",
                     Reads::Prompt => "prompts",
@@ -103,8 +103,10 @@ impl Explained for NoTool {
                 let hint = format!("name it in `{list}` of its [[upstream]] in .brigade/tools/gateway.toml");
                 vec![hint.into()]
             }
-            NoTool::Unknown { near: None, .. } => vec![NextStep::ListTools.into()],
-            NoTool::Unknown { near: Some(near), .. } => vec![format!("did you mean `{near}`?").into()],
+            ToolLookupError::Unknown { near: None, .. } => vec![NextStep::ListTools.into()],
+            ToolLookupError::Unknown { near: Some(near), .. } => {
+                vec![format!("did you mean `{near}`?").into()]
+            }
         }
     }
 
@@ -133,17 +135,17 @@ impl Catalog {
         settings: Settings,
         user_issues: Vec<ConfigIssue>,
         user_settings: Settings,
-        shadowed: Vec<Shadowed>,
+        shadowed: Vec<ShadowedEntry>,
     ) -> Catalog {
         Catalog { settings, user_issues, user_settings, shadowed, ..Catalog::new(tools, issues) }
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, Lost) {
+    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, LostEntries) {
         (self.tools, self.issues, self.settings, self.lost)
     }
 
     /// Returns the catalog with what could not be read.
-    pub(crate) fn with_lost(self, lost: Lost) -> Catalog {
+    pub(crate) fn with_lost(self, lost: LostEntries) -> Catalog {
         Catalog { lost, ..self }
     }
 
@@ -153,7 +155,7 @@ impl Catalog {
     }
 
     /// Returns the entries of the user that entries of the project hide.
-    pub fn shadowed(&self) -> &[Shadowed] {
+    pub fn shadowed(&self) -> &[ShadowedEntry] {
         &self.shadowed
     }
 
@@ -188,9 +190,9 @@ impl Catalog {
     /// does not mean all of them.
     ///
     /// # Errors
-    /// Returns [`NoTool::Unreadable`] with the first error in a list, of the project or, if that has no list, of the
-    /// user.
-    pub fn chosen_harnesses(&self) -> Result<Option<&[String]>, NoTool> {
+    /// Returns [`ToolLookupError::Unreadable`] with the first error in a list, of the project or, if that has no list,
+    /// of the user.
+    pub fn chosen_harnesses(&self) -> Result<Option<&[String]>, ToolLookupError> {
         let is_of_list = |issue: &&ConfigIssue| {
             issue.severity == Severity::Error
                 && issue.entry.is_none()
@@ -201,7 +203,7 @@ impl Catalog {
         };
         let of_user = self.user_issues.iter().filter(|_| self.settings.harnesses.is_none());
         match self.issues.iter().chain(of_user).find(is_of_list) {
-            Some(issue) => Err(NoTool::Unreadable(Box::new(issue.clone()))),
+            Some(issue) => Err(ToolLookupError::Unreadable(Box::new(issue.clone()))),
             None => Ok(self.harnesses()),
         }
     }
@@ -251,7 +253,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Returns why there is no such tool.
-    pub fn find(&self, id: &str) -> Result<&Tool, NoTool> {
+    pub fn find(&self, id: &str) -> Result<&Tool, ToolLookupError> {
         self.usable(id.trim(), self.tool(id.trim()))
     }
 
@@ -260,19 +262,23 @@ impl Catalog {
     ///
     /// # Errors
     /// Returns why there is no such tool.
-    pub fn find_named(&self, name: &str, is_taken: impl Fn(&str) -> bool) -> Result<&Tool, NoTool> {
+    pub fn find_named(&self, name: &str, is_taken: impl Fn(&str) -> bool) -> Result<&Tool, ToolLookupError> {
         self.usable(name.trim(), self.named(name, is_taken))
     }
 
-    fn usable<'c>(&'c self, id: &str, found: Option<&'c Tool>) -> Result<&'c Tool, NoTool> {
+    fn usable<'c>(&'c self, id: &str, found: Option<&'c Tool>) -> Result<&'c Tool, ToolLookupError> {
         match (found, self.issues.first()) {
             (Some(tool), _) if tool.enabled => Ok(tool),
-            (_, Some(issue)) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
-            (Some(tool), _) => Err(NoTool::Disabled { id: shown(id), place: tool.origin.place.clone() }),
+            (_, Some(issue)) if self.tools.is_empty() => {
+                Err(ToolLookupError::Unreadable(Box::new(issue.clone())))
+            }
+            (Some(tool), _) => {
+                Err(ToolLookupError::Disabled { id: shown(id), place: tool.origin.place.clone() })
+            }
             (None, _) => {
                 let enabled = self.tools.iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
                 let near = brigade_core::closest(id, enabled).map(|near| escape_terminal(near).into_owned());
-                Err(NoTool::Unknown { id: shown(id), near })
+                Err(ToolLookupError::Unknown { id: shown(id), near })
             }
         }
     }
@@ -280,10 +286,10 @@ impl Catalog {
     /// Checks that there is something to look at: a file without any readable entry says nothing of tools.
     ///
     /// # Errors
-    /// Returns [`NoTool::Unreadable`] if no entry could be read because of an error.
-    pub fn readable(&self) -> Result<(), NoTool> {
+    /// Returns [`ToolLookupError::Unreadable`] if no entry could be read because of an error.
+    pub fn readable(&self) -> Result<(), ToolLookupError> {
         match self.issues.iter().find(|issue| issue.severity == Severity::Error) {
-            Some(issue) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
+            Some(issue) if self.tools.is_empty() => Err(ToolLookupError::Unreadable(Box::new(issue.clone()))),
             _ => Ok(()),
         }
     }

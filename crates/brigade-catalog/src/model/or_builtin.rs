@@ -45,7 +45,9 @@ impl<'de, T: Word> Deserialize<'de> for OrBuiltin<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OrBuiltin<T>, D::Error> {
         match &*Cow::<str>::deserialize(deserializer)? {
             BUILTIN => Ok(OrBuiltin::Builtin),
-            word => T::of(word).map(OrBuiltin::Entry).ok_or_else(|| D::Error::custom("an unknown word")),
+            word => {
+                T::from_word(word).map(OrBuiltin::Entry).ok_or_else(|| D::Error::custom("an unknown word"))
+            }
         }
     }
 }

@@ -101,7 +101,7 @@ impl Runtime {
 
     /// Returns the place of a field, or of the entry's header if the field is absent.
     pub fn place_of(&self, field: &str) -> Place {
-        match fields::RUNTIME.position(FieldPath::of(field).name) {
+        match fields::RUNTIME.position(FieldPath::parse(field).name) {
             Some(index) => self.origin.find(index, 0),
             None => self.origin.place.clone(),
         }

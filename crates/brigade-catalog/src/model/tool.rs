@@ -127,11 +127,11 @@ pub struct Tool {
 /// The values that are masked where an entry is shown, beside what looks like a secret. They are not part of the entry:
 /// two entries are equal whatever is masked in them.
 #[derive(Clone, Debug, Default)]
-pub struct Masks(Option<Arc<Bound>>);
+pub struct Masks(Option<Arc<BoundValues>>);
 
 /// Bound values, prepared for texts.
 #[derive(Debug)]
-struct Bound {
+struct BoundValues {
     /// Masks all of them.
     all: Redactor,
     /// Masks those that tell that a text holds them.
@@ -142,7 +142,7 @@ struct Bound {
 
 impl Masks {
     /// Masks these values.
-    pub fn of(values: &[SecretValue]) -> Masks {
+    pub fn new(values: &[SecretValue]) -> Masks {
         Masks::labelled(values.iter().map(|value| (String::new(), value.clone())).collect())
     }
 
@@ -158,7 +158,7 @@ impl Masks {
         let all = values(&labels);
         let labels: Vec<(String, SecretValue)> =
             labels.into_iter().filter(|(_, value)| value.is_telling()).collect();
-        Masks(Some(Arc::new(Bound { all, telling: values(&labels), labels })))
+        Masks(Some(Arc::new(BoundValues { all, telling: values(&labels), labels })))
     }
 
     /// Masks a text. Without a value in it, it stays what it is.
@@ -326,7 +326,7 @@ impl Tool {
     ///
     /// Falls back to the whole field, and to the entry's header if the field is absent.
     pub fn place_of(&self, field: &str) -> Place {
-        let path = FieldPath::of(field);
+        let path = FieldPath::parse(field);
         let Some(index) = fields::TOOL.position(path.name) else {
             return self.origin.place.clone();
         };
@@ -348,7 +348,7 @@ impl Tool {
             "projection_fingerprints" => &self.projection_fingerprints,
             _ => {
                 // The keys of these tables are known, and counted in the order of the table of fields.
-                let key = FieldPath::of(key).name;
+                let key = FieldPath::parse(key).name;
                 return fields::group(field)
                     .and_then(|keys| keys.position(key))
                     .map_or(0, |at| u16::from(at) + 1);

@@ -7,11 +7,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// The longest text that is read as a version or a requirement, in bytes.
-const LONGEST: usize = 256;
+const MAX_TEXT_BYTES: usize = 256;
 /// The largest number of parts between dots.
-const MOST_PARTS: usize = 8;
+const MAX_PARTS: usize = 8;
 /// The largest number of conditions of a requirement.
-const MOST_CONDITIONS: usize = 16;
+const MAX_CONDITIONS: usize = 16;
 
 /// A text that is not a version, or not a requirement. Does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -62,7 +62,7 @@ impl FromStr for Version {
     fn from_str(text: &str) -> Result<Version, InvalidVersion> {
         let text = text.trim();
         let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
-        if text.is_empty() || LONGEST < text.len() {
+        if text.is_empty() || MAX_TEXT_BYTES < text.len() {
             return Err(InvalidVersion);
         }
         let (mut numbers, mut rest) = (Vec::new(), text);
@@ -79,7 +79,7 @@ impl FromStr for Version {
             }
         }
         let is_suffix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '~' | ':');
-        if MOST_PARTS < numbers.len()
+        if MAX_PARTS < numbers.len()
             || !rest.chars().all(is_suffix)
             || rest.ends_with('.')
             || rest.contains("..")
@@ -160,12 +160,12 @@ impl FromStr for VersionRequirement {
 
     fn from_str(text: &str) -> Result<VersionRequirement, InvalidVersion> {
         let text = text.trim();
-        if LONGEST < text.len() {
+        if MAX_TEXT_BYTES < text.len() {
             return Err(InvalidVersion);
         }
         let conditions: Vec<Condition> =
             text.split(',').map(|part| condition(part.trim())).collect::<Result<_, _>>()?;
-        if MOST_CONDITIONS < conditions.len() {
+        if MAX_CONDITIONS < conditions.len() {
             return Err(InvalidVersion);
         }
         Ok(VersionRequirement { text: text.into(), conditions: conditions.into() })

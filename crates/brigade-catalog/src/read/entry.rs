@@ -66,11 +66,11 @@ pub(super) enum Slot<'a> {
 }
 
 /// A description of the expected value.
-pub(super) type Expected = &'static str;
+pub(super) type ExpectedValue = &'static str;
 
 impl Slot<'_> {
     /// Describes the value that the slot accepts.
-    pub(super) fn expected(&self) -> Expected {
+    pub(super) fn expected(&self) -> ExpectedValue {
         match self {
             Slot::Id(_) | Slot::Required(_) => "expected non-empty text",
             Slot::Text(_) => "expected text",
@@ -108,7 +108,7 @@ impl Slot<'_> {
     }
 
     /// Stores a string.
-    pub(super) fn set_text(self, text: &str) -> Result<(), Expected> {
+    pub(super) fn set_text(self, text: &str) -> Result<(), ExpectedValue> {
         let expected = self.expected();
         let text = text.trim();
         match self {
@@ -146,7 +146,7 @@ impl Slot<'_> {
     }
 
     /// Stores a boolean.
-    pub(super) fn set_boolean(self, value: bool) -> Result<(), Expected> {
+    pub(super) fn set_boolean(self, value: bool) -> Result<(), ExpectedValue> {
         match self {
             Slot::Boolean(slot) => *slot = value,
             other => return Err(other.expected()),
@@ -155,7 +155,7 @@ impl Slot<'_> {
     }
 
     /// Stores a number. `is_integer` is set if it was written as an integer.
-    pub(super) fn set_number(self, value: f64, is_integer: bool) -> Result<(), Expected> {
+    pub(super) fn set_number(self, value: f64, is_integer: bool) -> Result<(), ExpectedValue> {
         let expected = self.expected();
         match self {
             Slot::Seconds(slot) => *slot = Some(Seconds::new(value).map_err(|_| expected)?),

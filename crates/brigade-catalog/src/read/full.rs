@@ -8,7 +8,7 @@ use brigade_redact::{is_secret_name, shown_name};
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
-use super::entry::{Entry, Expected, Slot};
+use super::entry::{Entry, ExpectedValue, Slot};
 use super::group::Group;
 use super::{Finding, Output, settings};
 use crate::fields::{self, FieldPath, KNOWN_HARNESSES, Shape, misspelt_effect};
@@ -16,7 +16,7 @@ use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
 /// The maximum length in bytes of a name that is compared with known names.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
@@ -204,7 +204,7 @@ fn read_entry<E: Entry>(
 
 /// Returns the place of a field such as `source.kind`.
 fn place_of<E: Entry>(entry: &E, field: &str) -> Place {
-    let path = FieldPath::of(field);
+    let path = FieldPath::parse(field);
     let key = path.rest.and_then(|key| fields::group(path.name)?.position(key));
     match E::FIELDS.position(path.name) {
         Some(field) => entry.origin().find(field, key.map_or(0, |key| u16::from(key) + 1)),
@@ -228,7 +228,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         self.places.push(FieldPlace::new(field, element, line, column));
     }
 
-    fn error(&mut self, at: usize, field: &str, expected: Expected) {
+    fn error(&mut self, at: usize, field: &str, expected: ExpectedValue) {
         self.error_at(self.locator.locate(at), field, expected, None);
     }
 
@@ -462,11 +462,11 @@ fn holds_secret(key: &str, value: &DeValue<'_>) -> bool {
 
 /// Returns an unknown key as it is shown.
 pub(super) fn shown(key: &str) -> String {
-    short(shown_name(key), LONGEST_NAME)
+    short(shown_name(key), MAX_NAME_BYTES)
 }
 
 fn path(field: &str, key: &str) -> String {
-    format!("{field}.{}", short(key, LONGEST_NAME))
+    format!("{field}.{}", short(key, MAX_NAME_BYTES))
 }
 
 pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<Hint> {
@@ -474,7 +474,7 @@ pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static
 }
 
 fn near(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
-    if typed.len() > LONGEST_NAME { None } else { closest(typed, known) }
+    if typed.len() > MAX_NAME_BYTES { None } else { closest(typed, known) }
 }
 
 pub(super) fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {

@@ -17,7 +17,7 @@ use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
 use crate::model::{FieldPlace, Level, Origin};
 
 /// The maximum length of a line that is not ASCII, so that counting its characters stays cheap.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Reads pieces and reuses its buffers.
 #[derive(Debug, Default)]
@@ -267,7 +267,7 @@ impl<'t> Cursor<'t> {
         let bytes = self.at - self.line_start;
         let before = if self.is_ascii {
             bytes
-        } else if bytes <= LONGEST_LINE {
+        } else if bytes <= MAX_LINE_BYTES {
             self.text[self.line_start..self.at].chars().count()
         } else {
             return None;

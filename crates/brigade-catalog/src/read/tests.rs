@@ -11,7 +11,7 @@ fn parse(text: &str) -> Catalog {
 }
 
 /// The complete example, with every field.
-const WHOLE: &str = r#"# tools
+const COMPLETE_EXAMPLE: &str = r#"# tools
 [[tool]]
 id = "simplify"
 name = "Simplify"
@@ -72,7 +72,7 @@ fn check_fields(fields: &str, expect: &[&str]) -> Tool {
 
 #[test]
 fn every_field_is_read() {
-    let catalog = check(WHOLE, &[]);
+    let catalog = check(COMPLETE_EXAMPLE, &[]);
     let tool = catalog.tool("simplify").unwrap();
     assert_eq!(tool.family, Some(Family::SlashCommand));
     assert_eq!(tool.approval_mode, Some(ApprovalMode::OnRequest));
@@ -86,7 +86,7 @@ fn every_field_is_read() {
 
 #[test]
 fn every_field_has_its_place() {
-    let catalog = parse(WHOLE);
+    let catalog = parse(COMPLETE_EXAMPLE);
     let tool = catalog.tool("simplify").unwrap();
     let at = |field: &str| tool.place_of(field).to_string();
     assert_eq!(tool.origin.place.to_string(), "t.toml:2:1");
@@ -420,7 +420,7 @@ fn runtimes_are_read_by_the_same_rules() {
 #[test]
 fn everyday_entries_are_read_by_the_plain_reader() {
     let mut reader = plain::Reader::default();
-    for text in [WHOLE.strip_prefix("# tools\n").unwrap(), SECOND, registry::REGISTERED] {
+    for text in [COMPLETE_EXAMPLE.strip_prefix("# tools\n").unwrap(), SECOND, registry::REGISTERED] {
         assert!(reader.read::<Tool>(text, 1, "t.toml", Level::Project).is_some());
     }
 }
@@ -438,7 +438,7 @@ fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
 #[test]
 fn many_entries_are_read_on_all_processors_in_their_order() {
     let mut text = b"# many\n".to_vec();
-    for number in 0..2 * WORTH_THREADS {
+    for number in 0..2 * MIN_PARALLEL_PIECES {
         let entry = match number % 97 {
             13 => format!("[[tool]]\nid = \"broken-{number}\nname = 1\n"),
             14 => format!("[tool]\nid = 'slip-{number}'\n"),
@@ -574,8 +574,8 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..WHOLE.len()) {
-        let mut text = WHOLE.as_bytes().to_vec();
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..COMPLETE_EXAMPLE.len()) {
+        let mut text = COMPLETE_EXAMPLE.as_bytes().to_vec();
         text.splice(at..at, bytes.clone());
         check_readers_agree(&text)?;
         check_readers_agree(&bytes)?;
@@ -589,11 +589,11 @@ proptest! {
 
     #[test]
     fn no_mutation_quotes_a_value_or_breaks_the_next_entry(
-        at in 0..WHOLE.len(),
+        at in 0..COMPLETE_EXAMPLE.len(),
         byte in prop::sample::select(b"\"'[]{}=,.#\n\\ a1\xff\x00".to_vec()),
         remove in any::<bool>(),
     ) {
-        let mut text = WHOLE.as_bytes().to_vec();
+        let mut text = COMPLETE_EXAMPLE.as_bytes().to_vec();
         if remove {
             text.remove(at);
         } else {

@@ -7,7 +7,7 @@ use brigade_core::codes::{self, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IssueType, Label, Number};
 use brigade_harness::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, Registered, named, shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, RegistrationCache, named, shows_words,
 };
 use brigade_redact::{looks_secret_value, shown_command};
 
@@ -291,7 +291,7 @@ impl SourceChange<'_> {
 pub fn source_changes<'t>(
     catalog: &'t Catalog,
     runtimes: Option<&Runtimes>,
-    registered: &Registered,
+    registered: &RegistrationCache,
     entries: &[DiscoveredEntry],
     issues: &[DiscoveryIssue],
 ) -> Vec<SourceChange<'t>> {
@@ -317,11 +317,12 @@ pub fn source_changes<'t>(
         };
         match named(entries, reference) {
             Ok((entry, _)) if entry.fingerprint.to_hex() == *fingerprint => {}
-            Ok((_, origin)) if is_foreign(tool, reference, registered.of(fingerprint), &origin.path) => {}
+            Ok((_, origin))
+                if is_foreign(tool, reference, registered.definition(fingerprint), &origin.path) => {}
             Ok((entry, origin)) => {
                 let id = tool.runtime_id.as_deref().unwrap_or_default();
                 let runtime = runtimes.and_then(|runtimes| runtimes.runtime(id));
-                let differences = match registered.of(fingerprint) {
+                let differences = match registered.definition(fingerprint) {
                     Some(before) => differences_of_definitions(before, entry),
                     None => differences(tool, runtime, entry),
                 };
@@ -443,7 +444,7 @@ mod tests {
             harness: Some("codex".to_owned()),
             ..DiscoveryIssue::new(IssueType::ClientFileInvalid, "broken")
         };
-        let found = source_changes(&catalog, None, &Registered::default(), &[], &[unread]);
+        let found = source_changes(&catalog, None, &RegistrationCache::default(), &[], &[unread]);
         assert_eq!(found.len(), gone, "{reference}");
         assert!(found.iter().all(|change| change.differences.is_none()));
     }

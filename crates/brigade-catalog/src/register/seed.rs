@@ -23,7 +23,7 @@ pub(super) fn read(value: &Json) -> Registrations {
 }
 
 fn whole(object: &Object, found: &mut Registrations) {
-    let mut members = Members::of(object, "");
+    let mut members = Members::new(object, "");
     if let Some(version) = members.get("version").or_else(|| object.get("schema")) {
         let text = version.as_str().map_or_else(|| version.to_compact(), str::to_owned);
         if text.split('.').next().map(str::trim) != Some("1") {
@@ -84,7 +84,7 @@ fn list(items: &[Json], name: &str, found: &mut Registrations) {
 }
 
 fn one(object: &Object, prefix: &str, found: &mut Registrations) {
-    let mut members = Members::of(object, prefix);
+    let mut members = Members::new(object, prefix);
     let wrong =
         |field: String, message: &str| RegisterError::new(registering::FIELD_INVALID, message).field(field);
     let Some(id) = members.text("id") else {
@@ -95,7 +95,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     let empty = Object::new();
     let source = members.object("source").unwrap_or(&empty);
-    let mut source = Members::of(source, members.field("source"));
+    let mut source = Members::new(source, members.field("source"));
     let kind = source.text("type").or_else(|| source.text("kind"));
     let Some(kind) = kind.and_then(|kind| kind.parse::<ToolSource>().ok()) else {
         let message = format!("expected one of {}", ToolSource::EXPECTED);
@@ -165,7 +165,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         }
     }
     if let Some(cost) = members.object("cost") {
-        let mut cost = Members::of(cost, members.field("cost"));
+        let mut cost = Members::new(cost, members.field("cost"));
         tool.cost = Some(Box::new(Cost { per_call: cost.amount("per_call"), unit: cost.text("unit") }));
         cost.rest(found);
     }
@@ -174,7 +174,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     tool.approval_mode = members.word("approval_mode", "never, on-request or always");
     if let Some(install) = members.object("install") {
-        let mut install = Members::of(install, members.field("install"));
+        let mut install = Members::new(install, members.field("install"));
         tool.install = Some(Box::new(Install {
             check: install.text("check"),
             command: install.texts("command"),

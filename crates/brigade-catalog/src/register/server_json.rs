@@ -21,14 +21,14 @@ pub(super) fn read(object: &Object) -> Registrations {
     let mut found = Registrations::default();
     let object = match object.get("server").and_then(Json::as_object) {
         Some(server) => {
-            let mut around = Members::of(object, "");
+            let mut around = Members::new(object, "");
             let _ = around.get("server");
             around.rest(&mut found);
             server
         }
         None => object,
     };
-    let mut members = Members::of(object, "");
+    let mut members = Members::new(object, "");
     let Some(name) = members.text("name") else {
         found
             .errors
@@ -64,7 +64,7 @@ pub(super) fn read(object: &Object) -> Registrations {
             found.note(registering::PACKAGE_IGNORED, prefix, "an earlier package is taken");
             continue;
         }
-        let mut package = Members::of(object, prefix.clone());
+        let mut package = Members::new(object, prefix.clone());
         let command = command_of(&mut package, version.as_deref(), &mut found);
         let Some(command) = command else {
             package.pass_faults(&mut found);
@@ -83,7 +83,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         });
     }
     for (index, object) in members.objects("remotes") {
-        let mut remote = Members::of(object, format!("remotes[{index}]"));
+        let mut remote = Members::new(object, format!("remotes[{index}]"));
         let kind = remote.text("type").or_else(|| remote.text("transport_type"));
         let transport = match kind.as_deref() {
             Some("streamable-http" | "http") => Transport::Http,

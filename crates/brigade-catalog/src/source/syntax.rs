@@ -15,7 +15,7 @@ const NO_NUMBER: &str = "not a number; a string must be quoted";
 /// The parser's messages may quote the file. They are only compared with known prefixes and never passed on. `None` for
 /// a message that is not known.
 fn describe(message: &str) -> Option<&'static str> {
-    const KNOWN: &[(&str, &str)] = &[
+    const KNOWN_MESSAGES: &[(&str, &str)] = &[
         ("duplicate key", "duplicate key"),
         ("cannot extend value", "duplicate key, given as a value and as a table"),
         ("cannot recurse", "lists and tables are nested too deeply"),
@@ -57,7 +57,7 @@ fn describe(message: &str) -> Option<&'static str> {
         ("unexpected leading zero", "a number may not start with 0"),
         ("unexpected", "unexpected text"),
     ];
-    KNOWN.iter().find(|(start, _)| message.starts_with(start)).map(|(_, words)| *words)
+    KNOWN_MESSAGES.iter().find(|(start, _)| message.starts_with(start)).map(|(_, words)| *words)
 }
 
 /// Describes an error at a position by what stands there, where that says more than the parser's message.
@@ -91,7 +91,7 @@ pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str 
 }
 
 /// A list or inline table that is not closed where its end is expected.
-pub(super) struct Unclosed {
+pub(super) struct UnclosedList {
     /// The position behind the last text before the error.
     pub at: usize,
     /// The message.
@@ -100,20 +100,20 @@ pub(super) struct Unclosed {
 
 /// Finds a list or inline table that is still open at the first error: one that began on an earlier line, or one with a
 /// string that does not end.
-pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclosed> {
+pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<UnclosedList> {
     let before = &text[..text.floor_char_boundary(error)];
     let mut walk = Walk::new(before, 0);
     while walk.step() {}
     let &(start, bracket) = walk.open.last()?;
     if message.starts_with("invalid basic string") || message.starts_with("invalid literal string") {
-        return describe(message).map(|message| Unclosed { at: error, message });
+        return describe(message).map(|message| UnclosedList { at: error, message });
     }
     let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
     let message = match bracket {
         b'[' => "`]` is missing: expected `,` or `]`",
         _ => "`}` is missing: expected `,` or `}`",
     };
-    is_earlier.then_some(Unclosed { at: walk.end, message })
+    is_earlier.then_some(UnclosedList { at: walk.end, message })
 }
 
 /// The message for a string of several lines that does not end.

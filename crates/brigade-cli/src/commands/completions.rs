@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// Print a completion script for a shell
 #[derive(Args, Debug)]
-#[command(after_help = examples::of(examples::PROGRAM, "completions").unwrap_or_default())]
+#[command(after_help = examples::help_text(examples::PROGRAM, "completions").unwrap_or_default())]
 pub(crate) struct CompletionsArgs {
     /// Shell to generate completions for
     #[arg(value_enum)]

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::examples;
 use crate::output::Output;
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::session::Session;
 use stage::{Expect, Stage};
 
@@ -25,7 +25,7 @@ pub(super) fn sample_files() -> Vec<brigade::NewFile> {
 /// Creates a workspace with six small scripts, then lists, plans, queues, approves and runs them. Every command is
 /// shown with its real output. Needs Python 3. The directory is kept, so that you can continue with it.
 #[derive(Args, Debug)]
-#[command(after_help = examples::of(examples::PROGRAM, "demo").unwrap_or_default())]
+#[command(after_help = examples::help_text(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {
     /// Create the workspace in this directory, which must be empty or not exist [default: a temporary directory]
     #[arg(long = "in", value_name = "DIR")]
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Outp
     let mut stage = Stage::new(&workspace, session.surroundings, output);
     match play(&workspace, &mut stage) {
         Ok(()) => {
-            let folder = quoted(&workspace.root().display().to_string());
+            let folder = quote(&workspace.root().display().to_string());
             stage.end(&[
                 (format!("cd {folder}"), "the workspace stays until you remove it"),
                 (

@@ -21,7 +21,7 @@ const PORT: u16 = 8766;
 /// run in the sandbox and receipted, as on the command line. Agents, tokens and limits are in
 /// .brigade/tools/gateway.toml; without this file there is the agent `local`, over standard input and output.
 #[derive(Args, Debug)]
-#[command(after_help = examples::of(examples::PROGRAM, "serve").unwrap_or_default())]
+#[command(after_help = examples::help_text(examples::PROGRAM, "serve").unwrap_or_default())]
 pub(crate) struct ServeArgs {
     /// Serve one client over standard input and output (the default)
     #[arg(long, conflicts_with_all = ["http", "unix"])]
@@ -93,7 +93,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         return in_task(arguments, directory);
     }
     let workspace = session.workspace()?;
-    workspace.decides()?;
+    workspace.require_outside_run()?;
     let stop = session.cancel()?;
     let config = workspace.agents().config()?;
     let mut wanted = Serve::new(Transport::Stdio);

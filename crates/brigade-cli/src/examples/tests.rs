@@ -66,7 +66,7 @@ fn examples_without_ids_work_in_the_sample_workspace() {
     files.push(brigade::NewFile::new("server.json", server));
     files.push(brigade::NewFile::new("brigade/brigade.config", "MAX_PARALLEL=2\n"));
     Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
-    let surroundings = Surroundings::of_test(workspace);
+    let surroundings = Surroundings::for_test(workspace);
     let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
     // What starts processes, writes outside of the workspace, or continues until it is stopped.
     let is_kept_out = |line: &str| {

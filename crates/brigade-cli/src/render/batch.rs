@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 
 use brigade::core::json::DocumentWriter;
 use brigade::paths::CALLS;
-use brigade::{BatchReport, BatchRow, Blocked, Error, ErrorLine, Report, SchemaId, Workspace};
+use brigade::{BatchReport, BatchRow, Error, ErrorLine, OnBlocked, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Colour, Text, Tone};
@@ -13,20 +13,20 @@ use super::words;
 /// A batch whose calls are queued while its answers are written.
 pub(crate) struct Batch<'a> {
     workspace: &'a Workspace,
-    blocked: Blocked,
+    blocked: OnBlocked,
     input: &'a mut dyn BufRead,
 }
 
 /// What became of a batch.
-pub(crate) type Queued = Result<BatchReport, Error>;
+pub(crate) type BatchResult = Result<BatchReport, Error>;
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(workspace: &'a Workspace, blocked: Blocked, input: &'a mut dyn BufRead) -> Batch<'a> {
+    pub(crate) fn new(workspace: &'a Workspace, blocked: OnBlocked, input: &'a mut dyn BufRead) -> Batch<'a> {
         Batch { workspace, blocked, input }
     }
 
     /// Writes one JSON document.
-    pub(crate) fn write_document(&mut self, out: &mut dyn Write) -> io::Result<Queued> {
+    pub(crate) fn write_document(&mut self, out: &mut dyn Write) -> io::Result<BatchResult> {
         let mut document = DocumentWriter::new(out);
         document.member("schema", BatchReport::SCHEMA)?;
         document.member("target", &self.workspace.root().display().to_string())?;
@@ -45,7 +45,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes a line for each call, then the counts.
-    pub(crate) fn write_lines(&mut self, colour: Colour, out: &mut dyn Write) -> io::Result<Queued> {
+    pub(crate) fn write_lines(&mut self, colour: Colour, out: &mut dyn Write) -> io::Result<BatchResult> {
         let queued = self.for_each(|row| {
             let mut text = String::new();
             line(row).write(colour, &mut text);
@@ -63,7 +63,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Queues every line of the input, even after `take` has failed.
-    fn for_each(&mut self, mut take: impl FnMut(&BatchRow) -> io::Result<()>) -> io::Result<Queued> {
+    fn for_each(&mut self, mut take: impl FnMut(&BatchRow) -> io::Result<()>) -> io::Result<BatchResult> {
         let mut taken = Ok(());
         let queued = self.workspace.calls().queue_lines(self.input, self.blocked, &mut |row| {
             if taken.is_ok() {

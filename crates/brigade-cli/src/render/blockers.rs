@@ -4,7 +4,7 @@ use brigade::core::Hint;
 use brigade::{Blocker, BlockerDetail, Fault};
 
 use super::fault;
-use super::next::Words;
+use super::next::CommandWords;
 use super::page::Sheet;
 
 /// Lists every blocker with its line and its help.
@@ -13,7 +13,7 @@ pub(crate) fn show(details: &[BlockerDetail], sheet: &mut Sheet) {
 }
 
 /// Returns the document of a blocker.
-pub(crate) fn detail(blocker: &Blocker, words: &Words) -> BlockerDetail {
+pub(crate) fn detail(blocker: &Blocker, words: &CommandWords) -> BlockerDetail {
     let mut detail = BlockerDetail::from(blocker);
     detail.hint = blocker.hint.as_ref().map(|hint| words.hint(hint));
     detail
@@ -30,7 +30,7 @@ fn fault(detail: &BlockerDetail) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::Look;
+    use super::super::page::TextFormat;
     use super::super::text::Colour;
     use super::*;
 
@@ -46,7 +46,7 @@ mod tests {
         let mut sheet = Sheet::default();
         show(&details, &mut sheet);
         assert_eq!(
-            sheet.write(Look { colour: Colour::Off, width: None, graphics: false }, None),
+            sheet.write(TextFormat { colour: Colour::Off, width: None, graphics: false }, None),
             "\
 error[x]: $.paths: required
 

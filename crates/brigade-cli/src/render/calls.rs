@@ -80,7 +80,7 @@ fn stream(
 }
 
 /// How many rows are printed at a time.
-const PART: usize = 1_000;
+const BATCH_ROWS: usize = 1_000;
 
 /// The table of `call list`, in parts.
 pub(crate) struct CallRows {
@@ -123,7 +123,7 @@ impl CallRows {
 
     /// Returns whether there are enough rows to print a part.
     pub(crate) fn is_full(&self) -> bool {
-        PART <= self.table.len()
+        BATCH_ROWS <= self.table.len()
     }
 
     /// Returns whether no call was printed.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use brigade::core::json::{DocumentWriter, to_json};
-use brigade::{Call, Error, Exported, Receipt, Report, SchemaId, Workspace};
+use brigade::{Call, Error, ExportLine, Receipt, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 /// `state export`: everything that the state holds, written while it is read.
@@ -64,8 +64,8 @@ fn for_each(
     let mut taken = Ok(());
     let read = workspace.state().export(&mut |exported| {
         taken = take(match exported {
-            Exported::Call(call) => Record { call: Some(call), ..Record::default() },
-            Exported::Receipt(receipt) => Record { receipt: Some(receipt), ..Record::default() },
+            ExportLine::Call(call) => Record { call: Some(call), ..Record::default() },
+            ExportLine::Receipt(receipt) => Record { receipt: Some(receipt), ..Record::default() },
         });
         if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blockers;
 use super::fault;
-use super::next::Words;
+use super::next::CommandWords;
 use super::page::Page;
 use super::refusals;
 use super::text::{Text, Tone};
@@ -40,7 +40,7 @@ impl Report for ErrorReport {
 }
 
 /// Returns the members that every document of a failure has.
-pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Words) -> Diagnosis {
+pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &CommandWords) -> Diagnosis {
     let (fault, reasons) = error.faults();
     // The same code and help as in text.
     let (joined, _) = shown_faults(error);
@@ -58,7 +58,7 @@ pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Wo
 
 impl ErrorReport {
     /// Returns the document of an error.
-    pub(crate) fn of(error: &Error, diagnosis: Diagnosis, words: &Words) -> ErrorReport {
+    pub(crate) fn from_error(error: &Error, diagnosis: Diagnosis, words: &CommandWords) -> ErrorReport {
         ErrorReport {
             diagnosis,
             blockers: error.blockers().iter().map(ToString::to_string).collect(),

@@ -18,7 +18,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters, ThemeStyle
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Look, Sheet};
+use super::page::{Sheet, TextFormat};
 use super::text::{Colour, Text, Tone};
 
 /// The line width if the width of the terminal is not known.
@@ -41,7 +41,7 @@ pub(crate) fn list(mut faults: Vec<Fault>, sheet: &mut Sheet) {
 }
 
 /// Writes one fault.
-pub(crate) fn write(fault: &Fault, look: Look, sources: Option<&SourceFiles>, out: &mut String) {
+pub(crate) fn write(fault: &Fault, look: TextFormat, sources: Option<&SourceFiles>, out: &mut String) {
     let mut fault = safe(fault);
     if let Some(sources) = sources {
         sources.look_up(&mut fault);
@@ -99,12 +99,12 @@ fn spell(fault: &Fault, colour: Colour, out: &mut String) {
 fn standing(fault: &Fault) -> Option<String> {
     let unsaid = |field: &&String| !fault.message.contains(field.as_str());
     match &fault.place {
-        Some(place) => Some(shown(place)),
+        Some(place) => Some(place_text(place)),
         None => fault.field.as_ref().filter(|field| field.starts_with('$')).filter(unsaid).cloned(),
     }
 }
 
-fn shown(place: &Place) -> String {
+fn place_text(place: &Place) -> String {
     escape_terminal(&place.to_string()).into_owned()
 }
 

@@ -1,10 +1,10 @@
 //! What happens while a service runs, in one line each.
 
+use brigade::kitchen::{Activity, RunningRow, ServiceView};
 use brigade::kitchen::{
-    AnsweredBy, CommandResult, How, Life, Line, PrdName, Record, ReviewResult, Signal, TaskId, TaskOutcome,
-    counted, duration,
+    AnsweredBy, AttemptEnd, CommandResult, Life, Line, PrdName, Record, ReviewResult, Signal, TaskId,
+    TaskOutcome, duration, pluralize,
 };
-use brigade::kitchen::{Doing, RunningRow, Scene};
 
 use super::text::{Text, Tone};
 use super::when;
@@ -16,12 +16,12 @@ const OPEN: &str = "○";
 const RAISED: &str = "⬆";
 
 /// A line about a task: its marker, its name, and what happened.
-struct About<'a> {
+struct TaskLine<'a> {
     prd: &'a PrdName,
     life: &'a Life,
 }
 
-impl About<'_> {
+impl TaskLine<'_> {
     fn task(&self, marker: &str, tone: Tone, task: &TaskId, text: &str) -> Text {
         Text::new(tone, marker)
             .then(Tone::Strong, &format!(" {}", self.prd.shown(task)))
@@ -81,19 +81,19 @@ impl About<'_> {
 }
 
 /// Returns the line about a record; `None` for one that says nothing new to people. `life` is after it.
-pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> {
-    let about = About { prd, life };
+pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> {
+    let about = TaskLine { prd, life };
     let because =
         |reason: &Option<String>| reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     Some(match &line.record {
         Record::ServiceStarted { total, .. } => {
-            about.prd(OPEN, Tone::Faint, &format!("a service begins with {}", counted(*total, "task")))
+            about.prd(OPEN, Tone::Faint, &format!("a service begins with {}", pluralize(*total, "task")))
         }
         Record::AttemptStarted { task, tier, attempt, .. } => {
             about.task(RUNS, Tone::Accent, task, &format!("{}, attempt {attempt}", tier.title()))
         }
         Record::AttemptEnded { task, how, reason, signal, .. } => match how {
-            How::Said => {
+            AttemptEnd::Said => {
                 let said = match signal.as_ref()? {
                     Signal::Complete => "says that it is complete".to_owned(),
                     Signal::AlreadyDone => "says that it was done already".to_owned(),
@@ -104,11 +104,11 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
                 };
                 about.waits(task, &format!("{said}{}", because(reason)))
             }
-            How::Iteration => about.waits(task, &format!("needs another attempt{}", because(reason))),
-            How::Limit => about.waits(task, "came to the limit of its provider"),
-            How::TimeLimit => about.waits(task, "came to its time limit"),
-            How::Stalled => about.waits(task, "was ended because it printed nothing"),
-            How::Interrupted => about.waits(task, &format!("was interrupted{}", because(reason))),
+            AttemptEnd::Iteration => about.waits(task, &format!("needs another attempt{}", because(reason))),
+            AttemptEnd::Limit => about.waits(task, "came to the limit of its provider"),
+            AttemptEnd::TimeLimit => about.waits(task, "came to its time limit"),
+            AttemptEnd::Stalled => about.waits(task, "was ended because it printed nothing"),
+            AttemptEnd::Interrupted => about.waits(task, &format!("was interrupted{}", because(reason))),
         },
         Record::Verification { task, command, result, exit_code, .. } => {
             about.command(task, "verification", command, *result, *exit_code)
@@ -202,7 +202,7 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// Returns a line that a worker printed.
-pub(crate) fn printed(task: &str, line: &str) -> Text {
+pub(crate) fn printed_line(task: &str, line: &str) -> Text {
     Text::new(Tone::Faint, task).then(Tone::Faint, " | ").then(Tone::Plain, line)
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn left_out(task: &str, lines: u64) -> Text {
 }
 
 /// Returns the progress line of a service.
-pub(crate) fn progress(scene: &Scene) -> Text {
+pub(crate) fn progress(scene: &ServiceView) -> Text {
     let mut text = format!("  {} of {} done", scene.done, scene.total);
     if 0 < scene.waiting {
         text.push_str(&format!(", {} waiting for a decision", scene.waiting));
@@ -224,13 +224,15 @@ pub(crate) fn progress(scene: &Scene) -> Text {
 /// Returns the line of something that runs.
 pub(crate) fn running(row: &RunningRow) -> Text {
     let (marker, tone) = match row.doing {
-        Doing::Working => (RUNS, Tone::Accent),
-        Doing::Verifying | Doing::Testing | Doing::Reviewing | Doing::Integrating | Doing::Deciding => {
-            (WAITS, Tone::Warning)
-        }
+        Activity::Working => (RUNS, Tone::Accent),
+        Activity::Verifying
+        | Activity::Testing
+        | Activity::Reviewing
+        | Activity::Integrating
+        | Activity::Deciding => (WAITS, Tone::Warning),
     };
     let doing = match row.doing {
-        Doing::Working => String::new(),
+        Activity::Working => String::new(),
         doing => format!("{}, ", doing.as_str()),
     };
     let last = row.last_line.split('\r').rfind(|part| !part.trim().is_empty()).unwrap_or_default();

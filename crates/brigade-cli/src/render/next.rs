@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use brigade::core::{Hint, NextStep, Place, Spell};
+use brigade::core::{Hint, NextStep, Place, StepFormatter};
 
 /// Formats next steps as commands for the current directory.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct CommandLine {
 
 impl CommandLine {
     /// Formats commands for this directory; `names_target` adds `--target`.
-    pub fn typed_in(directory: &Path, names_target: bool) -> CommandLine {
+    pub fn from_directory(directory: &Path, names_target: bool) -> CommandLine {
         CommandLine { directory: Some(directory.to_owned()), names_target }
     }
 
@@ -32,7 +32,7 @@ impl CommandLine {
     }
 }
 
-impl Spell for CommandLine {
+impl StepFormatter for CommandLine {
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
         let site = self.site(workspace);
         match step {
@@ -60,21 +60,21 @@ impl Spell for CommandLine {
 
 /// How the commands that a command proposes are typed: where it was typed itself, and for the same workspace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct CommandWords {
     line: CommandLine,
     root: Option<String>,
     is_made_first: bool,
 }
 
-impl Words {
+impl CommandWords {
     /// Formats commands for the workspace at `root`.
-    pub(crate) fn of(line: CommandLine, root: &Path) -> Words {
-        Words { line, root: Some(root.display().to_string()), is_made_first: false }
+    pub(crate) fn new(line: CommandLine, root: &Path) -> CommandWords {
+        CommandWords { line, root: Some(root.display().to_string()), is_made_first: false }
     }
 
     /// Formats no commands that are written out: they work only when there is a workspace.
-    pub(crate) fn before_workspace(self) -> Words {
-        Words { is_made_first: true, ..self }
+    pub(crate) fn before_workspace(self) -> CommandWords {
+        CommandWords { is_made_first: true, ..self }
     }
 
     /// Returns whether written-out commands work, because there is a workspace.
@@ -111,7 +111,7 @@ impl Words {
     }
 }
 
-impl Spell for Words {
+impl StepFormatter for CommandWords {
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
         self.line.spell(step, workspace.or(self.root.as_deref()))
     }
@@ -156,21 +156,21 @@ fn command(step: &NextStep) -> String {
         N::InitEmpty => "tools init --empty".to_owned(),
         N::AddDefaults => "tools defaults".to_owned(),
         N::ListTools => "tools list".to_owned(),
-        N::ShowTool(id) => named("tools show", id, ""),
-        N::DescribeTool(id) => named("tools describe", id, ""),
-        N::DescribeToolLive(id) => named("tools describe", id, "--live"),
-        N::InstallTool(id) => named("tools install", id, ""),
-        N::RunChecks(id) => named("tools check", id, "--run-checks"),
-        N::ObserveTool(id) => named("tools observe", id, ""),
-        N::DeclareUsed(id) => named("tools observe", id, "--write"),
+        N::ShowTool(id) => with_named_option("tools show", id, ""),
+        N::DescribeTool(id) => with_named_option("tools describe", id, ""),
+        N::DescribeToolLive(id) => with_named_option("tools describe", id, "--live"),
+        N::InstallTool(id) => with_named_option("tools install", id, ""),
+        N::RunChecks(id) => with_named_option("tools check", id, "--run-checks"),
+        N::ObserveTool(id) => with_named_option("tools observe", id, ""),
+        N::DeclareUsed(id) => with_named_option("tools observe", id, "--write"),
         N::ListContracts => "tools contracts".to_owned(),
         N::Diagnose => "tools doctor".to_owned(),
         N::DiagnoseOnly(area) => format!("tools doctor --only {area}"),
         N::Fix => "tools doctor --fix".to_owned(),
-        N::PlanProjections(id) => named("tools plan", id, ""),
-        N::Apply(id) => named("tools apply", id, ""),
-        N::ApplyForced(id) => named("tools apply", id, "--force"),
-        N::TryApplyForced(id) => named("tools apply --force --dry-run", id, ""),
+        N::PlanProjections(id) => with_named_option("tools plan", id, ""),
+        N::Apply(id) => with_named_option("tools apply", id, ""),
+        N::ApplyForced(id) => with_named_option("tools apply", id, "--force"),
+        N::TryApplyForced(id) => with_named_option("tools apply --force --dry-run", id, ""),
         N::ApplyAll => "tools apply --all".to_owned(),
         N::ApplyAllAndPrune => "tools apply --all --prune".to_owned(),
         N::SyncForced => "tools sync apply --all --write --force".to_owned(),
@@ -179,7 +179,7 @@ fn command(step: &NextStep) -> String {
         N::ListHarnesses => "tools harness list".to_owned(),
         N::ListProfiles => "tools profile list".to_owned(),
         N::ListAgents => "tools agent list".to_owned(),
-        N::QueueCall(id) => named("tools call queue", id, ""),
+        N::QueueCall(id) => with_named_option("tools call queue", id, ""),
         N::ListCalls => "tools call list".to_owned(),
         N::ListApprovedCalls => "tools call list --status approved".to_owned(),
         N::ShowCall(id) => format!("tools call show {id}"),
@@ -202,60 +202,64 @@ fn command(step: &NextStep) -> String {
         N::InitPolicy => "tools policy init".to_owned(),
         N::ShowPolicy => "tools policy show".to_owned(),
         N::CheckPolicy => "tools policy doctor".to_owned(),
-        N::ExplainPolicy(id) => named("tools policy explain", id, ""),
+        N::ExplainPolicy(id) => with_named_option("tools policy explain", id, ""),
         N::InitRuntimes => "tools runtime init".to_owned(),
         N::ListRuntimes => "tools runtime list".to_owned(),
         N::CheckRuntimes => "tools runtime doctor".to_owned(),
-        N::ShowRuntime(id) => named("tools runtime show", id, ""),
+        N::ShowRuntime(id) => with_named_option("tools runtime show", id, ""),
         N::RuntimeStatus => "tools runtime status".to_owned(),
-        N::StartRuntime(id) => named("tools runtime start", id, ""),
-        N::StopRuntime(id) => named("tools runtime stop", id, ""),
-        N::RestartRuntime(id) => named("tools runtime restart", id, ""),
-        N::ReadRuntimeLogs(id) => named("tools runtime logs", id, ""),
+        N::StartRuntime(id) => with_named_option("tools runtime start", id, ""),
+        N::StopRuntime(id) => with_named_option("tools runtime stop", id, ""),
+        N::RestartRuntime(id) => with_named_option("tools runtime restart", id, ""),
+        N::ReadRuntimeLogs(id) => with_named_option("tools runtime logs", id, ""),
         N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
-        N::TryImportMcp(id) => named("tools import mcp", id, "--dry-run"),
+        N::TryImportMcp(id) => with_named_option("tools import mcp", id, "--dry-run"),
         N::ListPacks => "tools pack list".to_owned(),
         N::ListPins => "tools pins list".to_owned(),
         N::ComparePins => "tools pins list --live".to_owned(),
-        N::ShowPin(id) => named("tools pins show", id, ""),
-        N::AcceptPin(id) => named("tools pins accept", id, ""),
+        N::ShowPin(id) => with_named_option("tools pins show", id, ""),
+        N::AcceptPin(id) => with_named_option("tools pins accept", id, ""),
         N::AcceptPinChange { pin, fingerprint } => {
-            named("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
+            with_named_option("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
-        N::Connect(client) => named("tools connect", client, ""),
+        N::Connect(client) => with_named_option("tools connect", client, ""),
         N::ConnectAgain { client, scope, transport, agent } => {
             let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
-            named("tools connect", client, &options)
+            with_named_option("tools connect", client, &options)
         }
-        N::RegisterAgain { reference, id, level } => {
-            named("tools register", reference, &format!("--id {} --level {level} --replace", quote(id)))
-        }
+        N::RegisterAgain { reference, id, level } => with_named_option(
+            "tools register",
+            reference,
+            &format!("--id {} --level {level} --replace", quote(id)),
+        ),
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
         N::InitKitchen => "kitchen init".to_owned(),
         N::ListWorkers => "kitchen workers".to_owned(),
-        N::ValidatePrd(path) => named("kitchen validate", path, ""),
-        N::ApprovePrd(path) => named("kitchen approve", path, ""),
+        N::ValidatePrd(path) => with_named_option("kitchen validate", path, ""),
+        N::ApprovePrd(path) => with_named_option("kitchen approve", path, ""),
         N::ApprovePrdAs { path, fingerprint } => {
-            named("kitchen approve", path, &format!("--fingerprint {}", fingerprint.short()))
+            with_named_option("kitchen approve", path, &format!("--fingerprint {}", fingerprint.short()))
         }
         N::ApproveWorkersAs(fingerprint) => {
             format!("kitchen approve --workers --fingerprint {}", quote(fingerprint))
         }
-        N::KitchenStatus(path) => named("kitchen status", path, ""),
-        N::ResumePrd(path) => named("kitchen resume", path, ""),
-        N::RetryPrd(path) => named("kitchen resume", path, "retry --all"),
+        N::KitchenStatus(path) => with_named_option("kitchen status", path, ""),
+        N::ResumePrd(path) => with_named_option("kitchen resume", path, ""),
+        N::RetryPrd(path) => with_named_option("kitchen resume", path, "retry --all"),
         N::ListDecisions => "kitchen decisions".to_owned(),
-        N::ContinuePlan(id) => named("plan --continue", id, "--answer 1=TEXT"),
-        N::AnswerDecision(id) => named("kitchen answer", id, "CHOICE"),
+        N::ContinuePlan(id) => with_named_option("plan --continue", id, "--answer 1=TEXT"),
+        N::AnswerDecision(id) => with_named_option("kitchen answer", id, "CHOICE"),
         N::ShowBrief => "work brief".to_owned(),
-        N::AnswerByChoice(id) => named("work answer", id, "--choice CHOICE"),
-        N::AnswerByText(id) => named("work answer", id, "--text TEXT"),
+        N::AnswerByChoice(id) => with_named_option("work answer", id, "--choice CHOICE"),
+        N::AnswerByText(id) => with_named_option("work answer", id, "--text TEXT"),
         N::ListMemories => "work memory list".to_owned(),
         N::ListPullRequests => "work pr list".to_owned(),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
-        N::CleanKitchen(path) => named("kitchen clean", path, ""),
-        N::AbandonWork { prd, task } => named("kitchen clean", prd, &format!("--abandon={}", quote(task))),
+        N::CleanKitchen(path) => with_named_option("kitchen clean", path, ""),
+        N::AbandonWork { prd, task } => {
+            with_named_option("kitchen clean", prd, &format!("--abandon={}", quote(task)))
+        }
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
         // A kind of step that this crate does not know yet.
@@ -264,7 +268,7 @@ fn command(step: &NextStep) -> String {
 }
 
 /// Formats a command with a name and options. A name that looks like an option is put after `--`.
-pub(crate) fn named(words: &str, name: &str, options: &str) -> String {
+pub(crate) fn with_named_option(words: &str, name: &str, options: &str) -> String {
     let parts = if name.starts_with('-') {
         [words, options, "--", &quote(name)].map(str::to_owned)
     } else {
@@ -293,7 +297,7 @@ mod tests {
     use crate::arguments::Arguments;
 
     fn all_sites(step: &NextStep) -> [String; 3] {
-        let typed = |names_target| CommandLine::typed_in(Path::new("/else"), names_target);
+        let typed = |names_target| CommandLine::from_directory(Path::new("/else"), names_target);
         let root = Some("/my work");
         [
             CommandLine::default().spell(step, root),
@@ -317,7 +321,7 @@ mod tests {
         assert_eq!(all_sites(&edit), ["${EDITOR:-vi} +3 .brigade/tools.toml", there, there]);
         let read = NextStep::ReadFile("-n.json".to_owned());
         assert_eq!(all_sites(&read), ["cat ./-n.json", "cat '/my work/-n.json'", "cat '/my work/-n.json'"]);
-        let stored = CommandLine::typed_in(Path::new("/else"), true).spell(&NextStep::Fix, None);
+        let stored = CommandLine::from_directory(Path::new("/else"), true).spell(&NextStep::Fix, None);
         assert_eq!(stored, "brigade tools doctor --fix");
     }
 
@@ -439,7 +443,8 @@ mod tests {
 
     #[test]
     fn what_is_done_again_is_an_option_of_the_command_that_was_typed() {
-        let spell = |step: NextStep| CommandLine::typed_in(Path::new("/else"), true).spell(&step, Some("/w"));
+        let spell =
+            |step: NextStep| CommandLine::from_directory(Path::new("/else"), true).spell(&step, Some("/w"));
         assert_eq!(spell(NextStep::CloseFile("/a b.toml".to_owned())), "chmod o-w '/a b.toml'");
         assert_eq!(spell(NextStep::OwnFile("/a.toml".to_owned())), "sudo chown \"$(id -un)\" /a.toml");
         assert_eq!(spell(NextStep::Replace), "--force replaces it");

@@ -5,13 +5,13 @@ use brigade::core::{NextStep, Timestamp};
 use brigade::{Fault, SourceFiles};
 
 use super::fault;
-use super::next::Words;
+use super::next::CommandWords;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
 /// How text is formatted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct TextFormat {
     /// Whether to use colour.
     pub colour: Colour,
     /// The number of columns; `None` for no limit.
@@ -24,7 +24,7 @@ pub(crate) struct Look {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
     blocks: Vec<Block>,
-    words: Words,
+    words: CommandWords,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ struct Field {
 }
 
 impl Sheet {
-    fn new(words: &Words) -> Sheet {
+    fn new(words: &CommandWords) -> Sheet {
         Sheet { blocks: Vec::new(), words: words.clone() }
     }
 
@@ -121,7 +121,7 @@ impl Sheet {
     }
 
     /// Formats everything as text, with lines from `sources`.
-    pub(crate) fn write(&self, look: Look, sources: Option<&SourceFiles>) -> String {
+    pub(crate) fn write(&self, look: TextFormat, sources: Option<&SourceFiles>) -> String {
         let mut out = String::new();
         for block in &self.blocks {
             match block {
@@ -142,7 +142,7 @@ impl Sheet {
     }
 }
 
-fn write_fields(fields: &[Field], look: Look, out: &mut String) {
+fn write_fields(fields: &[Field], look: TextFormat, out: &mut String) {
     // A field without a key goes on with the one before.
     let label = |key: &str| if key.is_empty() { String::new() } else { format!("{key}:") };
     let keys: Vec<Text> = fields.iter().map(|field| Text::new(Tone::Faint, &label(&field.key))).collect();
@@ -173,12 +173,12 @@ pub(crate) struct Page {
     pub notes: Sheet,
     /// The current time, for ages.
     pub now: Timestamp,
-    words: Words,
+    words: CommandWords,
 }
 
 impl Page {
     /// Makes an empty page. Commands that it proposes are typed as `words` says.
-    pub(crate) fn new(now: Timestamp, words: Words) -> Page {
+    pub(crate) fn new(now: Timestamp, words: CommandWords) -> Page {
         let sheet = || Sheet::new(&words);
         Page { data: sheet(), trouble: sheet(), notes: sheet(), now, words }
     }
@@ -230,7 +230,7 @@ mod tests {
         sheet.gap();
         sheet.indented(2, "- item");
         sheet.field("next", "");
-        let look = Look { colour: Colour::Off, width: None, graphics: false };
+        let look = TextFormat { colour: Colour::Off, width: None, graphics: false };
         assert_eq!(sheet.write(look, None), "id:           a\ndescription:  b\n\n  - item\nnext:\n");
     }
 }

@@ -9,14 +9,14 @@ use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
 
 use self::forms::*;
-use super::next::Words;
+use super::next::CommandWords;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{numbers, show_call, show_stored_blockers, skipped};
+use super::views::{numbers, show_call, show_skipped, show_stored_blockers};
 use super::{View, blockers};
 
 /// Returns the document of an error that is a refusal.
-pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &Words) -> Option<Refused> {
+pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &CommandWords) -> Option<RefusalDocument> {
     let parts = Parts {
         error,
         target: error.target()?.to_owned(),
@@ -46,7 +46,7 @@ fn owned<T: Clone>(value: &Option<Box<T>>) -> Option<T> {
 
 impl Parts<'_> {
     #[allow(clippy::too_many_lines, reason = "one arm for each document, and nothing else")]
-    fn document(&self, refusal: &Refusal) -> Option<Refused> {
+    fn document(&self, refusal: &Refusal) -> Option<RefusalDocument> {
         let path = |file: &str| Path::new(&self.target).join(file).display().to_string();
         let [calls_path, runs_path, checkpoints_path] = [CALLS, RUNS, CHECKPOINTS].map(path);
         let (message, candidates) = (self.error.to_string(), self.error.could_be().to_vec());
@@ -54,9 +54,9 @@ impl Parts<'_> {
         Some(match refusal {
             Refusal::Plan(report) => {
                 let report = PlanReport::clone(report);
-                Refused::Plan(Box::new(PlanRefused { report, error: text, diagnosis }))
+                RefusalDocument::Plan(Box::new(PlanRefused { report, error: text, diagnosis }))
             }
-            Refusal::Queue { call } => Refused::Queue(Box::new(QueueRefused {
+            Refusal::Queue { call } => RefusalDocument::Queue(Box::new(QueueRefused {
                 schema: Id::default(),
                 target,
                 calls_path,
@@ -69,7 +69,7 @@ impl Parts<'_> {
                 blocker_details,
                 diagnosis,
             })),
-            Refusal::Call { call } => Refused::Call(Box::new(CallRefused {
+            Refusal::Call { call } => RefusalDocument::Call(Box::new(CallRefused {
                 schema: Id::default(),
                 target,
                 calls_path,
@@ -82,7 +82,7 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::Review { call, pin } => Refused::Review(Box::new(ReviewRefused {
+            Refusal::Review { call, pin } => RefusalDocument::Review(Box::new(ReviewRefused {
                 schema: Id::default(),
                 target,
                 calls_path,
@@ -96,7 +96,7 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::Run(run) => Refused::Run(Box::new(RunRefused {
+            Refusal::Run(run) => RefusalDocument::Run(Box::new(RunRefused {
                 schema: Id::default(),
                 target,
                 calls_path,
@@ -112,7 +112,7 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::RunShow => Refused::RunShow(Box::new(RunShowRefused {
+            Refusal::RunShow => RefusalDocument::RunShow(Box::new(RunShowRefused {
                 schema: Id::default(),
                 target,
                 runs_path,
@@ -121,7 +121,7 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::Replay { run, plan } => Refused::Replay(Box::new(ReplayRefused {
+            Refusal::Replay { run, plan } => RefusalDocument::Replay(Box::new(ReplayRefused {
                 schema: Id::default(),
                 target,
                 runs_path,
@@ -135,7 +135,7 @@ impl Parts<'_> {
                 error: text,
                 diagnosis,
             })),
-            Refusal::Checkpoint => Refused::Checkpoint(Box::new(CheckpointRefused {
+            Refusal::Checkpoint => RefusalDocument::Checkpoint(Box::new(CheckpointRefused {
                 schema: Id::default(),
                 target,
                 checkpoints_path,
@@ -146,7 +146,7 @@ impl Parts<'_> {
                 diagnosis,
             })),
             Refusal::CheckpointReview { checkpoint, call } => {
-                Refused::CheckpointReview(Box::new(CheckpointReviewRefused {
+                RefusalDocument::CheckpointReview(Box::new(CheckpointReviewRefused {
                     schema: Id::default(),
                     target,
                     checkpoints_path,
@@ -159,7 +159,7 @@ impl Parts<'_> {
             Refusal::Resume { checkpoint, run } => {
                 // The state of the checkpoint is the only blocker.
                 let is_checkpoint = run.call.is_none() && !error.is_about_request();
-                Refused::Resume(Box::new(ResumeRefused {
+                RefusalDocument::Resume(Box::new(ResumeRefused {
                     schema: Id::default(),
                     target,
                     calls_path,
@@ -177,7 +177,7 @@ impl Parts<'_> {
             }
             Refusal::Pin(report) => {
                 let report = report.as_deref();
-                Refused::Pin(Box::new(PinRefused {
+                RefusalDocument::Pin(Box::new(PinRefused {
                     schema: Id::default(),
                     target,
                     pins_path: path(PINS),
@@ -193,7 +193,7 @@ impl Parts<'_> {
                     diagnosis,
                 }))
             }
-            Refusal::InboxItem { item } => Refused::InboxItem(Box::new(InboxItemRefused {
+            Refusal::InboxItem { item } => RefusalDocument::InboxItem(Box::new(InboxItemRefused {
                 schema: Id::default(),
                 imports_path: path(INBOX),
                 target,
@@ -202,7 +202,7 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::Tool => Refused::Tool(Box::new(ToolRefused {
+            Refusal::Tool => RefusalDocument::Tool(Box::new(ToolRefused {
                 schema: Id::default(),
                 config_path: path(CATALOG),
                 target,
@@ -210,7 +210,7 @@ impl Parts<'_> {
                 error: text,
                 diagnosis,
             })),
-            Refusal::Contract { errors } => Refused::Contract(Box::new(ContractRefused {
+            Refusal::Contract { errors } => RefusalDocument::Contract(Box::new(ContractRefused {
                 schema: Id::default(),
                 config_path: path(CATALOG),
                 target,
@@ -224,21 +224,21 @@ impl Parts<'_> {
                 error: text,
                 diagnosis,
             })),
-            Refusal::Runtime(summary) => Refused::Runtime(Box::new(RuntimeRefused {
+            Refusal::Runtime(summary) => RefusalDocument::Runtime(Box::new(RuntimeRefused {
                 schema: Id::default(),
                 summary: RuntimesSummary::clone(summary),
                 runtime: None,
                 error: text,
                 diagnosis,
             })),
-            Refusal::Register(report) => Refused::Register(report.clone()),
-            Refusal::PackImport(report) => Refused::PackImport(report.clone()),
-            Refusal::Defaults(report) => Refused::Defaults(report.clone()),
-            Refusal::ProjectionPlan(report) => Refused::ProjectionPlan(report.clone()),
-            Refusal::SyncPlan(report) => Refused::SyncPlan(report.clone()),
-            Refusal::Apply(report) => Refused::Apply(report.clone()),
-            Refusal::RuntimeStart { .. } => Refused::RuntimeStart(Box::new(self.start(refusal)?)),
-            Refusal::RuntimeStop { .. } => Refused::RuntimeStop(Box::new(self.stop(refusal)?)),
+            Refusal::Register(report) => RefusalDocument::Register(report.clone()),
+            Refusal::PackImport(report) => RefusalDocument::PackImport(report.clone()),
+            Refusal::Defaults(report) => RefusalDocument::Defaults(report.clone()),
+            Refusal::ProjectionPlan(report) => RefusalDocument::ProjectionPlan(report.clone()),
+            Refusal::SyncPlan(report) => RefusalDocument::SyncPlan(report.clone()),
+            Refusal::Apply(report) => RefusalDocument::Apply(report.clone()),
+            Refusal::RuntimeStart { .. } => RefusalDocument::RuntimeStart(Box::new(self.start(refusal)?)),
+            Refusal::RuntimeStop { .. } => RefusalDocument::RuntimeStop(Box::new(self.stop(refusal)?)),
             Refusal::RuntimeRestart { runtime_id, stop, step } => {
                 let (failed_stop, start) = match step.as_deref() {
                     Some(step) => (self.stop(step), self.start(step)),
@@ -255,12 +255,12 @@ impl Parts<'_> {
                     (_, Some(start)) => start.runtime.clone(),
                     (None, None) => None,
                 };
-                let stopped = stop.as_deref().cloned().map(|stop| Stopped::Done(Box::new(stop)));
-                Refused::RuntimeRestart(Box::new(RuntimeRestartRefused {
+                let stopped = stop.as_deref().cloned().map(|stop| StopResult::Done(Box::new(stop)));
+                RefusalDocument::RuntimeRestart(Box::new(RuntimeRestartRefused {
                     schema: Id::default(),
                     target,
                     runtime_id: runtime_id.clone(),
-                    stop: stopped.or_else(|| failed_stop.map(|stop| Stopped::Refused(Box::new(stop)))),
+                    stop: stopped.or_else(|| failed_stop.map(|stop| StopResult::Refused(Box::new(stop)))),
                     start,
                     runtime,
                     error: text,
@@ -332,7 +332,7 @@ pub(crate) fn whole_report(refusal: &Refusal) -> Option<&dyn View> {
 pub(crate) fn show_before(error: &Error, page: &mut Page) {
     match error.refusal() {
         Some(Refusal::Run(run)) => {
-            skipped(&run.passed_over, page);
+            show_skipped(&run.passed_over, page);
         }
         Some(Refusal::RuntimeRestart { stop: Some(stop), .. }) => {
             stop.show(page);

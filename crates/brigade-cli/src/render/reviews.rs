@@ -5,7 +5,7 @@ use brigade::paths::CALLS;
 use brigade::{Call, Diagnosis, Error, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
-use super::Words;
+use super::CommandWords;
 use super::failure::{diagnosis, unsecret};
 
 /// `call approve`, `call reject` and `call hold` with several calls.
@@ -17,7 +17,7 @@ pub(crate) struct ReviewsReport {
     target: String,
     calls_path: String,
     /// The result for each call, in the order of the command line.
-    calls: Vec<Reviewed>,
+    calls: Vec<ReviewOutcome>,
 }
 
 impl Report for ReviewsReport {
@@ -25,7 +25,7 @@ impl Report for ReviewsReport {
 }
 
 impl ReviewsReport {
-    pub(crate) fn new(workspace: &Workspace, calls: Vec<Reviewed>) -> ReviewsReport {
+    pub(crate) fn new(workspace: &Workspace, calls: Vec<ReviewOutcome>) -> ReviewsReport {
         ReviewsReport {
             schema: ReviewsReport::SCHEMA,
             target: workspace.root().display().to_string(),
@@ -39,7 +39,8 @@ impl ReviewsReport {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub(crate) enum Reviewed {
+#[cfg_attr(feature = "schemas", schemars(rename = "Reviewed"))]
+pub(crate) enum ReviewOutcome {
     /// The call after the decision.
     Done { call: Box<Call> },
     /// Why nothing was decided.
@@ -54,14 +55,18 @@ pub(crate) enum Reviewed {
     },
 }
 
-impl Reviewed {
+impl ReviewOutcome {
     /// Returns the row of a result. `id` is the id as it was typed.
-    pub(crate) fn of(id: &IdPrefix, result: Result<brigade::ReviewReport, Error>, words: &Words) -> Reviewed {
+    pub(crate) fn from_result(
+        id: &IdPrefix,
+        result: Result<brigade::ReviewReport, Error>,
+        words: &CommandWords,
+    ) -> ReviewOutcome {
         match result {
-            Ok(report) => Reviewed::Done { call: Box::new(report.call) },
-            Err(error) => Reviewed::Refused {
+            Ok(report) => ReviewOutcome::Done { call: Box::new(report.call) },
+            Err(error) => ReviewOutcome::Refused {
                 id: unsecret(id.as_str()),
-                error: detailed(&error, words),
+                error: error_text(&error, words),
                 candidates: error.could_be().to_vec(),
                 diagnosis: diagnosis(&error, None, words),
             },
@@ -70,7 +75,7 @@ impl Reviewed {
 }
 
 /// Returns an error with its reasons and hints as one text.
-fn detailed(error: &Error, words: &Words) -> String {
+fn error_text(error: &Error, words: &CommandWords) -> String {
     let reasons = error.blockers().iter().map(ToString::to_string);
     let reasons: Vec<String> = reasons.filter(|reason| *reason != error.to_string()).collect();
     let text = error.with_hints(words);

@@ -1,7 +1,7 @@
 //! Quoting for a shell.
 
 /// Quotes a word for a POSIX shell, if needed.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(harmless) {
         return word.to_owned();
@@ -15,10 +15,10 @@ mod tests {
 
     #[test]
     fn words_are_quoted_as_a_shell_needs_them() {
-        assert_eq!(quoted("--path=a/b.md"), "--path=a/b.md");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("$(x)"), "'$(x)'");
+        assert_eq!(quote("--path=a/b.md"), "--path=a/b.md");
+        assert_eq!(quote(""), "''");
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote("$(x)"), "'$(x)'");
     }
 }

@@ -21,6 +21,6 @@ mod setup;
 mod state;
 mod work;
 
-pub(super) use calls::{show_call, show_stored_blockers, skipped};
+pub(super) use calls::{show_call, show_skipped, show_stored_blockers};
 pub(crate) use kitchen::{Escalations, show_status, task_lines, waiting_line};
 pub(super) use runtimes::numbers;

@@ -45,7 +45,7 @@ fn span(seconds: u64) -> String {
 }
 
 /// Formats a measured duration, rounded for people.
-pub(crate) fn measured(seconds: f64) -> String {
+pub(crate) fn format_seconds(seconds: f64) -> String {
     // Rounded first, so that 59.96 s becomes 1 min 0 s and not 60.0 s.
     let milliseconds = (seconds * 1_000.0).round();
     if milliseconds < 1_000.0 {
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn measured_times_are_as_precise_as_people_care() {
-        assert_eq!(measured(0.2234), "223 ms");
-        assert_eq!(measured(12.34), "12.3 s");
-        assert_eq!(measured(125.0), "2 min 5 s");
-        assert_eq!(measured(0.0004), "0 ms");
-        assert_eq!(measured(0.9996), "1.0 s");
-        assert_eq!(measured(59.96), "1 min 0 s");
-        assert_eq!(measured(119.6), "2 min 0 s");
+        assert_eq!(format_seconds(0.2234), "223 ms");
+        assert_eq!(format_seconds(12.34), "12.3 s");
+        assert_eq!(format_seconds(125.0), "2 min 5 s");
+        assert_eq!(format_seconds(0.0004), "0 ms");
+        assert_eq!(format_seconds(0.9996), "1.0 s");
+        assert_eq!(format_seconds(59.96), "1 min 0 s");
+        assert_eq!(format_seconds(119.6), "2 min 0 s");
         assert_eq!(limit(30.0), "30 s");
         assert_eq!(limit(0.5), "0.5 s");
     }

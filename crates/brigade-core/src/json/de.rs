@@ -117,7 +117,7 @@ impl<'de> Deserializer<'de> for &'de Json {
             Json::Number(number) => visit_number(number, visitor),
             Json::String(text) => visitor.visit_borrowed_str(text),
             Json::Array(elements) => visitor.visit_seq(Elements { elements: elements.iter(), index: 0 }),
-            Json::Object(members) => visitor.visit_map(Members::of(members)),
+            Json::Object(members) => visitor.visit_map(Members::new(members)),
         }
     }
 
@@ -240,7 +240,7 @@ pub(super) struct Members<'de> {
 }
 
 impl<'de> Members<'de> {
-    pub(super) fn of(members: &'de Object) -> Members<'de> {
+    pub(super) fn new(members: &'de Object) -> Members<'de> {
         Members { members: members.iter(), current: None }
     }
 }

@@ -120,12 +120,12 @@ fn written<T: Serialize>(rows: &mut dyn Iterator<Item = T>) -> io::Result<Vec<u8
 
 /// Writes a value at the given nesting depth.
 fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Write) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Indented { depth, has_value: false }))?;
+    value.serialize(&mut Serializer::with_formatter(out, IndentFormatter { depth, has_value: false }))?;
     Ok(())
 }
 
 /// Indents by two spaces, with one write for each line.
-struct Indented {
+struct IndentFormatter {
     depth: usize,
     /// Whether the list or object that is open has an element.
     has_value: bool,
@@ -134,7 +134,7 @@ struct Indented {
 /// The beginning of a line behind an element.
 const LINE: &str = ",\n                                                                ";
 
-impl Indented {
+impl IndentFormatter {
     fn line<W: Write + ?Sized>(&self, out: &mut W, is_first: bool) -> io::Result<()> {
         let end = 2 + 2 * self.depth;
         let from = usize::from(is_first);
@@ -162,7 +162,7 @@ impl Indented {
     }
 }
 
-impl Formatter for Indented {
+impl Formatter for IndentFormatter {
     fn begin_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
         self.begin(out, b"[")
     }

@@ -105,9 +105,9 @@ pub(super) fn locate(bytes: &[u8], at: usize, kind: JsonErrorKind) -> JsonError 
     JsonError { line, column, kind }
 }
 
-type Parsed<T> = Result<T, JsonErrorKind>;
+type ParseResult<T> = Result<T, JsonErrorKind>;
 
-fn document(tokens: &mut Tokens<'_>, dialect: Dialect) -> Parsed<Json> {
+fn document(tokens: &mut Tokens<'_>, dialect: Dialect) -> ParseResult<Json> {
     let first = tokens.next()?;
     let value = value(tokens, first, dialect)?;
     // Only the end of the document can follow.
@@ -115,7 +115,7 @@ fn document(tokens: &mut Tokens<'_>, dialect: Dialect) -> Parsed<Json> {
 }
 
 /// Builds the value that starts with the given token.
-fn value(tokens: &mut Tokens<'_>, first: Token<'_>, dialect: Dialect) -> Parsed<Json> {
+fn value(tokens: &mut Tokens<'_>, first: Token<'_>, dialect: Dialect) -> ParseResult<Json> {
     match first {
         Token::Null => Ok(Json::Null),
         Token::Bool(value) => Ok(Json::Bool(value)),

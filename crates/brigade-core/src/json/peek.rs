@@ -11,9 +11,9 @@ use super::{Dialect, Json};
 
 /// A JSON value as it is written in the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Raw<'a>(pub(super) &'a str);
+pub struct RawJson<'a>(pub(super) &'a str);
 
-impl<'a> Raw<'a> {
+impl<'a> RawJson<'a> {
     /// Returns the JSON text of the value.
     pub fn as_str(self) -> &'a str {
         self.0
@@ -50,7 +50,7 @@ impl<'a> Raw<'a> {
 ///
 /// # Errors
 /// Fails if the text is not an object in that dialect. `found` may have been called before.
-pub fn members<'a>(bytes: &'a [u8], mut found: impl FnMut(Text<'a>, Raw<'a>)) -> Result<(), JsonError> {
+pub fn members<'a>(bytes: &'a [u8], mut found: impl FnMut(Text<'a>, RawJson<'a>)) -> Result<(), JsonError> {
     let text = text(bytes)?;
     let mut tokens = Tokens::new(text, Dialect::Lenient);
     walk(&mut tokens, text, &mut found).map_err(|kind| locate(bytes, tokens.at(), kind))
@@ -59,7 +59,7 @@ pub fn members<'a>(bytes: &'a [u8], mut found: impl FnMut(Text<'a>, Raw<'a>)) ->
 fn walk<'a>(
     tokens: &mut Tokens<'a>,
     text: &'a str,
-    found: &mut impl FnMut(Text<'a>, Raw<'a>),
+    found: &mut impl FnMut(Text<'a>, RawJson<'a>),
 ) -> Result<(), JsonErrorKind> {
     if tokens.next()? != Token::BeginObject {
         return Err(JsonErrorKind::ExpectedObject);
@@ -68,7 +68,7 @@ fn walk<'a>(
         let first = tokens.next()?;
         let start = tokens.start();
         tokens.skip(first)?;
-        found(key, Raw(&text[start..tokens.at()]));
+        found(key, RawJson(&text[start..tokens.at()]));
     }
     tokens.next().map(|_| ())
 }

@@ -71,13 +71,17 @@ impl<'a> PlacedObject<'a> {
     }
 }
 
-type Placed<'a> = (Range<usize>, Vec<PlacedMember<'a>>);
+type ObjectMembers<'a> = (Range<usize>, Vec<PlacedMember<'a>>);
 
 /// Passes a value that begins with a token.
-type Skip<'a> = fn(&mut Tokens<'a>, Token<'a>) -> Result<(), JsonErrorKind>;
+type SkipFn<'a> = fn(&mut Tokens<'a>, Token<'a>) -> Result<(), JsonErrorKind>;
 
 /// Reads an object that is the whole text. `offset` is added to every place.
-fn object<'a>(tokens: &mut Tokens<'a>, offset: usize, skip: Skip<'a>) -> Result<Placed<'a>, JsonErrorKind> {
+fn object<'a>(
+    tokens: &mut Tokens<'a>,
+    offset: usize,
+    skip: SkipFn<'a>,
+) -> Result<ObjectMembers<'a>, JsonErrorKind> {
     if tokens.next()? != Token::BeginObject {
         tokens.blame(tokens.start());
         return Err(JsonErrorKind::ExpectedObject);

@@ -197,7 +197,7 @@ impl<'de> Deserializer<'de> for RecordDeserializer<'de> {
     type Error = Mismatch;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        MapAccessDeserializer::new(Members::of(self.members)).deserialize_any(visitor)
+        MapAccessDeserializer::new(Members::new(self.members)).deserialize_any(visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -254,13 +254,13 @@ macro_rules! record {
 
         impl ::serde::Serialize for $name {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                struct Derived<'a>(&'a $name);
-                impl ::serde::Serialize for Derived<'_> {
+                struct DerivedForm<'a>(&'a $name);
+                impl ::serde::Serialize for DerivedForm<'_> {
                     fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                         $name::serialize(self.0, serializer)
                     }
                 }
-                $crate::json::serialize_record(&Derived(self), &self.extra, serializer)
+                $crate::json::serialize_record(&DerivedForm(self), &self.extra, serializer)
             }
         }
 

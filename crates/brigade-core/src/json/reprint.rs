@@ -9,7 +9,7 @@ use super::token::{Text, Token, Tokens};
 
 /// How a member of the outermost object is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum MemberFormat {
     /// The value as it is written.
     AsWritten,
     /// The value as it is written, with this directory prepended to relative paths: strings under keys that end in
@@ -33,7 +33,7 @@ pub fn reprint(
     bytes: &[u8],
     depth: usize,
     out: &mut Vec<u8>,
-    show: impl FnMut(&str, Option<&str>) -> Shown,
+    show: impl FnMut(&str, Option<&str>) -> MemberFormat,
 ) -> Result<(), JsonError> {
     let text = text(bytes)?;
     let mut printer = Printer { tokens: Tokens::new(text, Dialect::Lenient), depth, out };
@@ -47,7 +47,10 @@ struct Printer<'a, 'o> {
 }
 
 impl Printer<'_, '_> {
-    fn object(&mut self, mut show: impl FnMut(&str, Option<&str>) -> Shown) -> Result<(), JsonErrorKind> {
+    fn object(
+        &mut self,
+        mut show: impl FnMut(&str, Option<&str>) -> MemberFormat,
+    ) -> Result<(), JsonErrorKind> {
         if self.tokens.next()? != Token::BeginObject {
             return Err(JsonErrorKind::ExpectedObject);
         }
@@ -58,7 +61,7 @@ impl Printer<'_, '_> {
             let first = self.tokens.next()?;
             let plain = if let Token::Text(text) = first { text.plain() } else { None };
             let shown = show(key.plain().unwrap_or_default(), plain);
-            if shown == Shown::No {
+            if shown == MemberFormat::No {
                 self.tokens.skip(first)?;
                 continue;
             }
@@ -69,19 +72,19 @@ impl Printer<'_, '_> {
             self.line_break();
             self.key(key);
             match shown {
-                Shown::Text(text) => {
+                MemberFormat::Text(text) => {
                     let mut quoted = String::new();
                     super::write::write_string(&text, &mut quoted);
                     self.out.extend_from_slice(quoted.as_bytes());
                     self.tokens.skip(first)?;
                 }
-                Shown::Beneath(folder) => {
+                MemberFormat::Beneath(folder) => {
                     // The directory in escaped form, without quotes, ready to be prepended to a string.
                     let mut prefix = String::new();
                     super::write::write_string(&format!("{folder}/"), &mut prefix);
                     self.value(first, Some(&prefix.as_bytes()[1..prefix.len() - 1]))?;
                 }
-                Shown::AsWritten | Shown::No => self.value(first, None)?,
+                MemberFormat::AsWritten | MemberFormat::No => self.value(first, None)?,
             }
         }
         self.depth -= 1;
@@ -171,7 +174,7 @@ mod tests {
 
     fn written(line: &str, depth: usize) -> String {
         let mut out = Vec::new();
-        reprint(line.as_bytes(), depth, &mut out, |_, _| Shown::AsWritten).unwrap();
+        reprint(line.as_bytes(), depth, &mut out, |_, _| MemberFormat::AsWritten).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -189,8 +192,8 @@ mod tests {
         let mut out = Vec::new();
         let line = br#"{"a_path":"x","p":{"q_path":"a/b","r_path":"/c","n_path":null,"z":"y_path","y":"v","l":[{"s_path":"d"}]}}"#;
         reprint(line, 0, &mut out, |key, _| match key {
-            "p" => Shown::Beneath("/w \"q".to_owned()),
-            _ => Shown::AsWritten,
+            "p" => MemberFormat::Beneath("/w \"q".to_owned()),
+            _ => MemberFormat::AsWritten,
         })
         .unwrap();
         let shown = Json::parse(std::str::from_utf8(&out).unwrap()).unwrap();
@@ -203,11 +206,11 @@ mod tests {
         let mut out = Vec::new();
         let record = br#"{"path":"a/b","sequence":1,"x":"y\n"}"#;
         reprint(record, 1, &mut out, |key, text| match (key, text) {
-            ("path", Some(text)) => Shown::Text(format!("/w/{text}")),
-            ("sequence", None) => Shown::No,
+            ("path", Some(text)) => MemberFormat::Text(format!("/w/{text}")),
+            ("sequence", None) => MemberFormat::No,
             (_, text) => {
                 assert_eq!(text, None, "escapes are not undone");
-                Shown::AsWritten
+                MemberFormat::AsWritten
             }
         })
         .unwrap();

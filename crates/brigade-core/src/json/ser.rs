@@ -21,7 +21,7 @@ pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, Mismatch> {
 
 thread_local! {
     /// The value that [`hand_over`] gives to [`to_json`].
-    static HANDED: Cell<Option<Json>> = const { Cell::new(None) };
+    static HANDED_OVER_VALUE: Cell<Option<Json>> = const { Cell::new(None) };
 }
 
 /// Says to [`to_json`] that a value was handed over.
@@ -35,7 +35,7 @@ const HANDED_OVER: &str = "$brigade_core::json::handed_over";
 pub fn hand_over<S: Serializer>(value: Json, serializer: S) -> Result<S::Ok, S::Error> {
     // The names of types cost nothing to compare, and nobody else can have this one.
     if type_name::<S>() == type_name::<ToJson>() {
-        HANDED.set(Some(value));
+        HANDED_OVER_VALUE.set(Some(value));
         serializer.serialize_unit_struct(HANDED_OVER)
     } else {
         value.serialize(serializer)
@@ -129,7 +129,7 @@ impl Serializer for ToJson {
     }
 
     fn serialize_unit_struct(self, name: &'static str) -> Result<Json, Mismatch> {
-        Ok(if name == HANDED_OVER { HANDED.take().unwrap_or_default() } else { Json::Null })
+        Ok(if name == HANDED_OVER { HANDED_OVER_VALUE.take().unwrap_or_default() } else { Json::Null })
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<Json, Mismatch> {

@@ -16,7 +16,7 @@ use serde::ser::{
 use serde::{Deserialize, Serialize};
 
 use super::number::RAW_VALUE;
-use super::peek::Raw;
+use super::peek::RawJson;
 use super::ser::KeyText;
 use super::write::{indent, write_string};
 use super::{Dialect, Extra, Json, Mismatch, Number, Object, from_json, hand_over, to_json, to_record};
@@ -56,7 +56,7 @@ pub fn serialize_record<T: Serialize, S: Serializer>(
         let mut parts = serializer.serialize_tuple_struct(RECORD, 2)?;
         parts.serialize_field(derived)?;
         if !extra.is_plain() {
-            parts.serialize_field(&Kept::of(extra))?;
+            parts.serialize_field(&ExtraMembers::new(extra))?;
         }
         return parts.end();
     }
@@ -87,7 +87,7 @@ impl RecordText {
     pub fn new<T: Serialize>(derived: &T, extra: &Extra) -> Result<RecordText, Mismatch> {
         let mut text = RecordText { out: String::with_capacity(4096), members: Vec::new() };
         derived.serialize(SortedText { out: &mut text.out, level: None, keep: Some(&mut text.members) })?;
-        Kept::of(extra).merge(&mut text.members, &mut text.out, None);
+        ExtraMembers::new(extra).merge(&mut text.members, &mut text.out, None);
         Ok(text)
     }
 
@@ -138,8 +138,8 @@ impl RecordLine {
     }
 
     /// Returns the members in order, as [`members`](super::members) finds them.
-    pub fn members(&self) -> impl Iterator<Item = (&str, Raw<'_>)> {
-        self.members.iter().map(|member| (&*member.key, Raw(&self.text[member.value.clone()])))
+    pub fn members(&self) -> impl Iterator<Item = (&str, RawJson<'_>)> {
+        self.members.iter().map(|member| (&*member.key, RawJson(&self.text[member.value.clone()])))
     }
 }
 
@@ -173,17 +173,17 @@ fn sort(members: &mut Vec<Member>) {
 
 /// What a record keeps beside the derived form of its type.
 #[derive(Serialize, Deserialize)]
-struct Kept<'a> {
+struct ExtraMembers<'a> {
     absent: Vec<Cow<'a, str>>,
     nulls: Vec<Cow<'a, str>>,
     members: Cow<'a, Object>,
 }
 
-impl<'a> Kept<'a> {
-    fn of(extra: &'a Extra) -> Kept<'a> {
+impl<'a> ExtraMembers<'a> {
+    fn new(extra: &'a Extra) -> ExtraMembers<'a> {
         let names = |names: &'a [&'static str]| names.iter().map(|name| Cow::Borrowed(*name)).collect();
         let (absent, nulls) = (names(extra.absent()), names(extra.nulls()));
-        Kept { absent, nulls, members: Cow::Borrowed(extra.members()) }
+        ExtraMembers { absent, nulls, members: Cow::Borrowed(extra.members()) }
     }
 
     /// Changes the members of a record as [`to_record`] does.
@@ -470,7 +470,7 @@ impl Elements<'_> {
                 *members = Some(written);
             }
             Elements::Record { out, level, members: Some(members), .. } => {
-                from_json::<Kept<'static>>(&to_json(value)?)?.merge(members, out, *level);
+                from_json::<ExtraMembers<'static>>(&to_json(value)?)?.merge(members, out, *level);
             }
         }
         Ok(())

@@ -124,7 +124,7 @@ pub(super) struct Tokens<'a> {
     objects: u128,
 }
 
-type Scanned<T> = Result<T, JsonErrorKind>;
+type ScanResult<T> = Result<T, JsonErrorKind>;
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
@@ -171,12 +171,12 @@ impl<'a> Tokens<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn peek(&self) -> Scanned<u8> {
+    fn peek(&self) -> ScanResult<u8> {
         self.byte().ok_or(JsonErrorKind::UnexpectedEnd)
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Scanned<Token<'a>> {
+    pub(super) fn next(&mut self) -> ScanResult<Token<'a>> {
         self.skip_space()?;
         self.start = self.at;
         match self.expect {
@@ -192,7 +192,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Skips the rest of the value that started with this token.
-    pub(super) fn skip(&mut self, first: Token<'a>) -> Scanned<()> {
+    pub(super) fn skip(&mut self, first: Token<'a>) -> ScanResult<()> {
         let mut open = usize::from(matches!(first, Token::BeginArray | Token::BeginObject));
         while 0 < open {
             match self.next()? {
@@ -206,7 +206,7 @@ impl<'a> Tokens<'a> {
 
     /// Skips the rest of the value that started with this token, in a text that was read before. There, only quotes and
     /// brackets tell where it ends.
-    pub(super) fn skip_checked(&mut self, first: Token<'a>) -> Scanned<()> {
+    pub(super) fn skip_checked(&mut self, first: Token<'a>) -> ScanResult<()> {
         if !matches!(first, Token::BeginArray | Token::BeginObject) {
             return Ok(());
         }
@@ -244,7 +244,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn skip_string(&mut self) -> Scanned<()> {
+    fn skip_string(&mut self) -> ScanResult<()> {
         self.at += 1;
         loop {
             let rest = self.text.as_bytes().get(self.at..).ok_or(JsonErrorKind::UnexpectedEnd)?;
@@ -263,7 +263,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn skip_space(&mut self) -> Scanned<()> {
+    fn skip_space(&mut self) -> ScanResult<()> {
         loop {
             match self.byte() {
                 Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
@@ -274,7 +274,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[cold]
-    fn skip_comment(&mut self) -> Scanned<()> {
+    fn skip_comment(&mut self) -> ScanResult<()> {
         let rest = &self.text.as_bytes()[self.at..];
         let length = match rest.get(1) {
             Some(b'/') => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
@@ -287,7 +287,7 @@ impl<'a> Tokens<'a> {
 
     /// Reads what follows a value inside an array or object.
     #[inline]
-    fn after_value(&mut self) -> Scanned<Token<'a>> {
+    fn after_value(&mut self) -> ScanResult<Token<'a>> {
         let end = if self.is_in_object() { b'}' } else { b']' };
         match self.peek()? {
             b',' => {
@@ -310,7 +310,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn value(&mut self) -> Scanned<Token<'a>> {
+    fn value(&mut self) -> ScanResult<Token<'a>> {
         let found = self.peek()?;
         if let b'{' | b'[' = found {
             return self.open(found == b'{');
@@ -333,7 +333,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn open(&mut self, is_object: bool) -> Scanned<Token<'a>> {
+    fn open(&mut self, is_object: bool) -> ScanResult<Token<'a>> {
         if self.depth == MAX_DEPTH {
             return Err(JsonErrorKind::TooDeep);
         }
@@ -354,7 +354,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn key(&mut self) -> Scanned<Token<'a>> {
+    fn key(&mut self) -> ScanResult<Token<'a>> {
         if self.peek()? != b'"' {
             return Err(JsonErrorKind::ExpectedKey);
         }
@@ -368,7 +368,7 @@ impl<'a> Tokens<'a> {
         Ok(Token::Key(key))
     }
 
-    fn word(&mut self, word: &str) -> Scanned<&'a str> {
+    fn word(&mut self, word: &str) -> ScanResult<&'a str> {
         let text = self.text;
         let found = text.get(self.at..self.at + word.len()).filter(|found| *found == word);
         self.at += found.map_or(0, str::len);
@@ -376,7 +376,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn number(&mut self) -> Scanned<&'a str> {
+    fn number(&mut self) -> ScanResult<&'a str> {
         let start = self.at;
         if self.byte() == Some(b'-') {
             self.at += 1;
@@ -411,7 +411,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn digits(&mut self) -> Scanned<()> {
+    fn digits(&mut self) -> ScanResult<()> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.byte() {
             self.at += 1;
@@ -420,7 +420,7 @@ impl<'a> Tokens<'a> {
     }
 
     #[inline]
-    fn string(&mut self) -> Scanned<Text<'a>> {
+    fn string(&mut self) -> ScanResult<Text<'a>> {
         self.at += 1;
         let start = self.at;
         let mut has_escapes = false;
@@ -447,7 +447,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Checks the escape at the start of the bytes and returns its length.
-    fn escape(&self, bytes: &[u8]) -> Scanned<usize> {
+    fn escape(&self, bytes: &[u8]) -> ScanResult<usize> {
         match bytes.get(1).ok_or(JsonErrorKind::UnexpectedEnd)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(2),
             b'u' if bytes.len() < 6 => Err(JsonErrorKind::UnexpectedEnd),

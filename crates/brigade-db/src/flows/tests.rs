@@ -46,18 +46,18 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let id = begun.id.as_str();
     let flow = || store.flow(Some("ada"), id).unwrap();
     assert_eq!(store.flow(Some("bob"), id).unwrap_err().code_word(), "not_found");
-    let asked = Asked {
+    let asked = QuestionForm {
         questions: vec![AskedQuestion {
             id: "a".into(),
             question: "Go on?".into(),
             ..AskedQuestion::default()
         }],
-        ..Asked::default()
+        ..QuestionForm::default()
     };
-    let yes = |_: &Asked| Ok(Answer::declined(Decision::Decline));
+    let yes = |_: &QuestionForm| Ok(Answer::declined(Decision::Decline));
     let answer = || store.answer_flow(Some("ada"), id, &yes, "person", &redactor, now).map(drop);
     assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
-    assert_eq!(store.ask_in_flow(id, "one", &asked, &redactor, now), Ok(Held::Written));
+    assert_eq!(store.ask_in_flow(id, "one", &asked, &redactor, now), Ok(WriteOutcome::Written));
     assert_eq!((flow().shown(), store.waiting_questions().unwrap().len()), ("waiting", 1));
     answer().unwrap();
     assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
@@ -65,25 +65,25 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let (writes, outcome) = (object(r#"{"b": 2}"#), Json::from("out"));
     let visits = BTreeMap::from([("A".to_owned(), 1), ("B".to_owned(), 1)]);
     let transit = |next| Transit { outcome: &outcome, writes: &writes, human: Some("yes"), next };
-    let to_b = Follows::State { name: "B", visits: &visits, transitions: 1, feedback: Some("told") };
+    let to_b = NextState::State { name: "B", visits: &visits, transitions: 1, feedback: Some("told") };
     store.pause_flow(Some("ada"), id, true, now).unwrap();
-    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(Held::Paused));
+    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(WriteOutcome::Paused));
     assert_eq!((flow().shown(), flow().blackboard), ("paused", blackboard.clone()));
     store.pause_flow(Some("ada"), id, false, now).unwrap();
-    assert_eq!(store.transit(id, "two", &transit(to_b), now), Ok(Held::Lost));
-    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(Held::Written));
+    assert_eq!(store.transit(id, "two", &transit(to_b), now), Ok(WriteOutcome::Lost));
+    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(WriteOutcome::Written));
     let stands = flow();
     assert_eq!((stands.state.as_str(), stands.transitions, stands.question), ("B", 1, None));
     assert_eq!((stands.blackboard, stands.human), (object(r#"{"a": 1, "b": 2}"#), Some("yes".to_owned())));
     // One process takes it over, and the other one writes no more.
     assert!(store.take_flow_over(&begun, "two", now).unwrap());
     assert!(!store.take_flow_over(&begun, "three", now).unwrap());
-    assert_eq!(store.write_step(id, "one", &Json::Null, None, now), Ok(Held::Lost));
-    assert_eq!(store.write_step(id, "two", &Json::from(1), None, now), Ok(Held::Written));
+    assert_eq!(store.write_step(id, "one", &Json::Null, None, now), Ok(WriteOutcome::Lost));
+    assert_eq!(store.write_step(id, "two", &Json::from(1), None, now), Ok(WriteOutcome::Written));
     let large = object(&format!(r#"{{"x": "{}"}}"#, "x".repeat(MAX_BLACKBOARD)));
     assert_eq!(store.put_in_flow(None, id, &large, now).unwrap_err().code_word(), "too_large");
     assert_eq!(store.remove_flow(None, id).unwrap_err().code_word(), "not_ended");
-    assert_eq!(store.transit(id, "two", &transit(Follows::End(None)), now), Ok(Held::Written));
+    assert_eq!(store.transit(id, "two", &transit(NextState::End(None)), now), Ok(WriteOutcome::Written));
     assert_eq!(flow().status, FlowStatus::Completed);
     assert!(!store.end_flow(id, FlowStatus::Cancelled, None, now).unwrap());
     assert_eq!(store.pause_flow(None, id, true, now).unwrap_err().code_word(), "already_ended");
@@ -103,7 +103,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
         "workflow_ended",
     ];
     assert_eq!((names.as_slice(), total), (expect.as_slice(), expect.len()));
-    let visited = |state: &str| Visited { state: Some(state.to_owned()), visit: Some(1) };
+    let visited = |state: &str| StateVisit { state: Some(state.to_owned()), visit: Some(1) };
     assert_eq!((&events[6].visited, &events[7].visited), (&visited("A"), &visited("B")));
     let payload = r#"{"by":"person","state":"A","visit":1}"#;
     assert_eq!(events[3].payload, Json::parse(payload).unwrap(), "the payload says it as well");

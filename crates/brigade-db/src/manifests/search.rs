@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::params;
 
-use super::{COLUMNS, Deployed, read};
+use super::{COLUMNS, DeployedManifest, read};
 use crate::error::StoreError;
 use crate::memory::search_words;
 use crate::store::Store;
@@ -26,7 +26,7 @@ pub struct ManifestQuery<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredManifest {
     /// The manifest.
-    pub manifest: Deployed,
+    pub manifest: DeployedManifest,
     /// From 0 to 1: the share of the words that it has, halved at most by its rank (BM25) among all that fit.
     pub score: f64,
 }
@@ -52,7 +52,7 @@ impl Store {
             let rows = statement.query_map(params![any, query.kind], |row| {
                 Ok((read(row)?, row.get::<_, i64>("row")?, row.get::<_, f64>("rank")?))
             })?;
-            let ranked: Vec<(Deployed, i64, f64)> = rows.collect::<Result<_, _>>()?;
+            let ranked: Vec<(DeployedManifest, i64, f64)> = rows.collect::<Result<_, _>>()?;
             // How many of the words each one has.
             let mut counts: HashMap<i64, usize> = HashMap::new();
             let mut having =
@@ -69,7 +69,7 @@ impl Store {
                 let rank = if 0.0 < best { (-rank / best).clamp(0.0, 1.0) } else { 1.0 };
                 share * (1.0 + rank) / 2.0
             };
-            let fits = |manifest: &Deployed| {
+            let fits = |manifest: &DeployedManifest| {
                 query.status.is_none_or(|status| status == manifest.status)
                     && query.labels.iter().all(|(key, value)| manifest.labels.get(key) == Some(value))
             };

@@ -3,7 +3,7 @@
 use brigade_core::Timestamp;
 use rusqlite::{Transaction, params};
 
-use super::{COLUMNS, Found, MAX_FOUND, Owners, Scope, read};
+use super::{COLUMNS, MAX_FOUND, MemoryMatch, Owners, Scope, read};
 use crate::error::StoreError;
 
 /// What is searched for.
@@ -22,7 +22,7 @@ pub struct Query<'a> {
 }
 
 /// How many memories the full-text search gives before they are ranked.
-const RANKED: i64 = 200;
+const MAX_CANDIDATES: i64 = 200;
 
 /// The words of a query that are searched for.
 const MAX_WORDS: usize = 64;
@@ -69,7 +69,7 @@ pub(super) fn search(
     transaction: &Transaction<'_>,
     query: &Query<'_>,
     now: Timestamp,
-) -> Result<Vec<Found>, StoreError> {
+) -> Result<Vec<MemoryMatch>, StoreError> {
     if blank(query.text) {
         return Ok(Vec::new());
     }
@@ -94,15 +94,15 @@ pub(super) fn search(
             agent,
             mission.unwrap_or_default(),
             query.scope.map_or("", Scope::as_str),
-            RANKED
+            MAX_CANDIDATES
         ],
         |row| {
             let updated_at = Timestamp::from_unix_micros(row.get(3)?);
             let score = score(row.get(1)?, row.get(2)?, updated_at, now);
-            Ok(Ranked { row: row.get(0)?, score, updated_at, id: row.get(4)? })
+            Ok(RankedMemory { row: row.get(0)?, score, updated_at, id: row.get(4)? })
         },
     )?;
-    let mut ranked: Vec<Ranked> = rows.collect::<Result<_, _>>()?;
+    let mut ranked: Vec<RankedMemory> = rows.collect::<Result<_, _>>()?;
     ranked.sort_by(|left, right| {
         let newest = right.updated_at.cmp(&left.updated_at);
         right.score.total_cmp(&left.score).then(newest).then(left.id.cmp(&right.id))
@@ -111,12 +111,14 @@ pub(super) fn search(
     let sql = format!("SELECT {COLUMNS} FROM memory WHERE row = ?1");
     let mut by_row = transaction.prepare_cached(&sql)?;
     let best = ranked.into_iter().take(query.limit.min(MAX_FOUND));
-    best.map(|Ranked { row, score, .. }| Ok(Found { memory: by_row.query_row([row], read)?, score }))
-        .collect()
+    best.map(|RankedMemory { row, score, .. }| {
+        Ok(MemoryMatch { memory: by_row.query_row([row], read)?, score })
+    })
+    .collect()
 }
 
 /// What decides the order of memories that fit.
-struct Ranked {
+struct RankedMemory {
     row: i64,
     score: f64,
     updated_at: Timestamp,

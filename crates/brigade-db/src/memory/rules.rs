@@ -11,7 +11,7 @@ use super::{Importance, NewMemory, WriteMode};
 pub const MAX_CONTENT: usize = 2_000;
 
 /// The share of words that two near copies have in common, of all words of both, in hundredths.
-const NEAR: usize = 85;
+const NEAR_COPY_PERCENT: usize = 85;
 
 words! {
     /// Why something is not remembered.
@@ -314,7 +314,7 @@ fn split(text: &str) -> impl Iterator<Item = String> + '_ {
 pub(super) struct Words(HashSet<String>);
 
 impl Words {
-    pub(super) fn of(text: &str) -> Words {
+    pub(super) fn new(text: &str) -> Words {
         Words(split(text).collect())
     }
 
@@ -322,13 +322,13 @@ impl Words {
     pub(super) fn are_near(&self, other: &Words) -> bool {
         let common = self.0.intersection(&other.0).count();
         let all = self.0.len() + other.0.len() - common;
-        NEAR * all <= common * 100 && all != 0
+        NEAR_COPY_PERCENT * all <= common * 100 && all != 0
     }
 }
 
 /// Counts the different words.
 pub(super) fn count_words(text: &str) -> i64 {
-    i64::try_from(Words::of(text).0.len()).unwrap_or(i64::MAX)
+    i64::try_from(Words::new(text).0.len()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn near_copies_have_nearly_all_words_in_common() {
         let check = |left: &str, right: &str, expect: bool| {
-            let (left_words, right_words) = (Words::of(left), Words::of(right));
+            let (left_words, right_words) = (Words::new(left), Words::new(right));
             assert_eq!(left_words.are_near(&right_words), expect, "{left} / {right}");
             assert_eq!(right_words.are_near(&left_words), expect, "{right} / {left}");
         };
@@ -449,7 +449,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_rules_fail(text in "\\PC{0,200}") {
             let _ = objection(&new(&text), &Redactor::new(&[]));
-            let words = Words::of(&text);
+            let words = Words::new(&text);
             proptest::prop_assert!(words.are_near(&words) || !text.chars().any(char::is_alphanumeric));
         }
 
@@ -457,7 +457,7 @@ mod tests {
         fn a_stored_text_is_found_within_the_range_of_its_near_copies(
             left in "[a-d ]{1,30}", right in "[a-d ]{1,30}"
         ) {
-            if Words::of(&left).are_near(&Words::of(&right)) {
+            if Words::new(&left).are_near(&Words::new(&right)) {
                 let (words, other) = (count_words(&left), count_words(&right));
                 proptest::prop_assert!((words * 85 / 100..=words * 100 / 85 + 1).contains(&other));
             }

@@ -32,14 +32,14 @@ fn new(content: &str) -> NewMemory {
 }
 
 #[track_caller]
-fn add(store: &Store, new: &NewMemory, second: i64) -> Added {
+fn add(store: &Store, new: &NewMemory, second: i64) -> AddOutcome {
     store.add_memory(new, &Redactor::new(&[]), at(second)).unwrap()
 }
 
 #[track_caller]
-fn id(added: &Added) -> String {
+fn id(added: &AddOutcome) -> String {
     match added {
-        Added::Stored { id, .. } => id.clone(),
+        AddOutcome::Stored { id, .. } => id.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -48,14 +48,14 @@ fn search<'a>(text: &'a str, agent: &'a str) -> Query<'a> {
     Query { text, scope: None, mission: None, owners: Owners::Seen(agent), limit: 5 }
 }
 
-fn contents(found: &[Found]) -> Vec<&str> {
+fn contents(found: &[MemoryMatch]) -> Vec<&str> {
     found.iter().map(|found| found.memory.content.as_str()).collect()
 }
 
 #[test]
 fn a_memory_gets_the_tier_that_it_asks_for() {
     let (_folder, store) = store();
-    let tier = |added: Added| (added.durability(), matches!(added, Added::Stored { .. }));
+    let tier = |added: AddOutcome| (added.durability(), matches!(added, AddOutcome::Stored { .. }));
     assert_eq!(tier(add(&store, &new("Candidates go first"), 1)), (Durability::Candidate, true));
     let pinned = NewMemory { pin: true, ..new("Pinned ones never go") };
     assert_eq!(tier(add(&store, &pinned, 2)), (Durability::Promoted, true));
@@ -76,18 +76,18 @@ fn a_near_copy_is_merged_in_any_tier_and_keeps_the_best_of_both() {
         author: "bob".to_owned(),
         ..new("the PORT of the server is 8080!")
     };
-    assert_eq!(add(&store, &again, 2), Added::Merged { into: first.clone(), tier: 1 });
+    assert_eq!(add(&store, &again, 2), AddOutcome::Merged { into: first.clone(), tier: 1 });
     let memory = store.memory(&first, &Owners::Everybody).unwrap();
     assert_eq!((memory.importance.as_str(), memory.author.as_str(), memory.pinned), ("high", "ada", true));
     assert_eq!((memory.created_at, memory.updated_at), (at(1), at(2)));
     // Another scope has its own.
     let own =
         NewMemory { scope: Scope::Agent, owner: "ada".to_owned(), ..new("The port of the server is 8080") };
-    assert!(matches!(add(&store, &own, 3), Added::Stored { tier: 3, .. }));
+    assert!(matches!(add(&store, &own, 3), AddOutcome::Stored { tier: 3, .. }));
     // What is told twice and pinned the second time is pinned.
     let candidate = id(&add(&store, &new("Backups run at night on the small machine"), 4));
     let pin = NewMemory { pin: true, ..new("Backups run at night on the small machine") };
-    assert_eq!(add(&store, &pin, 5), Added::Merged { into: candidate, tier: 1 });
+    assert_eq!(add(&store, &pin, 5), AddOutcome::Merged { into: candidate, tier: 1 });
 }
 
 #[test]
@@ -130,17 +130,17 @@ fn nothing_is_stored_when_everything_is_pinned() {
         pin: true,
         ..new("No room is left here")
     };
-    assert_eq!(add(&store, &more, 1), Added::Rejected(Objection::NoRoom));
+    assert_eq!(add(&store, &more, 1), AddOutcome::Rejected(Objection::NoRoom));
 }
 
 #[test]
 fn a_secret_is_never_in_the_file() {
     let (folder, store) = store();
     let secret = "The token is ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    assert_eq!(add(&store, &new(secret), 1), Added::Rejected(Objection::Secret));
+    assert_eq!(add(&store, &new(secret), 1), AddOutcome::Rejected(Objection::Secret));
     let bound = Redactor::new(&["hunter2EXAMPLE".into()]);
     let added = store.add_memory(&new("Log in with hunter2EXAMPLE"), &bound, at(1)).unwrap();
-    assert_eq!(added, Added::Rejected(Objection::Secret));
+    assert_eq!(added, AddOutcome::Rejected(Objection::Secret));
     drop(store);
     let tools = folder.path().join(".brigade/tools");
     for entry in std::fs::read_dir(tools).unwrap() {

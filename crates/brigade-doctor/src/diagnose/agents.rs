@@ -8,7 +8,7 @@ use brigade_core::{ConfigIssue, Place, closest};
 use brigade_redact::shown_name;
 
 use super::config;
-use crate::{Issue, IssueType, OfferedBy, Snapshot};
+use crate::{Issue, IssueType, ServerOffer, Snapshot};
 
 pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     found.extend(snapshot.gateway.iter().map(gateway));
@@ -69,7 +69,7 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
     }
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for style in NameStyle::ALL {
-        let clashes = NameClashes::of(own.iter().map(|tool| tool.id.as_str()), *style);
+        let clashes = NameClashes::find(own.iter().map(|tool| tool.id.as_str()), *style);
         for tool in own.iter().filter(|tool| clashes.is_unlisted(tool.id.as_str())) {
             let id = tool.id.as_str();
             let Some((name, ids)) =
@@ -96,7 +96,7 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
 
 /// Resources and prompts that agents are not shown, because several servers have them, or the catalog, too.
 fn offers(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
-    type Names = fn(&OfferedBy) -> &[String];
+    type Names = fn(&ServerOffer) -> &[String];
     let kinds: [(&str, Names); 3] = [
         ("resource", |offered| &offered.resources),
         ("template", |offered| &offered.templates),
@@ -105,7 +105,7 @@ fn offers(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     let is_prompt =
         |tool: &Tool| matches!(tool.family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
     for (kind, names) in kinds {
-        let mut servers: BTreeMap<&str, Vec<&OfferedBy>> = BTreeMap::new();
+        let mut servers: BTreeMap<&str, Vec<&ServerOffer>> = BTreeMap::new();
         for offered in &snapshot.offered {
             let names: BTreeSet<&str> = names(offered).iter().map(String::as_str).collect();
             names.into_iter().for_each(|name| servers.entry(name).or_default().push(offered));

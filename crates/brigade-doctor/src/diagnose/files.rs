@@ -86,7 +86,7 @@ pub(super) fn command(
     let check = tool.install.as_ref().and_then(|install| install.check.as_deref());
     for (field, line) in [("install.check", check), ("version_command", tool.version_command.as_deref())] {
         let Some(argv) = line.and_then(|line| Argv::parse(line).ok()) else { continue };
-        let of_shell = shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, state.home);
+        let of_shell = shell_words_in(&argv, &Risks::new(&argv, Ending::from_tool(tool)), None, state.home);
         let issue = |detail| Issue::of_tool(IssueType::ShellWords, tool, field, detail).subject(field);
         found.extend(of_shell.map(issue));
     }
@@ -129,7 +129,7 @@ pub(super) fn command(
         found.push(by_installing(tool, issue));
     }
     let CommandRead { of_process, chosen, risks, .. } =
-        CommandRead::again(read, command, tool.cwd.as_deref(), Ending::of(tool), &argv);
+        CommandRead::again(read, command, tool.cwd.as_deref(), Ending::from_tool(tool), &argv);
     if let Some(word) = of_process {
         let detail = format!("command: `{}` names another file in each process", shown(word));
         found.push(Issue::of_tool(IssueType::CodeNotBound, tool, "command", detail).subject("code"));
@@ -158,7 +158,7 @@ pub(super) fn command(
 /// `None` if there is no such word, if a blocker says so, or if the command is refused because of what it hides.
 pub fn shell_words(tool: &Tool, said: &[Blocker], home: Option<&Path>) -> Option<String> {
     let argv = Argv::parse(tool.command.as_deref()?).ok()?;
-    let detail = shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, home)?;
+    let detail = shell_words_in(&argv, &Risks::new(&argv, Ending::from_tool(tool)), None, home)?;
     let hints = said.iter().filter_map(|blocker| blocker.hint.as_ref());
     let is_said = hints.map(ToString::to_string).any(|hint| detail.ends_with(&hint));
     (!is_said).then(|| format!("{}: {detail}", tool.id))
@@ -218,7 +218,7 @@ enum Ending {
 }
 
 impl Ending {
-    fn of(tool: &Tool) -> Ending {
+    fn from_tool(tool: &Tool) -> Ending {
         if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow }
     }
 }
@@ -253,7 +253,7 @@ impl CommandRead {
         }
         last.get_or_insert_with(|| {
             let of_process = path_of_process(argv).map(str::to_owned);
-            let (chosen, risks) = (chooses_code(argv, directory.as_ref()), Risks::of(argv, ending));
+            let (chosen, risks) = (chooses_code(argv, directory.as_ref()), Risks::new(argv, ending));
             let (command, directory) = (command.to_owned(), directory.to_owned());
             CommandRead { command, directory, ending, of_process, chosen, risks }
         })
@@ -272,11 +272,11 @@ pub(super) struct Risks {
 impl Risks {
     /// Judges a complete command line.
     pub(super) fn of_complete(argv: &Argv) -> Risks {
-        Risks::of(argv, Ending::Complete)
+        Risks::new(argv, Ending::Complete)
     }
 
     /// A shell without a script is allowed if the script may be an argument.
-    fn of(argv: &Argv, ending: Ending) -> Risks {
+    fn new(argv: &Argv, ending: Ending) -> Risks {
         let risks = risk::judge(argv);
         let mut code: Vec<&Risk> = risk::inline_code(&risks, argv.words().len()).collect();
         let is_hidden = |risk: &&Risk| {

@@ -14,7 +14,7 @@ use crate::{Issue, IssueType, Snapshot};
 const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
 
 /// The most names in a sentence.
-const NAMED: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// The most characters of a text of a worker in a sentence.
 const TEXT: usize = 200;
@@ -187,9 +187,13 @@ fn shown(name: &PrdName, tasks: &[TaskId]) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    let more =
-        if NAMED < names.len() { format!(", and {} more", names.len() - NAMED) } else { String::new() };
-    let first: Vec<String> = names.iter().take(NAMED).map(|name| escape_terminal(name).to_string()).collect();
+    let more = if MAX_NAMES < names.len() {
+        format!(", and {} more", names.len() - MAX_NAMES)
+    } else {
+        String::new()
+    };
+    let first: Vec<String> =
+        names.iter().take(MAX_NAMES).map(|name| escape_terminal(name).to_string()).collect();
     format!("{}{more}", first.join(", "))
 }
 

@@ -3,7 +3,7 @@
 use brigade_catalog::{Tool, misspelt_effect};
 use brigade_core::{Place, closest};
 use brigade_policy::{
-    CallFacts, GIT_EFFECT, GitAccess, Located, PolicyState, SandboxMode, Topic, always_closed,
+    CallFacts, GIT_EFFECT, GitAccess, LocatedValue, PolicyState, SandboxMode, Topic, always_closed,
 };
 
 use super::config;
@@ -56,7 +56,7 @@ fn closed_places(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
         found.push(of_policy(issue.evidence(name).at(path.place.clone())));
     }
     let Some(ConfigFile::Read(catalog)) = &snapshot.catalog else { return };
-    let asks = |git: &&Located<GitAccess>| git.value == GitAccess::Write;
+    let asks = |git: &&LocatedValue<GitAccess>| git.value == GitAccess::Write;
     for (id, rules) in &policy.tool_sandbox {
         let (Some(git), Some(tool)) = (rules.git.as_ref().filter(asks), catalog.tool(id)) else { continue };
         if tool.effects.iter().any(|effect| effect == GIT_EFFECT) {
@@ -88,7 +88,7 @@ pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Iss
     if facts.state.policy().is_none() || !tool.is_executable() {
         return;
     }
-    for ruling in brigade_policy::refusals(facts.state, &CallFacts::of(tool), facts.environment) {
+    for ruling in brigade_policy::refusals(facts.state, &CallFacts::from_tool(tool), facts.environment) {
         let Some(blocker) = ruling.blocker else { continue };
         // A slip in the entry is told there.
         if ruling.topic == Topic::Effect && misspelt_effect(&ruling.subject).is_some() {

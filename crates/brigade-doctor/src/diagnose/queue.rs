@@ -8,7 +8,7 @@ use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, NextStep, Place, Timestamp};
 use brigade_redact::Redactor;
 
-use crate::snapshot::asks;
+use crate::snapshot::request_fingerprint;
 use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
 
 /// The most characters of a failure's reason that are shown.
@@ -47,7 +47,7 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     if snapshot.calls.iter().any(|state| has_failed(&state.call.status)) {
         for call in snapshot.calls.iter().map(|state| state.call) {
             if let (CallStatus::Completed, Some(at)) = (&call.status, call.completed_at.or(call.created_at)) {
-                succeeded(&mut successes, asks(&call.tool_id, &call.args), at);
+                succeeded(&mut successes, request_fingerprint(&call.tool_id, &call.args), at);
             }
         }
     }
@@ -138,7 +138,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
         }
         status @ (CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted) => {
             let at = call.completed_at.or(call.created_at);
-            if is_made_good(successes, &asks(&call.tool_id, &call.args), at) {
+            if is_made_good(successes, &request_fingerprint(&call.tool_id, &call.args), at) {
                 return;
             }
             match (status, call.exit_code) {
@@ -334,7 +334,7 @@ mod tests {
         let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
         let why = [("family", Json::from("mcp")), ("mcp_error_kind", fault.into()), ("failure", why.into())];
         let receipt = Receipt::from_json(Json::object(run.into_iter().chain(why))).unwrap();
-        let run = RunState::of(&receipt);
+        let run = RunState::from_receipt(&receipt);
         let (found, what) = failure(&run);
         assert_eq!((found, failed(&run, what).as_str()), (kind, expect));
     }
@@ -357,7 +357,7 @@ mod tests {
         let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
         let code = [("exit_code", Json::from(3_i64))];
         let receipt = Receipt::from_json(Json::object(run.into_iter().chain(code))).unwrap();
-        let run = RunState::of(&receipt);
+        let run = RunState::from_receipt(&receipt);
         assert_eq!(failed(&run, failure(&run).1), "failed with exit code 3");
     }
 

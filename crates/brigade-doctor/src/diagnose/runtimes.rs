@@ -43,7 +43,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     }
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
     for runtime in enabled.filter(|runtime| !runtime.is_broken) {
-        one(runtime, facts.of(runtime.id.as_str()), snapshot.home, found);
+        one(runtime, facts.get(runtime.id.as_str()), snapshot.home, found);
     }
     for id in facts.left {
         let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
@@ -175,7 +175,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
 }
 
 impl FoundRuntimes<'_> {
-    fn of(&self, id: &str) -> Option<&RuntimeFacts> {
+    fn get(&self, id: &str) -> Option<&RuntimeFacts> {
         self.facts.iter().find(|facts| facts.id == id)
     }
 }
@@ -194,7 +194,7 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntim
         // Calls start a process of their own.
         return None;
     }
-    let state = facts.of(id)?;
+    let state = facts.get(id)?;
     let is_unhealthy = state.health.as_ref().is_some_and(|health| !health.ok);
     match state.state {
         RuntimeState::Stopped => say(IssueType::RuntimeStopped, format!("runtime {name} does not run"), ""),

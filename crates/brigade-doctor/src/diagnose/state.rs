@@ -5,7 +5,7 @@ use brigade_core::Place;
 use crate::{Issue, IssueType, Snapshot};
 
 /// How many files are named.
-const NAMED: usize = 3;
+const MAX_NAMED_FILES: usize = 3;
 
 pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for part in &snapshot.unread {
@@ -17,8 +17,8 @@ pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         found.push(issue.subject(lock.as_str()).at(Place::file(lock)));
     }
     let Some(first) = snapshot.wide_modes.first() else { return };
-    let named: Vec<&str> = snapshot.wide_modes.iter().take(NAMED).map(String::as_str).collect();
-    let more = if NAMED < snapshot.wide_modes.len() { ", …" } else { "" };
+    let named: Vec<&str> = snapshot.wide_modes.iter().take(MAX_NAMED_FILES).map(String::as_str).collect();
+    let more = if MAX_NAMED_FILES < snapshot.wide_modes.len() { ", …" } else { "" };
     let detail = format!("open to other users: {}{more}", named.join(", "));
     found.push(Issue::new(IssueType::WideModes, detail).at(Place::file(first)));
 }

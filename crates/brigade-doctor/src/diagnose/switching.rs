@@ -11,7 +11,7 @@ use brigade_schema::{JsonType, Property, TypeSet};
 use crate::{CallState, ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
 
 /// The most calls that an issue names.
-const SHOWN_CALLS: usize = 5;
+const MAX_NAMED_CALLS: usize = 5;
 
 /// Lists what behaves differently. `arguments` are the differences that [`arguments`] found.
 pub(super) fn switching(
@@ -106,9 +106,9 @@ fn approvals(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let (lost, open): (Vec<&CallState<'_>>, Vec<_>) = pending.partition(|state| !state.changes.is_empty());
     let ids = |calls: &[&CallState<'_>]| {
         let mut ids: Vec<String> =
-            calls.iter().take(SHOWN_CALLS).map(|state| state.call.id.to_string()).collect();
-        if SHOWN_CALLS < calls.len() {
-            ids.push(format!("{} more", calls.len() - SHOWN_CALLS));
+            calls.iter().take(MAX_NAMED_CALLS).map(|state| state.call.id.to_string()).collect();
+        if MAX_NAMED_CALLS < calls.len() {
+            ids.push(format!("{} more", calls.len() - MAX_NAMED_CALLS));
         }
         ids.join(", ")
     };

@@ -396,7 +396,7 @@ fn runtimes_and_their_users_are_looked_at() {
         check(&Snapshot { runtimes: Some(found), ..of_catalog(&catalog) }, expect);
     };
     let read = || ConfigFile::Read(&runtimes);
-    let of_helper = RuntimeFacts::of(helper, &Masks::default());
+    let of_helper = RuntimeFacts::new(helper, &Masks::default());
     let running = || RuntimeFacts { state: RuntimeState::Running, managed: true, ..of_helper.clone() };
     let of_field =
         |kind: IssueType, field: &'static str| RuntimeIssue::of_field(helper, kind, field, "it is so");
@@ -590,7 +590,7 @@ fn run(status: &str, family: &str, started_at: &str) -> RunState {
         r#"{{"id": "run-1", "call_id": "call-1", "tool_id": "greet", "family": "{family}", "status": "{status}",
             "args": {{"path": "x"}}, "started_at": "{started_at}"}}"#
     );
-    RunState::of(&Receipt::from_json(Json::parse(&text).unwrap()).unwrap())
+    RunState::from_receipt(&Receipt::from_json(Json::parse(&text).unwrap()).unwrap())
 }
 
 #[track_caller]

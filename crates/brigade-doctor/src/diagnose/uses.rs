@@ -6,7 +6,7 @@ use brigade_catalog::Tool;
 use crate::{Issue, IssueType, Snapshot};
 
 /// The number of files that an issue names.
-const NAMED: usize = 3;
+const MAX_NAMED_FILES: usize = 3;
 
 pub(super) fn uses(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     // An entry that cannot be read declares nothing, for all that is known.
@@ -24,8 +24,8 @@ fn issues(tool: &Tool, used: &ToolUse) -> Vec<Issue> {
         if used.is_of_server { "its server, with the calls of all its entries," } else { "the last run" };
     let files: Vec<&str> = used.to_declare(FileUse::Code).map(|file| file.path.as_str()).collect();
     if !files.is_empty() {
-        let named = files.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-        let more = match files.len().saturating_sub(NAMED) {
+        let named = files.iter().take(MAX_NAMED_FILES).copied().collect::<Vec<_>>().join(", ");
+        let more = match files.len().saturating_sub(MAX_NAMED_FILES) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

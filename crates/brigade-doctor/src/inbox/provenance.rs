@@ -243,7 +243,7 @@ record!(ProvenanceForm);
 impl Provenance {
     /// Describes a text that tells of files of the workspace, which anyone may have written. The text has not been
     /// checked for instructions to agents.
-    pub(super) fn of(text: &str, key: &str, id: &str, at: &str) -> Provenance {
+    pub(super) fn new(text: &str, key: &str, id: &str, at: &str) -> Provenance {
         const REDACTION: &str = "brigade.evidence-redaction.v1";
         let at = at.to_owned();
         let extra = Extra::default;

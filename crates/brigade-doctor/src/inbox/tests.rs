@@ -29,12 +29,12 @@ fn foreign(status: RowStatus, fingerprint: &str) -> InboxRow {
 
 /// Returns the row of an issue.
 fn row_of(issue: &Issue) -> InboxItem {
-    record(issue, &Mark::of(issue), &NeutralWords, now())
+    record(issue, &Mark::new(issue), &NeutralWords, now())
 }
 
 /// Returns the rows after an import.
 fn after(rows: &[InboxRow], import: &Import) -> Vec<InboxRow> {
-    let created = import.created.iter().map(|row| InboxRow::of(row).unwrap());
+    let created = import.created.iter().map(|row| InboxRow::parse(row).unwrap());
     rows.iter().cloned().chain(created).collect()
 }
 
@@ -48,7 +48,7 @@ fn check(issues: &[Issue], rows: &[InboxRow], expect: (usize, usize, usize)) {
 }
 
 fn with_status(issue: &Issue, status: RowStatus) -> InboxRow {
-    InboxRow { status, ..InboxRow::of(&row_of(issue)).unwrap() }
+    InboxRow { status, ..InboxRow::parse(&row_of(issue)).unwrap() }
 }
 
 #[test]
@@ -226,7 +226,7 @@ proptest! {
     #[test]
     fn any_json_is_a_row_or_not(text in r#"[{}\[\]":,a-z0-9]{0,40}"#) {
         if let Ok(Json::Object(members)) = Json::parse(&text) {
-            let _ = InboxRow::of(&InboxItem::from_members(members).unwrap());
+            let _ = InboxRow::parse(&InboxItem::from_members(members).unwrap());
         }
     }
 }

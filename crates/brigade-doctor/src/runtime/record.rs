@@ -3,7 +3,7 @@
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Runtime, Runtimes, UnsafeUserFile};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell, reasons};
+use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, StepFormatter, reasons};
 use brigade_policy::Blocker;
 
 use super::RuntimeIssue;
@@ -11,7 +11,7 @@ use crate::IssueType;
 
 impl RuntimeIssue {
     /// Returns the issue as lists and receipts have it, with its next step in the words of a face.
-    pub fn to_record(&self, speller: &dyn Spell) -> RuntimeIssueRecord {
+    pub fn to_record(&self, speller: &dyn StepFormatter) -> RuntimeIssueRecord {
         // The detail may name processes, so it does not enter.
         let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
             .text("type", self.issue_type.code())
@@ -38,7 +38,7 @@ impl RuntimeIssue {
 }
 
 /// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
-pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRecord {
+pub fn config_record(issue: &ConfigIssue, speller: &dyn StepFormatter) -> RuntimeIssueRecord {
     let why = UnsafeUserFile::said_by(issue);
     let kind = if why.is_some() { IssueType::UserCatalogUnsafe } else { IssueType::RuntimeConfig };
     let fix = why.map(|why| Hint::from(why.fix(&issue.place.file)));
@@ -69,7 +69,7 @@ fn record(
     detail: &str,
     place: &Place,
     hint: Option<&Hint>,
-    speller: &dyn Spell,
+    speller: &dyn StepFormatter,
 ) -> RuntimeIssueRecord {
     let step = hint.and_then(Hint::step);
     RuntimeIssueRecord {
@@ -153,8 +153,8 @@ mod tests {
         let mut runtime = Runtime::new("helper", "serve --token=EXAMPLE1234567890 Zq7tail").unwrap();
         runtime.cwd = Some("a/Zq7tail".to_owned());
         runtime.health_path = Some("Zq7tail.json".to_owned());
-        let masks = Masks::of(&["Zq7tail".into()]);
-        let shown = RuntimeFacts::of(&runtime, &masks).status(&NeutralWords);
+        let masks = Masks::new(&["Zq7tail".into()]);
+        let shown = RuntimeFacts::new(&runtime, &masks).status(&NeutralWords);
         assert_eq!(shown.command, "serve --token=[redacted] [redacted]");
         assert_eq!(
             (shown.cwd.as_deref(), shown.health_path.as_deref()),

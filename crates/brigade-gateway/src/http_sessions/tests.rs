@@ -102,7 +102,7 @@ fn what_nobody_reads_waits_for_the_next_stream_and_is_read_once() {
         assert_eq!(read(sessions.create_standalone_stream(&id).await.unwrap()).await, (vec![], false));
         let again = sessions.resume(&id, "1".to_owned()).await.unwrap();
         assert_eq!(read(again).await, (vec![format!("2 {told}")], false), "only what came after");
-        assert_eq!(sessions.resume(&id, "7".to_owned()).await.err(), Some(NoSession::NoEvent));
+        assert_eq!(sessions.resume(&id, "7".to_owned()).await.err(), Some(SessionError::NoEvent));
     });
 }
 
@@ -116,7 +116,7 @@ fn a_client_that_comes_back_to_a_request_gets_what_it_missed() {
         side.send(answer(1)).await.unwrap();
         let expect = vec!["1/0 notifications/progress".to_owned(), "2/0 1".to_owned()];
         assert_eq!(read(again).await, (expect, true));
-        assert_eq!(sessions.resume(&id, "0/0".to_owned()).await.err(), Some(NoSession::NoEvent));
+        assert_eq!(sessions.resume(&id, "0/0".to_owned()).await.err(), Some(SessionError::NoEvent));
     });
 }
 
@@ -152,12 +152,13 @@ fn the_end_of_a_session_ends_its_streams() {
 #[test]
 fn only_a_session_without_open_requests_is_idle() {
     run(async {
-        let kept = Kept::new(Duration::ZERO);
+        let kept = StoredSession::new(Duration::ZERO);
         assert!(kept.next().await.is_none());
         assert!(kept.state().is_over);
-        let kept = Kept::new(Duration::ZERO);
+        let kept = StoredSession::new(Duration::ZERO);
         let request = RequestId::Number(1);
-        let open = Open { stream: 0, request: request.clone(), token: None, outlet: Outlet::default() };
+        let open =
+            OpenRequest { stream: 0, request: request.clone(), token: None, outlet: Outlet::default() };
         kept.state().open.push(open);
         let mut next = Box::pin(kept.next());
         let soon = poll_fn(|context| Poll::Ready(next.as_mut().poll(context).is_pending()));
@@ -171,7 +172,7 @@ fn only_a_session_without_open_requests_is_idle() {
 fn a_client_that_sends_faster_than_the_server_takes_waits() {
     run(async {
         let (sessions, id, mut side) = begun().await;
-        for number in 0..WAITING as u64 {
+        for number in 0..MAX_WAITING_MESSAGES as u64 {
             sessions.accept_message(&id, list(number, None)).await.unwrap();
         }
         let mut next = Box::pin(sessions.accept_message(&id, list(99, None)));

@@ -19,7 +19,7 @@ fn check(label: &str, file: &str, expect: &str) {
     check_steps(client, file, &entry, &put);
 }
 
-fn check_steps(client: &Client, file: &str, entry: &Entry, first: &Put) {
+fn check_steps(client: &Client, file: &str, entry: &Entry, first: &EntryInsertion) {
     let again = put(client, Some(first.text.as_bytes()), entry, None).unwrap();
     assert_eq!((again.is_unchanged, again.text.as_str()), (true, first.text.as_str()));
     let taken = take(client, first.text.as_bytes(), &first.traces, None).unwrap().unwrap();
@@ -181,7 +181,7 @@ fn what_codex_takes_with_one_transport_only_is_refused_with_the_other() {
         (&stdio, "[mcp_servers.brigade.env]\nA = \"b\"\n", &stdio, None),
     ] {
         match (again(&with(written, more), entry), expect) {
-            (Err(Refused::OtherTransport { key, .. }), Some(expect)) => assert_eq!(key, expect),
+            (Err(EditRefusal::OtherTransport { key, .. }), Some(expect)) => assert_eq!(key, expect),
             (result, None) => assert!(result.is_ok(), "{result:?}"),
             (result, Some(_)) => panic!("{result:?}"),
         }
@@ -423,7 +423,7 @@ proptest! {
         let first = put(client, Some(b"{ // c\n  \"mcpServers\": {\"x\": 1}\n}"), &entry, None).unwrap();
         let at = first.text.floor_char_boundary(cut.min(first.text.len()));
         let file = format!("{}{insert}{}", &first.text[..at], &first.text[at..]);
-        if let Ok(Some(Taken { text: Some(text), .. })) = take(client, file.as_bytes(), &first.traces, None) {
+        if let Ok(Some(EntryRemoval { text: Some(text), .. })) = take(client, file.as_bytes(), &first.traces, None) {
             prop_assert!(servers(client, text.as_bytes()).is_ok(), "{}", text);
         }
     }

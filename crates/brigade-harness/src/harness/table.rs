@@ -1,12 +1,14 @@
 //! The rows of the table.
 
-use super::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, WORKSPACE, Ways};
+use super::{
+    Config, Extent, FolderContent, Harness, KeyPaths, PathContent, SkillDirectory, Syntax, WORKSPACE,
+};
 use crate::client::{Files, Format, Grade};
 use crate::program::Program;
 use crate::spelling::{self, Spelling};
 use crate::switches::SwitchFile;
 
-const fn of(program: Program, spelling: &'static Spelling) -> Harness {
+const fn row(program: Program, spelling: &'static Spelling) -> Harness {
     Harness {
         program,
         folders: &[],
@@ -23,9 +25,9 @@ const fn json(extent: Extent, files: Files, spelling: &'static Spelling) -> Conf
     Config {
         extent,
         files,
-        place: Place::File,
+        place: PathContent::File,
         syntax: Syntax::Json(Format::Json),
-        ways: Ways::Key("mcpServers"),
+        ways: KeyPaths::Key("mcpServers"),
         nested: None,
         spelling,
     }
@@ -36,27 +38,27 @@ const fn commented(config: Config) -> Config {
 }
 
 const fn program(extent: Extent, files: Files) -> Config {
-    Config { place: Place::Program, ..json(extent, files, &spelling::COMMON) }
+    Config { place: PathContent::Program, ..json(extent, files, &spelling::COMMON) }
 }
 
 const fn switch(extent: Extent, files: Files) -> SwitchFile {
     SwitchFile { extent, files, key: "disabledMcpServers" }
 }
 
-const fn skills(extent: Extent, path: &'static str) -> Shelf {
-    Shelf { extent, path, moved_by: None, holds: Holds::Skills }
+const fn skills(extent: Extent, path: &'static str) -> SkillDirectory {
+    SkillDirectory { extent, path, moved_by: None, holds: FolderContent::Skills }
 }
 
-const fn user_skills(path: &'static str) -> Shelf {
+const fn user_skills(path: &'static str) -> SkillDirectory {
     skills(Extent::User, path)
 }
 
-const fn project_skills(path: &'static str) -> Shelf {
+const fn project_skills(path: &'static str) -> SkillDirectory {
     skills(Extent::Project, path)
 }
 
-const fn commands(extent: Extent, path: &'static str) -> Shelf {
-    Shelf { extent, path, moved_by: None, holds: Holds::Commands }
+const fn commands(extent: Extent, path: &'static str) -> SkillDirectory {
+    SkillDirectory { extent, path, moved_by: None, holds: FolderContent::Commands }
 }
 
 const XDG: &str = "XDG_CONFIG_HOME";
@@ -81,7 +83,7 @@ pub(super) const HARNESSES: &[Harness] = &[
     Harness {
         folders: &["~/.claude"],
         more: &[Config {
-            ways: Ways::Keys(&[&["projects", WORKSPACE, "mcpServers"]]),
+            ways: KeyPaths::Keys(&[&["projects", WORKSPACE, "mcpServers"]]),
             ..json(
                 Extent::Local,
                 Files::same(&["~/.claude.json"], Grade::Vendor).moved_by("CLAUDE_CONFIG_DIR", "~"),
@@ -108,7 +110,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             "WebSearch",
             "Write",
         ],
-        ..of(Program::CLAUDE, &spelling::CLAUDE)
+        ..row(Program::CLAUDE, &spelling::CLAUDE)
     },
     Harness {
         folders: &["~/.config/Claude", "~/Library/Application Support/Claude"],
@@ -123,7 +125,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             },
             &spelling::COMMON,
         )],
-        ..of(Program::CLAUDE_DESKTOP, &spelling::COMMON)
+        ..row(Program::CLAUDE_DESKTOP, &spelling::COMMON)
     },
     // developers.openai.com/codex/mcp and /codex/skills.
     Harness {
@@ -134,7 +136,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             commands(Extent::User, "~/.codex/prompts").moved_by("CODEX_HOME", "~/.codex"),
             project_skills(".agents/skills"),
         ],
-        ..of(Program::CODEX, &spelling::CODEX)
+        ..row(Program::CODEX, &spelling::CODEX)
     },
     Harness {
         folders: &["~/.cursor"],
@@ -143,13 +145,13 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".cursor/skills"),
             commands(Extent::Project, ".cursor/commands"),
         ],
-        ..of(Program::CURSOR, &spelling::COMMON)
+        ..row(Program::CURSOR, &spelling::COMMON)
     },
     Harness {
         folders: &["~/.config/Code", "~/Library/Application Support/Code", "~/.vscode-server"],
         more: &[
             commented(Config {
-                ways: Ways::Key("servers"),
+                ways: KeyPaths::Key("servers"),
                 ..json(
                     Extent::User,
                     Files {
@@ -163,7 +165,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 )
             }),
             commented(Config {
-                ways: Ways::Key("servers"),
+                ways: KeyPaths::Key("servers"),
                 ..json(
                     Extent::User,
                     Files::same(&["~/.vscode-server/data/User/mcp.json"], Grade::Observed),
@@ -172,7 +174,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             }),
         ],
         shelves: &[user_skills("~/.copilot/skills"), project_skills(".github/skills")],
-        ..of(Program::VSCODE, &spelling::VSCODE)
+        ..row(Program::VSCODE, &spelling::VSCODE)
     },
     // docs.github.com, Copilot CLI. The file of the workspace is that of Claude Code.
     Harness {
@@ -210,7 +212,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 ),
             ),
         ],
-        ..of(Program::COPILOT, &spelling::COPILOT)
+        ..row(Program::COPILOT, &spelling::COPILOT)
     },
     Harness {
         folders: &["~/.config/opencode"],
@@ -224,7 +226,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".agents/skills"),
             commands(Extent::Project, ".opencode/commands"),
         ],
-        ..of(Program::OPENCODE, &spelling::OPENCODE)
+        ..row(Program::OPENCODE, &spelling::OPENCODE)
     },
     // geminicli.com/docs/tools.
     Harness {
@@ -246,10 +248,16 @@ pub(super) const HARNESSES: &[Harness] = &[
         shelves: &[
             user_skills("~/.gemini/skills"),
             user_skills("~/.agents/skills"),
-            Shelf { holds: Holds::TomlCommands, ..commands(Extent::User, "~/.gemini/commands") },
+            SkillDirectory {
+                holds: FolderContent::TomlCommands,
+                ..commands(Extent::User, "~/.gemini/commands")
+            },
             project_skills(".gemini/skills"),
             project_skills(".agents/skills"),
-            Shelf { holds: Holds::TomlCommands, ..commands(Extent::Project, ".gemini/commands") },
+            SkillDirectory {
+                holds: FolderContent::TomlCommands,
+                ..commands(Extent::Project, ".gemini/commands")
+            },
         ],
         natives: &[
             "glob",
@@ -261,7 +269,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             "web_fetch",
             "write_file",
         ],
-        ..of(Program::GEMINI, &spelling::GEMINI)
+        ..row(Program::GEMINI, &spelling::GEMINI)
     },
     // qwenlm.github.io/qwen-code-docs: a fork of Gemini CLI.
     Harness {
@@ -287,7 +295,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             )),
         ],
         shelves: &[user_skills("~/.qwen/skills"), project_skills(".qwen/skills")],
-        ..of(Program::QWEN, &spelling::GEMINI)
+        ..row(Program::QWEN, &spelling::GEMINI)
     },
     Harness {
         folders: &["~/.codeium/windsurf"],
@@ -302,15 +310,15 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".agents/skills"),
             commands(Extent::Project, ".windsurf/workflows"),
         ],
-        ..of(Program::WINDSURF, &spelling::WINDSURF)
+        ..row(Program::WINDSURF, &spelling::WINDSURF)
     },
-    Harness { folders: &["~/.config/zed"], ..of(Program::ZED, &spelling::ZED) },
+    Harness { folders: &["~/.config/zed"], ..row(Program::ZED, &spelling::ZED) },
     // block.github.io/goose, config-files. `secrets.yaml` beside the file is never read.
     Harness {
         folders: &["~/.config/goose"],
         more: &[Config {
             syntax: Syntax::Yaml,
-            ways: Ways::Keys(&[&["extensions"], &["config", "extensions"]]),
+            ways: KeyPaths::Keys(&[&["extensions"], &["config", "extensions"]]),
             ..json(
                 Extent::User,
                 Files {
@@ -325,7 +333,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             )
         }],
         shelves: &[user_skills("~/.agents/skills"), project_skills(".agents/skills")],
-        ..of(Program::GOOSE, &spelling::GOOSE)
+        ..row(Program::GOOSE, &spelling::GOOSE)
     },
     Harness {
         folders: &["~/.continue"],
@@ -340,7 +348,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             },
             Config {
                 syntax: Syntax::Yaml,
-                place: Place::Directory(&[".yaml", ".yml"]),
+                place: PathContent::Directory(&[".yaml", ".yml"]),
                 ..json(
                     Extent::Project,
                     Files::same(&[".continue/mcpServers"], Grade::Vendor),
@@ -348,7 +356,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 )
             },
             commented(Config {
-                place: Place::Directory(&[".json"]),
+                place: PathContent::Directory(&[".json"]),
                 ..json(
                     Extent::Project,
                     Files::same(&[".continue/mcpServers"], Grade::Vendor),
@@ -356,14 +364,14 @@ pub(super) const HARNESSES: &[Harness] = &[
                 )
             }),
         ],
-        ..of(Program::CONTINUE, &spelling::CONTINUE)
+        ..row(Program::CONTINUE, &spelling::CONTINUE)
     },
     // The dot is part of the key.
     Harness {
         folders: &["~/.config/amp", "~/.amp"],
         more: &[
             commented(Config {
-                ways: Ways::Key("amp.mcpServers"),
+                ways: KeyPaths::Key("amp.mcpServers"),
                 ..json(
                     Extent::User,
                     Files {
@@ -383,7 +391,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 &spelling::AMP,
             )),
             commented(Config {
-                ways: Ways::Key("amp.mcpServers"),
+                ways: KeyPaths::Key("amp.mcpServers"),
                 ..json(
                     Extent::Project,
                     Files::same(&[".amp/settings.json", ".amp/settings.jsonc"], Grade::Observed),
@@ -391,7 +399,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 )
             }),
             commented(Config {
-                ways: Ways::Key("amp.mcpServers"),
+                ways: KeyPaths::Key("amp.mcpServers"),
                 ..json(
                     Extent::System,
                     Files::same(&["/etc/ampcode/managed-settings.json"], Grade::Observed),
@@ -405,14 +413,14 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".agents/skills"),
             project_skills(".amp/skills"),
         ],
-        ..of(Program::AMP, &spelling::AMP)
+        ..row(Program::AMP, &spelling::AMP)
     },
     // github.com/charmbracelet/crush, docs/config. `crushrc` is a shell script.
     Harness {
         folders: &["~/.config/crush"],
         more: &[
             commented(Config {
-                ways: Ways::Key("mcp"),
+                ways: KeyPaths::Key("mcp"),
                 ..json(
                     Extent::User,
                     Files {
@@ -428,7 +436,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                 Files::same(&["~/.config/crush/crushrc"], Grade::Vendor).moved_by(XDG, "~/.config"),
             ),
             commented(Config {
-                ways: Ways::Key("mcp"),
+                ways: KeyPaths::Key("mcp"),
                 ..json(
                     Extent::Project,
                     Files::same(&[".crush.json", "crush.json"], Grade::Vendor),
@@ -446,7 +454,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".claude/skills"),
             project_skills(".cursor/skills"),
         ],
-        ..of(Program::CRUSH, &spelling::CRUSH)
+        ..row(Program::CRUSH, &spelling::CRUSH)
     },
     // docs.cline.bot/cli/configuration; the extension of Visual Studio Code has a file of its own.
     Harness {
@@ -466,7 +474,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".clinerules/skills"),
             project_skills(".claude/skills"),
         ],
-        ..of(Program::CLINE, &spelling::CLINE)
+        ..row(Program::CLINE, &spelling::CLINE)
     },
     Harness {
         folders: &["~/.factory"],
@@ -486,18 +494,18 @@ pub(super) const HARNESSES: &[Harness] = &[
             json(Extent::Project, Files::same(&[".factory/mcp.json"], Grade::Unconfirmed), &spelling::COMMON),
         ],
         shelves: &[user_skills("~/.factory/skills"), project_skills(".factory/skills")],
-        ..of(Program::FACTORY, &spelling::COMMON)
+        ..row(Program::FACTORY, &spelling::COMMON)
     },
     Harness {
         folders: &["~/.clawdbot"],
         shelves: &[user_skills("~/.clawdbot/skills")],
         is_guest: true,
-        ..of(Program::CLAWDBOT, &spelling::COMMON)
+        ..row(Program::CLAWDBOT, &spelling::COMMON)
     },
     Harness {
         folders: &["~/.openclaw"],
         shelves: &[user_skills("~/.openclaw/skills")],
         is_guest: true,
-        ..of(Program::OPENCLAW, &spelling::COMMON)
+        ..row(Program::OPENCLAW, &spelling::COMMON)
     },
 ];

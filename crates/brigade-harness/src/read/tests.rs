@@ -283,7 +283,7 @@ fn a_variable_of_a_container_is_registered_by_its_name() {
         ]
     );
     assert_eq!(launch.variables(), ["A", "B", "API_KEY"]);
-    assert_eq!(launch.not_kept(), [(11, crate::NotKept::Value(crate::ValueKind::Variable))]);
+    assert_eq!(launch.not_kept(), [(11, crate::OmittedValue::Value(crate::ValueKind::Variable))]);
     assert_eq!(reading.entries[0].env_labels, ["A", "B", "API_KEY"]);
     assert!(crate::shows_words(&reading.entries[0].command, launch.words()));
 }
@@ -498,7 +498,7 @@ fn hostile_files_end_soon() {
     assert_eq!(read("goose", &keys).entries, []);
     let many: String = (0..5_000).map(|index| format!("\"s{index}\": {{\"command\": \"x\"}},")).collect();
     let many = read("zed", &format!("{{\"context_servers\": {{{many}}}}}"));
-    assert_eq!((many.entries.len(), codes(&many)), (MOST_ENTRIES, vec![("too_many_entries", 0)]));
+    assert_eq!((many.entries.len(), codes(&many)), (MAX_ENTRIES, vec![("too_many_entries", 0)]));
     let wide: String = (0..50_000).map(|index| format!("\"k{index}\": 1,")).collect();
     let wide = read("zed", &format!("{{\"context_servers\": {{\"a\": {{{wide} \"command\": \"x\"}}}}}}"));
     assert_eq!(wide.entries.len(), 1);

@@ -18,7 +18,7 @@ pub(super) enum Unit {
 
 /// When a server must say its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TypeRequirement {
     Never,
     Remote,
     Always,
@@ -48,7 +48,7 @@ pub(crate) struct Spelling {
     pub(super) includes: &'static [&'static str],
     /// Known keys that say nothing besides what other keys say: the name, or that a server is one.
     pub(super) beside: &'static [&'static str],
-    pub(super) typed: Typed,
+    pub(super) typed: TypeRequirement,
     /// Types that are no servers.
     pub(super) skipped: &'static [&'static str],
     /// An object of the file with lists of the servers that are on and off.
@@ -69,14 +69,14 @@ const BASE: Spelling = Spelling {
     denied: None,
     includes: &["envFile"],
     beside: &[],
-    typed: Typed::Never,
+    typed: TypeRequirement::Never,
     skipped: &[],
     lists: None,
 };
 
 pub(crate) const COMMON: Spelling = BASE;
-pub(crate) const CLAUDE: Spelling = Spelling { typed: Typed::Remote, ..BASE };
-pub(crate) const VSCODE: Spelling = Spelling { typed: Typed::Always, ..BASE };
+pub(crate) const CLAUDE: Spelling = Spelling { typed: TypeRequirement::Remote, ..BASE };
+pub(crate) const VSCODE: Spelling = Spelling { typed: TypeRequirement::Always, ..BASE };
 pub(crate) const COPILOT: Spelling =
     Spelling { allowed: Some("tools"), timeouts: &[("timeout", Unit::Milliseconds)], ..BASE };
 pub(crate) const CODEX: Spelling = Spelling {
@@ -98,7 +98,7 @@ pub(crate) const OPENCODE: Spelling = Spelling {
     env: "environment",
     timeouts: &[("timeout", Unit::Milliseconds)],
     includes: &[],
-    typed: Typed::Always,
+    typed: TypeRequirement::Always,
     ..BASE
 };
 pub(crate) const GEMINI: Spelling = Spelling {
@@ -136,7 +136,7 @@ pub(crate) const CRUSH: Spelling = Spelling {
     timeouts: &[("timeout", Unit::Seconds)],
     denied: Some("disabled_tools"),
     includes: &[],
-    typed: Typed::Always,
+    typed: TypeRequirement::Always,
     ..BASE
 };
 pub(crate) const CLINE: Spelling = Spelling { timeouts: &[("timeout", Unit::Seconds)], ..BASE };

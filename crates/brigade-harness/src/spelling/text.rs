@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 /// The longest text that is taken from a file.
-const LONGEST: usize = 2_000;
+const MAX_TEXT_LEN: usize = 2_000;
 
 /// Shortens a text that is taken from a file.
 pub(super) fn cut(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= MAX_TEXT_LEN {
         return text.to_owned();
     }
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_TEXT_LEN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -18,7 +18,7 @@ pub(super) fn cut(text: &str) -> String {
 
 /// Shortens a text that is ours.
 pub(super) fn cut_own(text: String) -> String {
-    if text.len() <= LONGEST { text } else { cut(&text) }
+    if text.len() <= MAX_TEXT_LEN { text } else { cut(&text) }
 }
 
 /// Returns a word with the references of all harnesses in one form.
@@ -38,8 +38,8 @@ pub(super) fn sorted(names: &[String]) -> Vec<&str> {
 /// Removes names that stand before.
 pub(super) fn dedup(names: &mut Vec<String>) {
     /// Of fewer names, comparing each with those before it is faster.
-    const FEW: usize = 16;
-    if names.len() <= FEW {
+    const LINEAR_SEARCH_LIMIT: usize = 16;
+    if names.len() <= LINEAR_SEARCH_LIMIT {
         let mut at = 1;
         while at < names.len() {
             if names[..at].contains(&names[at]) {

@@ -7,8 +7,8 @@ use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Fingerprint, Place, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FileKind;
-use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
-use brigade_kitchen::approval::{Execution, Tiers, WhyMissing, WorkerPlan};
+use brigade_kitchen::adapter::{self, Adapter, PermissionMode, Permissions};
+use brigade_kitchen::approval::{Execution, MissingProgramReason, Tiers, WorkerPlan};
 use brigade_kitchen::config::{Flags, Settings, WorkerCommand};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::{Command, Tier};
@@ -18,7 +18,7 @@ use brigade_policy::{
 use brigade_workspace::is_program;
 
 use super::Configuration;
-use crate::attempt::Cook;
+use crate::attempt::TierWorker;
 use crate::kitchen::Kitchen;
 
 /// Stand for the files of an attempt in what is approved.
@@ -45,7 +45,7 @@ pub struct Worker {
     /// The variables that it gets.
     pub env_labels: Vec<String>,
     /// Why its program cannot be started, if it cannot.
-    pub missing: Option<WhyMissing>,
+    pub missing: Option<MissingProgramReason>,
 }
 
 /// The crew of a workspace: who works, with which settings, under which policy.
@@ -65,14 +65,14 @@ pub struct Crew {
 }
 
 /// Everything of a crew that can be started, as the approval takes it.
-pub struct Ready<'a> {
+pub struct ReadyCrew<'a> {
     workers: Vec<WorkerPlan<'a>>,
     role_texts: Vec<(&'a str, &'a str)>,
     crew: &'a Crew,
     grants: &'a KitchenGrants,
 }
 
-impl Ready<'_> {
+impl ReadyCrew<'_> {
     /// Returns the tiers.
     pub fn tiers(&self) -> Tiers<'_> {
         Tiers {
@@ -98,7 +98,7 @@ impl Crew {
     }
 
     /// Returns what would be started, unless something refuses to.
-    pub fn ready(&self) -> Option<Ready<'_>> {
+    pub fn ready(&self) -> Option<ReadyCrew<'_>> {
         let grants = self.grants.as_ref().filter(|_| self.refusals.is_empty())?;
         let plan = |worker: &'_ Worker| {
             Some(WorkerPlan {
@@ -113,18 +113,18 @@ impl Crew {
         };
         let workers = self.workers.iter().map(plan).collect::<Option<Vec<_>>>()?;
         let role_texts = self.role_texts.iter().map(|(file, text)| (*file, text.as_str())).collect();
-        Some(Ready { workers, role_texts, crew: self, grants })
+        Some(ReadyCrew { workers, role_texts, crew: self, grants })
     }
 
     /// Returns the worker of a tier as it is started; `None` if its program is not there.
-    pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<Cook> {
+    pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<TierWorker> {
         let worker = self.workers.iter().find(|worker| worker.tier == tier)?;
         let settings = &self.settings;
-        Some(Cook {
+        Some(TierWorker {
             tier,
             command: worker.command.argv().clone(),
             adapter: worker.adapter.clone()?,
-            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            wanted: if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow },
             may_skip: self.grants.as_ref().is_some_and(|grants| grants.skip_permissions),
             server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
             env_labels: worker.env_labels.clone(),
@@ -164,7 +164,7 @@ impl Crew {
         }
         for worker in self.workers.iter().filter(|worker| worker.program.is_none()) {
             let (tier, program) = (worker.tier, worker.command.argv().program());
-            let why = worker.missing.unwrap_or(WhyMissing::NotFound);
+            let why = worker.missing.unwrap_or(MissingProgramReason::NotFound);
             notes.push(format!("the program of the {tier} tier, `{program}`: {why}"));
         }
         notes
@@ -238,7 +238,7 @@ impl Kitchen<'_> {
             let opened = OpenedProgram::open(self.fs.root().join(path));
             opened.ok().map(|program| program.fingerprint())
         });
-        let missing = program.is_none().then(|| self.why_missing(command.argv().program()));
+        let missing = program.is_none().then(|| self.missing_reason(command.argv().program()));
         let mut worker = Worker {
             missing,
             tier,
@@ -253,7 +253,7 @@ impl Kitchen<'_> {
         let Some(adapter) = &worker.adapter else { return worker };
         worker.env_labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
         let Some(grants) = grants else { return worker };
-        let wanted = if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow };
+        let wanted = if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow };
         let server = Some(settings.opencode_server.as_str());
         let may_skip = grants.skip_permissions;
         match adapter.start(worker.command.argv(), wanted, may_skip, PROMPT_FILE, ANSWER_FILE, server) {
@@ -307,12 +307,12 @@ impl Kitchen<'_> {
         Some(self.shown_path(&found))
     }
 
-    fn why_missing(&self, word: &str) -> WhyMissing {
+    fn missing_reason(&self, word: &str) -> MissingProgramReason {
         let is_file =
             |path: &Path| self.fs.metadata_outside(path).is_ok_and(|found| found.kind == FileKind::File);
         match find_program(word, self.fs.root(), self.environment.get("PATH"), is_file) {
-            Some(_) => WhyMissing::NotExecutable,
-            None => WhyMissing::NotFound,
+            Some(_) => MissingProgramReason::NotExecutable,
+            None => MissingProgramReason::NotFound,
         }
     }
 

@@ -5,12 +5,12 @@ use std::path::Path;
 use brigade_core::{ErrorKind, Timestamp, closest, codes};
 use brigade_fs::{FileKind, FsError, Location, RelPath};
 use brigade_kitchen::PrdName;
-use brigade_kitchen::approval::Taken;
+use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{Life, Stage};
-use brigade_kitchen::prd::{Lints, Prd, Reading, ValidPrd, read};
+use brigade_kitchen::prd::{Lints, Prd, PrdReading, ValidPrd, read};
 use brigade_policy::{Blocker, Failure};
 
-use crate::journal::{PrdJournal, Recorded};
+use crate::journal::{JournalState, PrdJournal};
 use crate::kitchen::Kitchen;
 
 /// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
@@ -32,11 +32,11 @@ pub struct PrdFile {
     /// Its name.
     pub name: PrdName,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
     /// What it says.
-    pub reading: Reading,
+    pub reading: PrdReading,
 }
 
 impl PrdFile {
@@ -137,7 +137,7 @@ impl Kitchen<'_> {
     /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is read.
     pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
         match search {
-            PrdSearch::At(path) => self.prd_at(path, Taken::Named, lints),
+            PrdSearch::At(path) => self.prd_at(path, PrdOrigin::Named, lints),
             PrdSearch::Any => self.any_prd(lints, false),
             PrdSearch::AnyAtAll => self.any_prd(lints, true),
         }
@@ -151,7 +151,7 @@ impl Kitchen<'_> {
         &self,
         search: &PrdSearch,
         lints: Lints,
-    ) -> Result<(PrdFile, Recorded), Failure> {
+    ) -> Result<(PrdFile, JournalState), Failure> {
         let named = match search {
             PrdSearch::At(path) => match self.fs.resolve(path.as_str(), None) {
                 Ok(Location::Inside(path)) => PrdName::of_path(path.as_str()).ok(),
@@ -178,7 +178,7 @@ impl Kitchen<'_> {
         Ok((found?, recorded?))
     }
 
-    fn prd_at(&self, path: &RelPath, taken: Taken, lints: Lints) -> Result<PrdFile, Failure> {
+    fn prd_at(&self, path: &RelPath, taken: PrdOrigin, lints: Lints) -> Result<PrdFile, Failure> {
         let path = match self.fs.resolve(path.as_str(), None)? {
             Location::Inside(path) => path,
             Location::Outside(_) => {
@@ -214,7 +214,7 @@ impl Kitchen<'_> {
 
     fn any_prd(&self, lints: Lints, also_done: bool) -> Result<PrdFile, Failure> {
         for latest in self.latest() {
-            if let Ok(found) = self.prd_at(&latest, Taken::Latest, lints)
+            if let Ok(found) = self.prd_at(&latest, PrdOrigin::Latest, lints)
                 && found.reading.errors.is_empty()
             {
                 return Ok(found);
@@ -223,10 +223,10 @@ impl Kitchen<'_> {
         let mut pending: Option<(Timestamp, PrdFile)> = None;
         let mut done: Option<(Timestamp, PrdFile)> = None;
         for candidate in self.candidates()? {
-            let Ok(mut found) = self.prd_at(&candidate.path, Taken::Newest, lints) else { continue };
+            let Ok(mut found) = self.prd_at(&candidate.path, PrdOrigin::Newest, lints) else { continue };
             let life = self.life(&found.name)?;
             if is_interrupted(&life) || self.state_names_a_task(&found) && life.seq == 0 {
-                found.taken = Taken::Interrupted;
+                found.taken = PrdOrigin::Interrupted;
                 return Ok(found);
             }
             let newest = if has_pending(&found.reading.prd, &life) { &mut pending } else { &mut done };
@@ -235,7 +235,7 @@ impl Kitchen<'_> {
             }
         }
         let done = done.filter(|_| also_done).map(|(modified, mut found)| {
-            found.taken = Taken::Done;
+            found.taken = PrdOrigin::Done;
             (modified, found)
         });
         pending.or(done).map(|(_, found)| found).ok_or_else(|| {
@@ -312,10 +312,10 @@ fn has_pending(prd: &Prd, life: &Life) -> bool {
 }
 
 /// Returns how the only PRD of a workspace is found. Its journal has records.
-pub(crate) fn taken_alone(prd: &Prd, life: &Life) -> Taken {
+pub(crate) fn taken_alone(prd: &Prd, life: &Life) -> PrdOrigin {
     match (is_interrupted(life), has_pending(prd, life)) {
-        (true, _) => Taken::Interrupted,
-        (false, true) => Taken::Newest,
-        (false, false) => Taken::Done,
+        (true, _) => PrdOrigin::Interrupted,
+        (false, true) => PrdOrigin::Newest,
+        (false, false) => PrdOrigin::Done,
     }
 }

@@ -3,31 +3,31 @@
 use brigade_core::Fingerprint;
 use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
-use brigade_kitchen::approval::Taken;
+use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::config::Switch;
-use brigade_kitchen::life::{Life, Limits, TheirState, Workplace};
+use brigade_kitchen::life::{ForeignState, Life, Limits, Workplace};
 use brigade_kitchen::prd::{Lints, ValidPrd};
 use brigade_kitchen::show::View;
 use brigade_policy::Failure;
 
 use super::{Configuration, Crew, PrdSearch};
 use crate::journal::seen::Source;
-use crate::journal::{JournalFault, Recorded};
+use crate::journal::{JournalFault, JournalState};
 use crate::kitchen::Kitchen;
 use crate::lock::{Holder, ServiceLock};
-use crate::projections::{self, Foreign, UnusableState};
+use crate::projections::{self, ForeignStateFile, UnusableState};
 
 /// What is known of a PRD besides its file.
-pub(crate) struct Known {
+pub(crate) struct PrdFacts {
     pub(crate) life: Life,
     exists: bool,
     faults: Vec<JournalFault>,
-    foreign_state: Option<TheirState>,
+    foreign_state: Option<ForeignState>,
     state_problem: Option<UnusableState>,
 }
 
 /// Where a PRD stands.
-pub struct Standing {
+pub struct PrdState {
     /// The configuration.
     pub configuration: Configuration,
     /// The path of the PRD.
@@ -35,7 +35,7 @@ pub struct Standing {
     /// Its name.
     pub name: PrdName,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The PRD.
     pub prd: ValidPrd,
     /// Who would work on it.
@@ -49,7 +49,7 @@ pub struct Standing {
     /// What is wrong with the state file of a PRD without a journal.
     pub(crate) state_problem: Option<UnusableState>,
     /// The state file of another program, if there is one and no journal.
-    pub foreign_state: Option<TheirState>,
+    pub foreign_state: Option<ForeignState>,
     /// Who serves it now.
     pub holder: Option<Holder>,
     /// Where its tasks are worked on.
@@ -60,7 +60,7 @@ pub struct Standing {
     pub(crate) source: Option<Source>,
 }
 
-impl Standing {
+impl PrdState {
     /// Returns the limits of the settings and the policy.
     pub fn limits(&self) -> Limits {
         let ceiling = self.crew.grants.as_ref().map(|grants| Limits {
@@ -68,7 +68,7 @@ impl Standing {
             minutes: grants.max_minutes,
             attempts: None,
         });
-        Limits::of(&self.crew.settings, ceiling.unwrap_or_default())
+        Limits::from_settings(&self.crew.settings, ceiling.unwrap_or_default())
     }
 
     /// Returns what a status is made from.
@@ -93,7 +93,7 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
-    pub fn standing(&self, search: &PrdSearch) -> Result<Standing, Failure> {
+    pub fn standing(&self, search: &PrdSearch) -> Result<PrdState, Failure> {
         self.standing_under(self.configuration()?, search)
     }
 
@@ -101,18 +101,18 @@ impl Kitchen<'_> {
         &self,
         configuration: Configuration,
         search: &PrdSearch,
-    ) -> Result<Standing, Failure> {
+    ) -> Result<PrdState, Failure> {
         let (found, recorded) = self.prd_and_journal(search, Lints::NONE)?;
         let (path, name, taken) = (found.path.clone(), found.name.clone(), found.taken);
         let source = recorded.covered.map(|covered| Source::new(&found.bytes, covered));
         let prd = found.valid()?;
         let crew = self.crew(&configuration, Some(&prd));
-        let Known { life, exists, faults, foreign_state, state_problem } =
+        let PrdFacts { life, exists, faults, foreign_state, state_problem } =
             self.life_of(&path, &name, &prd, recorded)?;
         let workplace = self.workplace_of(&crew, &prd)?;
         let fingerprint = crew.ready().map(|ready| ready.execution(&prd).fingerprint());
         let holder = ServiceLock::holder(&*self.fs, &name)?;
-        Ok(Standing {
+        Ok(PrdState {
             configuration,
             path,
             name,
@@ -137,25 +137,25 @@ impl Kitchen<'_> {
         path: &RelPath,
         name: &PrdName,
         prd: &ValidPrd,
-        recorded: Recorded,
-    ) -> Result<Known, Failure> {
-        let Recorded { mut life, faults, exists, .. } = recorded;
+        recorded: JournalState,
+    ) -> Result<PrdFacts, Failure> {
+        let JournalState { mut life, faults, exists, .. } = recorded;
         let (mut foreign_state, mut state_problem) = (None, None);
         if !exists {
             match projections::foreign_state(&*self.fs, path, name)? {
-                Foreign::None => {}
-                Foreign::State(state) => foreign_state = Some(state),
-                Foreign::Unusable(problem) => state_problem = Some(problem),
+                ForeignStateFile::None => {}
+                ForeignStateFile::State(state) => foreign_state = Some(state),
+                ForeignStateFile::Unusable(problem) => state_problem = Some(problem),
             }
             life = Life::before_approval(prd, foreign_state.clone(), self.now());
         }
-        Ok(Known { life, exists, faults, foreign_state, state_problem })
+        Ok(PrdFacts { life, exists, faults, foreign_state, state_problem })
     }
 
     /// Tells where the tasks of a PRD are worked on.
     fn workplace_of(&self, crew: &Crew, prd: &ValidPrd) -> Result<Workplace, Failure> {
         let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
-        Ok(if has_branch && self.fs.exists(&RelPath::of(".git"))? {
+        Ok(if has_branch && self.fs.exists(&RelPath::from_static(".git"))? {
             Workplace::Worktrees
         } else {
             Workplace::InPlace

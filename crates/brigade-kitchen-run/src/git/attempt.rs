@@ -8,10 +8,10 @@ use brigade_core::RunId;
 use brigade_fs::Fs as _;
 
 use super::changes::DiffReader;
-use super::task_dir::{TaskDir, below, gone, is_directory, is_file_or_link, remove_any};
+use super::task_dir::{TaskDir, child_path, is_directory, is_file_or_link, missing_folder, remove_any};
 use super::{Commits, GitPlace};
-use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError, PutBack, shown_path};
-use brigade_git::{GitError, Sight, one_line};
+use crate::workplace::{Changes, CommitId, Guard, Place, PlaceError, RestoreOutcome, TaskCommit, shown_path};
+use brigade_git::{GitDirectories, GitError, one_line};
 
 /// The trailer that names the task.
 pub(super) const TASK_TRAILER: &str = "Brigade-Task";
@@ -20,10 +20,10 @@ pub(super) const TASK_TRAILER: &str = "Brigade-Task";
 pub(super) const RUN_TRAILER: &str = "Brigade-Run";
 
 /// The most commits of a worker that are kept.
-const MOST_COMMITS: usize = 1_000;
+const MAX_COMMITS: usize = 1_000;
 
 /// What became of the commits of a worker.
-enum Taken {
+enum CommitsOutcome {
     /// They are in our git directory.
     Kept,
     /// They are not kept, for this reason.
@@ -32,9 +32,9 @@ enum Taken {
 
 impl GitPlace {
     pub(super) fn look_guarded(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         if !self.folders.has_tree(&dir)? {
-            return Err(gone(&dir));
+            return Err(missing_folder(&dir));
         }
         self.check_guard(&dir, guard)?;
         self.changes(&dir, &base_of(place)?)
@@ -46,23 +46,23 @@ impl GitPlace {
         guard: &Guard,
         verified: &Changes,
         seen: &Changes,
-    ) -> Result<PutBack, PlaceError> {
+    ) -> Result<RestoreOutcome, PlaceError> {
         let now = self.look_guarded(place, guard)?;
         if now.nested != seen.nested {
-            return Ok(PutBack::Stays(now.nested));
+            return Ok(RestoreOutcome::Stays(now.nested));
         }
         if now.tree == seen.tree {
-            return Ok(PutBack::Unchanged);
+            return Ok(RestoreOutcome::Unchanged);
         }
         // The look took every file into our index, so git removes those that are not in the tree.
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
         let order = self.repository.git.order("read-tree").seeing(&sight);
         let tree = self.with_setup(&dir, &sight, &base_of(place)?, &verified.tree)?;
         order.words(["--reset", "-u", &tree]).run()?;
         self.folders.note_look(&dir, &base_of(place)?, &verified.tree)?;
         let changed = self.compare(&sight, &seen.tree, &now.tree)?.files;
-        Ok(PutBack::Done(changed.into_iter().map(|file| file.path).collect()))
+        Ok(RestoreOutcome::Done(changed.into_iter().map(|file| file.path).collect()))
     }
 
     /// Finds out what changed in a worktree since a commit.
@@ -95,12 +95,12 @@ impl GitPlace {
         changed.extend(forced.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there));
         if !gone.is_empty() {
             let order = git.order("update-index").seeing(&sight).words(["--force-remove", "-z", "--stdin"]);
-            order.input(joined(gone)).run()?;
+            order.input(join_paths(gone)).run()?;
         }
         if !changed.is_empty() {
             let order = git.order("update-index").seeing(&sight);
             let order = order.words(["--add", "--remove", "--replace", "-z", "--stdin"]);
-            order.input(joined(changed)).run()?;
+            order.input(join_paths(changed)).run()?;
         }
         let answer = git.order("write-tree").seeing(&sight).run()?;
         let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
@@ -115,7 +115,7 @@ impl GitPlace {
     }
 
     pub(super) fn recall_look(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
         if !self.folders.seen(&dir, &base)?.iter().any(|seen| seen == tree) {
             return Ok(None);
@@ -148,15 +148,15 @@ impl GitPlace {
     fn tracked_by_worker(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
     ) -> Result<Vec<u8>, PlaceError> {
         let Some(index) = self.folders.used_index(dir)? else { return Ok(Vec::new()) };
         // A copy, because the index of a repository that the worker made may be shared or be changed by a later look.
         let bytes = self.folders.kitchen.read_outside(&index, 1 << 30)?;
-        let copy = below(&dir.ours, "seen.index")?;
+        let copy = child_path(&dir.ours, "seen.index")?;
         self.folders.kitchen.write_cache(&copy, &bytes)?;
-        let sight = Sight { index: Some(dir.our_path.join("seen.index")), ..sight.clone() };
+        let sight = GitDirectories { index: Some(dir.our_path.join("seen.index")), ..sight.clone() };
         let order = self.repository.git.order("diff-index").seeing(&sight);
         let order = order.words(["--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A"]);
         let answer = order.words(["--ignore-submodules=all", base.as_str(), "--"]).ask()?;
@@ -166,7 +166,12 @@ impl GitPlace {
     }
 
     /// Reads the difference between two trees.
-    pub(super) fn compare(&self, sight: &Sight, from: &str, to: &str) -> Result<Changes, PlaceError> {
+    pub(super) fn compare(
+        &self,
+        sight: &GitDirectories,
+        from: &str,
+        to: &str,
+    ) -> Result<Changes, PlaceError> {
         let mut reader = DiffReader::default();
         let order = self.repository.git.order("diff-tree").seeing(sight);
         let order = order.words(["-r", "--raw", "-p", "--unified=0", "--full-index"]).words(PLAIN);
@@ -188,7 +193,7 @@ impl GitPlace {
         changes: &Changes,
         limit: usize,
     ) -> Result<String, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
         let (mut text, mut left_out) = (Vec::new(), 0usize);
         let order = self.repository.git.order("diff-tree").seeing(&sight);
@@ -214,17 +219,17 @@ impl GitPlace {
         place: &Place,
         changes: &Changes,
         run: &RunId,
-    ) -> Result<Made, PlaceError> {
+    ) -> Result<TaskCommit, PlaceError> {
         if !changes.nested.is_empty() {
             return Err(PlaceError::Nested(changes.nested.clone()));
         }
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
             (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
-                Taken::Kept => (head.clone(), None),
-                Taken::Refused(why) => (base, Some(why)),
+                CommitsOutcome::Kept => (head.clone(), None),
+                CommitsOutcome::Refused(why) => (base, Some(why)),
             },
             (None, Commits::Keep) | (_, Commits::Squash) => (base, None),
         };
@@ -237,13 +242,13 @@ impl GitPlace {
         );
         let commit = self.commit_tree(&sight, &changes.tree, &[&parent], &message)?;
         self.made().insert(commit.clone(), parent);
-        Ok(Made { commit: Some(commit), squashed })
+        Ok(TaskCommit { commit: Some(commit), squashed })
     }
 
     /// Makes a commit of Brigade.
     pub(super) fn commit_tree(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         tree: &str,
         parents: &[&CommitId],
         message: &str,
@@ -259,12 +264,12 @@ impl GitPlace {
     fn take_commits(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         head: &CommitId,
-    ) -> Result<Taken, PlaceError> {
+    ) -> Result<CommitsOutcome, PlaceError> {
         let git = &self.repository.git;
-        let incoming = below(&dir.ours, "incoming")?;
+        let incoming = child_path(&dir.ours, "incoming")?;
         remove_any(&self.folders.kitchen, &incoming)?;
         super::task_dir::make_dirs(&self.folders.kitchen, &incoming)?;
         let folder = dir.our_path.join("incoming");
@@ -274,7 +279,7 @@ impl GitPlace {
             git.order("pack-objects").seeing(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
         let answer = order.input(format!("{head}\n^{base}\n")).ask()?;
         if answer.code != Some(0) {
-            return Ok(Taken::Refused("git cannot read them"));
+            return Ok(CommitsOutcome::Refused("git cannot read them"));
         }
         let id = answer.text()?.trim().to_owned();
         if CommitId::new(&id).is_none() {
@@ -285,37 +290,39 @@ impl GitPlace {
         let index = folder.join("checked.idx");
         let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
         if order.ask()?.code != Some(0) {
-            return Ok(Taken::Refused("git cannot check them"));
+            return Ok(CommitsOutcome::Refused("git cannot check them"));
         }
         let kitchen = &self.folders.kitchen;
-        let packs = below(&dir.ours, "objects/pack")?;
+        let packs = child_path(&dir.ours, "objects/pack")?;
         for (from, to) in [(format!("pack-{id}.pack"), "pack"), ("checked.idx".to_owned(), "idx")] {
-            let target = below(&packs, &format!("pack-{id}.{to}"))?;
+            let target = child_path(&packs, &format!("pack-{id}.{to}"))?;
             remove_any(kitchen, &target)?;
-            kitchen.rename(&below(&incoming, &from)?, &target)?;
+            kitchen.rename(&child_path(&incoming, &from)?, &target)?;
         }
         let order = git.order("rev-list").seeing(sight);
         let order = order.words(["--objects", "--quiet", head.as_str(), "--not", base.as_str()]);
         if order.ask()?.code != Some(0) {
-            return Ok(Taken::Refused("objects of them are missing"));
+            return Ok(CommitsOutcome::Refused("objects of them are missing"));
         }
         let order = git.order("log").seeing(sight).words(["-z", "--format=%P%n%B", head.as_str()]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
-        if MOST_COMMITS < commits.len() {
-            return Ok(Taken::Refused("there are too many of them"));
+        if MAX_COMMITS < commits.len() {
+            return Ok(CommitsOutcome::Refused("there are too many of them"));
         }
         if self.have_of_setup(dir, sight, base, head)? {
-            return Ok(Taken::Refused("they have what the setup command made"));
+            return Ok(CommitsOutcome::Refused("they have what the setup command made"));
         }
-        if !self.stands_on(sight, head, base)? {
-            return Ok(Taken::Refused("they are not based on the commit that the task started from"));
+        if !self.is_based_on(sight, head, base)? {
+            return Ok(CommitsOutcome::Refused(
+                "they are not based on the commit that the task started from",
+            ));
         }
         for commit in commits {
             let text = String::from_utf8_lossy(commit);
             let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
             if parents.split_whitespace().count() != 1 {
-                return Ok(Taken::Refused("one of them is a merge"));
+                return Ok(CommitsOutcome::Refused("one of them is a merge"));
             }
             // Otherwise a worker could say that a task is integrated.
             let is_ours = |line: &str| {
@@ -323,10 +330,10 @@ impl GitPlace {
                 [TASK_TRAILER, RUN_TRAILER].iter().any(|name| line.starts_with(&name.to_ascii_lowercase()))
             };
             if message.lines().any(is_ours) {
-                return Ok(Taken::Refused("one of them has a trailer of Brigade"));
+                return Ok(CommitsOutcome::Refused("one of them has a trailer of Brigade"));
             }
         }
-        Ok(Taken::Kept)
+        Ok(CommitsOutcome::Kept)
     }
 }
 
@@ -363,7 +370,7 @@ impl<'p> Folders<'p> {
     }
 }
 
-fn joined<'p>(paths: impl IntoIterator<Item = impl std::borrow::Borrow<&'p [u8]>>) -> Vec<u8> {
+fn join_paths<'p>(paths: impl IntoIterator<Item = impl std::borrow::Borrow<&'p [u8]>>) -> Vec<u8> {
     let mut joined = Vec::new();
     for path in paths {
         joined.extend_from_slice(path.borrow());

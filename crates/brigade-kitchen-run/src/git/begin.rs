@@ -6,23 +6,23 @@ use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
 use super::GitPlace;
 use super::settings::Seal;
-use super::task_dir::{TaskDir, below, boot, gone, make_dirs, remove_any};
-use crate::workplace::{Begun, CommitId, Guard, Place, PlaceError, TaskName};
-use brigade_git::Sight;
+use super::task_dir::{TaskDir, boot, child_path, make_dirs, missing_folder, remove_any};
+use crate::workplace::{CommitId, FolderOrigin, Guard, Place, PlaceError, TaskName};
+use brigade_git::GitDirectories;
 
 /// The list of ignored files to copy, in the form of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
 /// The largest file that is copied, and the largest list.
-const LARGEST: u64 = 1 << 30;
+const MAX_COPY_BYTES: u64 = 1 << 30;
 
 /// Where the paths that were copied and linked are kept, one in a line.
 const GIVEN: &str = "given";
 
 impl GitPlace {
-    pub(super) fn begin_task(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+    pub(super) fn begin_task(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError> {
         self.repository.check()?;
-        let dir = self.folders.of(&name.prd, &name.task)?;
+        let dir = self.folders.task_dir(&name.prd, &name.task)?;
         let made_in = self.folders.made_in(&dir)?;
         if let (Some(then), Some(base), true) =
             (&made_in, self.folders.base(&dir)?, self.folders.has_tree(&dir)?)
@@ -30,10 +30,10 @@ impl GitPlace {
             if *then != boot() {
                 self.fill_anew(&dir, &base)?;
             }
-            return Ok((self.folders.place(&self.repository, &dir, name, base), Begun::Found));
+            return Ok((self.folders.place(&self.repository, &dir, name, base), FolderOrigin::Found));
         }
         let base = self.make_task(&dir)?;
-        let begun = if made_in.is_some() { Begun::Remade } else { Begun::New };
+        let begun = if made_in.is_some() { FolderOrigin::Remade } else { FolderOrigin::New };
         Ok((self.folders.place(&self.repository, &dir, name, base), begun))
     }
 
@@ -55,7 +55,7 @@ impl GitPlace {
         let excluded = self.below_top(&given.paths());
         self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &excluded)?;
         let list = given.paths().join("\n");
-        self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, list.as_bytes())?;
+        self.folders.kitchen.write_cache(&child_path(&dir.ours, GIVEN)?, list.as_bytes())?;
         self.folders.set_ready(dir)?;
         Ok(base)
     }
@@ -69,13 +69,13 @@ impl GitPlace {
         self.repository.git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
         let excluded = [excluded, self.new_by_setup(dir)?].concat();
         self.folders.make_workers(&self.repository, dir, &self.options.branch, base, &excluded)?;
-        self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, given.join("\n").as_bytes())?;
+        self.folders.kitchen.write_cache(&child_path(&dir.ours, GIVEN)?, given.join("\n").as_bytes())?;
         Ok(self.folders.set_ready(dir)?)
     }
 
     /// Lists what was copied and linked into a worktree.
     pub(super) fn given(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
-        match self.folders.kitchen.read(&below(&dir.ours, GIVEN)?, LARGEST) {
+        match self.folders.kitchen.read(&child_path(&dir.ours, GIVEN)?, MAX_COPY_BYTES) {
             Ok(list) => Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -98,9 +98,9 @@ impl GitPlace {
     }
 
     pub(super) fn take_guard(&self, place: &Place) -> Result<Guard, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         if !self.folders.has_tree(&dir)? {
-            return Err(gone(&dir));
+            return Err(missing_folder(&dir));
         }
         self.repository.check()?;
         self.folders.write_settings(&self.repository, &dir, &self.excluded(&dir)?)?;
@@ -126,7 +126,7 @@ impl GitPlace {
     }
 
     /// Lists the ignored files of the workspace that are to be copied or linked.
-    fn files_to_give(&self) -> Result<Given, PlaceError> {
+    fn files_to_give(&self) -> Result<IgnoredFiles, PlaceError> {
         let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
         let mut patterns = match self.workspace.read(&include, 1 << 20) {
             Ok(text) => text,
@@ -140,13 +140,13 @@ impl GitPlace {
         let link = self.options.link.iter().filter_map(|path| path.parse::<RelPath>().ok());
         let link: Vec<RelPath> = link.filter(|path| !path.is_root() && is_given(path)).collect();
         if patterns.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Given { copy: Vec::new(), link: self.present(link)? });
+            return Ok(IgnoredFiles { copy: Vec::new(), link: self.present(link)? });
         }
         // Relative to the workspace, of what git does not track and ignores.
-        let sight = Sight {
+        let sight = GitDirectories {
             git_dir: Some(self.repository.git_dir.clone()),
             work_tree: Some(self.repository.top.clone()),
-            ..Sight::default()
+            ..GitDirectories::default()
         };
         let git = &self.repository.git;
         let order = git.order("ls-files").seeing(&sight).within(self.workspace.root());
@@ -168,7 +168,7 @@ impl GitPlace {
         let copy = ignored.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         let copy = copy.filter_map(|path| path.parse::<RelPath>().ok());
         let copy = copy.filter(|path| !path.is_root() && is_given(path)).collect();
-        Ok(Given { copy, link: self.present(link)? })
+        Ok(IgnoredFiles { copy, link: self.present(link)? })
     }
 
     fn present(&self, paths: Vec<RelPath>) -> Result<Vec<RelPath>, FsError> {
@@ -182,14 +182,14 @@ impl GitPlace {
     }
 
     /// Puts ignored files of the workspace into a worktree. What the branch has there stays.
-    fn give(&self, dir: &TaskDir, given: &Given) -> Result<(), PlaceError> {
+    fn give(&self, dir: &TaskDir, given: &IgnoredFiles) -> Result<(), PlaceError> {
         if given.copy.is_empty() && given.link.is_empty() {
             return Ok(());
         }
         let tree = brigade_fs::DiskFs::open(&dir.tree_path)?;
         let prefix: RelPath = self.repository.prefix.parse().map_err(|_| super::unsafe_name("prefix"))?;
         for path in given.copy.iter().chain(&given.link) {
-            let target = below(&prefix, path.as_str())?;
+            let target = child_path(&prefix, path.as_str())?;
             if tree.exists(&target)? {
                 continue;
             }
@@ -208,7 +208,7 @@ impl GitPlace {
             }
             let found = self.workspace.link_metadata(path)?;
             if found.kind == FileKind::File {
-                let bytes = self.workspace.read(path, LARGEST)?;
+                let bytes = self.workspace.read(path, MAX_COPY_BYTES)?;
                 tree.write_cache(&target, &bytes)?;
                 tree.set_mode(&target, found.mode & 0o755)?;
             }
@@ -218,7 +218,7 @@ impl GitPlace {
 
     /// Removes a name from a task's folder of ours.
     pub(super) fn forget(&self, dir: &TaskDir, name: &str) -> Result<(), FsError> {
-        remove_any(&self.folders.kitchen, &below(&dir.ours, name)?)
+        remove_any(&self.folders.kitchen, &child_path(&dir.ours, name)?)
     }
 }
 
@@ -231,12 +231,12 @@ fn is_given(path: &RelPath) -> bool {
 }
 
 /// Ignored files of the workspace for a worktree.
-struct Given {
+struct IgnoredFiles {
     copy: Vec<RelPath>,
     link: Vec<RelPath>,
 }
 
-impl Given {
+impl IgnoredFiles {
     fn paths(&self) -> Vec<String> {
         self.copy.iter().chain(&self.link).map(ToString::to_string).collect()
     }

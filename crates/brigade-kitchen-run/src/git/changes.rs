@@ -5,10 +5,10 @@ use crate::workplace::{
 };
 
 /// The longest part of a line that is searched.
-const LONGEST_LINE: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// The most markers that are kept.
-const MOST_MARKERS: usize = 1_000;
+const MAX_MARKERS: usize = 1_000;
 
 /// Reads the output of `git diff-tree -r --raw -p --unified=0` as it comes: first a line for each file, then the
 /// differences in the same order.
@@ -51,7 +51,7 @@ impl DiffReader {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = LONGEST_LINE.saturating_sub(self.line.len());
+        let room = MAX_LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
@@ -91,10 +91,10 @@ impl DiffReader {
             _ => (None, names),
         };
         if let Some(from) = from {
-            let path = shown_path(&unquoted(from));
+            let path = shown_path(&unquote(from));
             self.files.push(ChangedFile { path, kind: ChangeKind::Deleted });
         }
-        let path = shown_path(&unquoted(to));
+        let path = shown_path(&unquote(to));
         let kind = match status.as_bytes().first() {
             Some(b'A' | b'R') => ChangeKind::Added,
             Some(b'D') => ChangeKind::Deleted,
@@ -113,7 +113,7 @@ impl DiffReader {
     fn added(&mut self, line: &[u8], number: u64) {
         let path =
             || self.current.checked_sub(1).and_then(|at| self.expected.get(at)).cloned().unwrap_or_default();
-        if self.markers.len() < MOST_MARKERS
+        if self.markers.len() < MAX_MARKERS
             && let Some(word) = marker(line)
         {
             self.markers.push(Marker { path: path(), line: number, word });
@@ -154,7 +154,7 @@ fn hunk(line: &[u8]) -> Option<(u64, u64, u64)> {
 }
 
 /// Undoes the quoting of a path that git printed.
-fn unquoted(path: &[u8]) -> Vec<u8> {
+fn unquote(path: &[u8]) -> Vec<u8> {
     let Some(inner) = path.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return path.to_owned();
     };
@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn quoted_paths_are_read() {
-        assert_eq!(unquoted(b"plain name"), b"plain name");
-        assert_eq!(unquoted(br#""a\tb\"c\\\303\251\n""#), "a\tb\"c\\é\n".as_bytes());
-        assert_eq!(unquoted(br#""\377""#), b"\xff");
+        assert_eq!(unquote(b"plain name"), b"plain name");
+        assert_eq!(unquote(br#""a\tb\"c\\\303\251\n""#), "a\tb\"c\\é\n".as_bytes());
+        assert_eq!(unquote(br#""\377""#), b"\xff");
     }
 
     #[test]
-    fn only_added_lines_are_searched_and_content_is_never_taken_for_a_head() {
+    fn only_added_lines_are_searched() {
         let text = "\
 :100644 100644 a b M\tsrc/a.rs
 :000000 100644 0 c A\tb

@@ -13,10 +13,10 @@ use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
 use super::GitPlace;
 use super::repository::{Checkout, unsafe_name};
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::Sight;
+use brigade_git::GitDirectories;
 
 /// The most files that a message names.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// What is about to happen to a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl GitPlace {
         let order = order.words(["--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"]);
         let answer = order.word("--ignore-submodules=all").run()?;
         let changed = answer.parts().filter_map(|part| part.get(3..)).filter(|path| !self.is_own(path));
-        let files: Vec<String> = changed.map(crate::workplace::shown_path).take(MOST_NAMED).collect();
+        let files: Vec<String> = changed.map(crate::workplace::shown_path).take(MAX_NAMED).collect();
         if files.is_empty() {
             return Ok(());
         }
@@ -56,12 +56,12 @@ impl GitPlace {
     }
 
     /// Begins a start of git in a checkout of the user, without the filters that its settings name.
-    fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> brigade_git::Order<'_> {
-        let sight = Sight {
+    fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> brigade_git::GitCommand<'_> {
+        let sight = GitDirectories {
             git_dir: Some(checkout.git_dir.clone()),
             work_tree: Some(checkout.top.clone()),
             is_durable: true,
-            ..Sight::default()
+            ..GitDirectories::default()
         };
         let order = self.repository.git.order(operation).seeing(&sight);
         self.repository.settings.filters().fold(order, |order, name| {
@@ -93,7 +93,7 @@ impl GitPlace {
             if answer.code != Some(0) {
                 let said = answer.said();
                 let files = said.lines().filter_map(|line| line.split('\'').nth(1));
-                let files: Vec<String> = files.map(str::to_owned).take(MOST_NAMED).collect();
+                let files: Vec<String> = files.map(str::to_owned).take(MAX_NAMED).collect();
                 return Err(if files.is_empty() {
                     answer.failure().into()
                 } else {
@@ -147,7 +147,7 @@ impl GitPlace {
             self.repository.settings.filters().any(|name| name == value)
         });
         let files: Vec<String> =
-            filtered.map(|row| crate::workplace::shown_path(row[0])).take(MOST_NAMED).collect();
+            filtered.map(|row| crate::workplace::shown_path(row[0])).take(MAX_NAMED).collect();
         if files.is_empty() {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl GitPlace {
             foreign.filter(|path| !changed.contains(*path) || becomes.contains(*path)).collect();
         if !foreign.is_empty() {
             let files =
-                foreign.iter().map(|path| crate::workplace::shown_path(path)).take(MOST_NAMED).collect();
+                foreign.iter().map(|path| crate::workplace::shown_path(path)).take(MAX_NAMED).collect();
             return Err(self.dirty(checkout, &note.branch, files));
         }
         // Only the files that differ between the two commits are written: others may be ours, with changes.

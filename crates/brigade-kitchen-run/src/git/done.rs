@@ -10,7 +10,7 @@ use crate::workplace::{CommitId, DoneWork, PlaceError, TaskName};
 
 /// What is known of the work that the branch has to hold.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct ExpectedWork {
     /// The work, the newest at the end.
     pub(crate) works: Vec<DoneWork>,
     /// The last commit that was found to hold all of it.
@@ -137,7 +137,7 @@ impl Repository {
 }
 
 impl GitPlace {
-    fn done(&self) -> std::sync::MutexGuard<'_, Done> {
+    fn done(&self) -> std::sync::MutexGuard<'_, ExpectedWork> {
         self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use brigade_fs::{DiskFs, Fs as _, RelPath};
 
 use super::GitPlace;
-use super::task_dir::{TaskDir, below, remove_any};
+use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{Place, PlaceError, shown_path};
 
 /// Where the list of what was there before the first attempt is kept. The paths end with NUL; a folder ends with `/`.
 pub(super) const BEFORE: &str = "ignored";
 
 /// The largest such list.
-const LARGEST: u64 = 64 << 20;
+const MAX_LIST_BYTES: u64 = 64 << 20;
 
 impl GitPlace {
     /// Keeps the list of ignored files, if that is the first attempt in the worktree.
     pub(super) fn note_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
-        let path = below(&dir.ours, BEFORE)?;
+        let path = child_path(&dir.ours, BEFORE)?;
         if self.folders.kitchen.exists(&path)? {
             return Ok(());
         }
@@ -31,7 +31,7 @@ impl GitPlace {
 
     /// Keeps that there are no ignored files.
     pub(super) fn note_none_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
-        Ok(self.folders.kitchen.write_cache(&below(&dir.ours, BEFORE)?, b"")?)
+        Ok(self.folders.kitchen.write_cache(&child_path(&dir.ours, BEFORE)?, b"")?)
     }
 
     /// Lists ignored files; a folder of which everything is ignored counts as one.
@@ -43,8 +43,8 @@ impl GitPlace {
     }
 
     pub(super) fn drop_new_ignored(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
-        let before = match self.folders.kitchen.read(&below(&dir.ours, BEFORE)?, LARGEST) {
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
+        let before = match self.folders.kitchen.read(&child_path(&dir.ours, BEFORE)?, MAX_LIST_BYTES) {
             Ok(list) => list,
             // The worktree is of an older version: nothing is known of what was there.
             Err(error) if error.is_not_found() => return Ok(Vec::new()),

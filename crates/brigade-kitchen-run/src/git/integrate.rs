@@ -8,24 +8,28 @@ use brigade_core::RunId;
 use super::attempt::{RUN_TRAILER, TASK_TRAILER, base_of};
 use super::task_dir::TaskDir;
 use super::{Commits, GitPlace};
-use crate::workplace::{Changes, CommitId, Integration, Made, Place, PlaceError, TaskName};
-use brigade_git::Sight;
+use crate::workplace::{Changes, CommitId, Integration, Place, PlaceError, TaskCommit, TaskName};
+use brigade_git::GitDirectories;
 
 /// Objects of up to this many bytes are passed on one by one. More stay together as a pack.
-const SMALL: u64 = 1 << 20;
+const MAX_LOOSE_BYTES: u64 = 1 << 20;
 
 /// What became of putting work on another commit.
-pub(super) enum Put {
+pub(super) enum RebaseOutcome {
     Clean(String),
     Conflict(String, Vec<String>),
 }
 
 impl GitPlace {
-    pub(super) fn integrate_commit(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError> {
+    pub(super) fn integrate_commit(
+        &self,
+        place: &Place,
+        made: &TaskCommit,
+    ) -> Result<Integration, PlaceError> {
         let commit = made.commit.clone().ok_or(PlaceError::InPlace)?;
         self.repository.check()?;
         let base = base_of(place)?;
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let _moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         self.finish_checkout()?;
         let branch = &self.options.branch;
@@ -35,7 +39,7 @@ impl GitPlace {
         }
         let sight = self.folders.sight(&self.repository, &dir)?;
         let made_on = self.made().remove(&commit);
-        if made_on.as_ref() != Some(&base) && !self.stands_on(&sight, &commit, &base)? {
+        if made_on.as_ref() != Some(&base) && !self.is_based_on(&sight, &commit, &base)? {
             // The service was killed after the work was put on a new tip. The commit is from before.
             let changes = match self.put_before(place, &commit)? {
                 Some(changes) => changes,
@@ -62,7 +66,7 @@ impl GitPlace {
             self.now_done(&place.name, &commit);
             return Ok(Integration::Done(Some(commit)));
         }
-        self.put_on(place, &dir, &commit, &base, &tip)
+        self.rebase_onto(place, &dir, &commit, &base, &tip)
     }
 
     pub(super) fn made(&self) -> MutexGuard<'_, HashMap<CommitId, CommitId>> {
@@ -70,9 +74,9 @@ impl GitPlace {
     }
 
     /// Tells whether a commit comes after another one.
-    pub(super) fn stands_on(
+    pub(super) fn is_based_on(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         commit: &CommitId,
         base: &CommitId,
     ) -> Result<bool, PlaceError> {
@@ -87,10 +91,10 @@ impl GitPlace {
 
     /// Returns the work as it was put, without a conflict, on a commit that this commit of it does not come after.
     pub(super) fn put_before(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
-        let (dir, base) = (self.folders.of(&place.name.prd, &place.name.task)?, base_of(place)?);
+        let (dir, base) = (self.folders.task_dir(&place.name.prd, &place.name.task)?, base_of(place)?);
         let sight = self.folders.sight(&self.repository, &dir)?;
         match self.folders.seen(&dir, &base)?.last() {
-            Some(tree) if !self.stands_on(&sight, commit, &base)? => self.recall_tree(&dir, &base, tree),
+            Some(tree) if !self.is_based_on(&sight, commit, &base)? => self.recall_tree(&dir, &base, tree),
             _ => Ok(None),
         }
     }
@@ -98,7 +102,7 @@ impl GitPlace {
     /// Passes the objects of a commit on to the repository, as far as they are not in another commit.
     pub(super) fn hand_over(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         commit: &CommitId,
         known: &CommitId,
     ) -> Result<(), PlaceError> {
@@ -110,13 +114,13 @@ impl GitPlace {
         order
             .stream(&mut |part| {
                 count += part.len() as u64;
-                if count <= SMALL {
+                if count <= MAX_LOOSE_BYTES {
                     bytes.extend_from_slice(part);
                 }
                 Ok(())
             })?
             .succeeded()?;
-        if count <= SMALL {
+        if count <= MAX_LOOSE_BYTES {
             let order = git.order("unpack-objects").seeing(&self.repository.sight());
             order.word("-q").input(bytes).run()?;
             return Ok(());
@@ -125,14 +129,14 @@ impl GitPlace {
         let mut alternates = sight.alternates.clone();
         alternates.extend(sight.git_dir.as_ref().map(|dir| dir.join("objects")));
         let objects = Some(self.repository.objects());
-        let sight = Sight { objects, alternates, is_durable: true, ..sight.clone() };
+        let sight = GitDirectories { objects, alternates, is_durable: true, ..sight.clone() };
         let target = self.repository.objects().join("pack/pack");
         pack().seeing(&sight).word(target).input(wanted).run()?;
         Ok(())
     }
 
     /// Puts the work of a task on the new tip of the branch.
-    fn put_on(
+    fn rebase_onto(
         &self,
         place: &Place,
         dir: &TaskDir,
@@ -147,14 +151,14 @@ impl GitPlace {
             Commits::Keep => match self.pick_all(&sight, commit, base, tip)? {
                 Some((tree, last)) => {
                     head = (last != *tip).then_some(last);
-                    Put::Clean(tree)
+                    RebaseOutcome::Clean(tree)
                 }
                 None => self.merge_trees(&sight, base, tip, commit)?,
             },
         };
         let (tree, conflict) = match put {
-            Put::Clean(tree) => (tree, None),
-            Put::Conflict(tree, files) => (tree, Some(files)),
+            RebaseOutcome::Clean(tree) => (tree, None),
+            RebaseOutcome::Conflict(tree, files) => (tree, Some(files)),
         };
         // After a crash, the work is found again by this tree.
         let noted = conflict.is_none().then_some(&*tree);
@@ -172,7 +176,7 @@ impl GitPlace {
     fn stand_on(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         (base, tip): (&CommitId, &CommitId),
         tree: &str,
         head: &CommitId,
@@ -194,7 +198,7 @@ impl GitPlace {
     }
 
     pub(super) fn freshen_task(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
-        let (dir, base) = (self.folders.of(&place.name.prd, &place.name.task)?, base_of(place)?);
+        let (dir, base) = (self.folders.task_dir(&place.name.prd, &place.name.task)?, base_of(place)?);
         let tip = self.repository.tip(&self.options.branch)?;
         if tip == base {
             return Ok(None);
@@ -215,11 +219,11 @@ impl GitPlace {
     /// Merges two commits, given the one that both come from.
     pub(super) fn merge_trees(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         ours: &CommitId,
         theirs: &CommitId,
-    ) -> Result<Put, PlaceError> {
+    ) -> Result<RebaseOutcome, PlaceError> {
         let order = self.repository.git.order("merge-tree").seeing(sight);
         let order = order.words(["--write-tree", "-z", "--name-only", "--no-messages"]);
         let order = order.word(format!("--merge-base={base}"));
@@ -227,10 +231,10 @@ impl GitPlace {
         let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
         let tree = parts.next().filter(|tree| CommitId::new(tree).is_some());
         match (answer.code, tree) {
-            (Some(0), Some(tree)) => Ok(Put::Clean(tree)),
+            (Some(0), Some(tree)) => Ok(RebaseOutcome::Clean(tree)),
             (Some(1), Some(tree)) => {
                 let files = parts.map(|path| crate::workplace::shown_path(path.as_bytes())).collect();
-                Ok(Put::Conflict(tree, files))
+                Ok(RebaseOutcome::Conflict(tree, files))
             }
             _ => Err(answer.failure().into()),
         }
@@ -240,7 +244,7 @@ impl GitPlace {
     /// is ours, is left to be made anew: only its tree is returned.
     fn pick_all(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         commit: &CommitId,
         base: &CommitId,
         tip: &CommitId,
@@ -257,7 +261,9 @@ impl GitPlace {
             let mut next = || lines.next().unwrap_or_default().to_owned();
             let (id, parent) = (CommitId::new(&next()), CommitId::new(&next()));
             let (Some(id), Some(parent)) = (id, parent) else { return Ok(None) };
-            let Put::Clean(tree) = self.merge_trees(sight, &parent, &on, &id)? else { return Ok(None) };
+            let RebaseOutcome::Clean(tree) = self.merge_trees(sight, &parent, &on, &id)? else {
+                return Ok(None);
+            };
             if index + 1 == commits.len() {
                 return Ok(Some((tree, on)));
             }
@@ -273,7 +279,7 @@ impl GitPlace {
 
     pub(super) fn find_commit(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError> {
         self.repository.check()?;
-        let dir = self.folders.of(&name.prd, &name.task)?;
+        let dir = self.folders.task_dir(&name.prd, &name.task)?;
         let order = self.repository.git.order("log").seeing(&self.repository.sight());
         let order = order.words(["-z", "--fixed-strings", &format!("--grep={RUN_TRAILER}: {run}")]);
         let order = order.word(format!(
@@ -302,12 +308,14 @@ impl GitPlace {
     /// Tells whether the files of a commit are in the branch: putting it there changes nothing.
     pub(super) fn is_in_branch(
         &self,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         commit: &CommitId,
     ) -> Result<bool, PlaceError> {
         let tip = self.repository.tip(&self.options.branch)?;
-        let Put::Clean(tree) = self.merge_trees(sight, base, &tip, commit)? else { return Ok(false) };
+        let RebaseOutcome::Clean(tree) = self.merge_trees(sight, base, &tip, commit)? else {
+            return Ok(false);
+        };
         let order = self.repository.git.order("rev-parse").seeing(sight);
         let answer =
             order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{tip}^{{tree}}")).run()?;

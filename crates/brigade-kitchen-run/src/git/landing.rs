@@ -4,10 +4,10 @@ use brigade_fs::{DiskFs, Fs as _, FsError, FsErrorKind};
 use brigade_process::PrivateFolder;
 
 use super::GitPlace;
-use super::integrate::Put;
+use super::integrate::RebaseOutcome;
 use super::repository::unsafe_name;
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::{GitError, Sight};
+use brigade_git::{GitDirectories, GitError};
 use brigade_kitchen::is_branch_name;
 
 /// Branches that are merged to if nobody says which, after the one that the remote has.
@@ -78,16 +78,16 @@ impl GitPlace {
         }
         fs.write_cache(&path("config")?, self.repository.settings.of_task(None).as_bytes())?;
         fs.write_cache(&path("HEAD")?, format!("{into}\n").as_bytes())?;
-        let sight = Sight {
+        let sight = GitDirectories {
             git_dir: Some(fs.root().to_owned()),
             objects: Some(self.repository.objects()),
             shallow: self.repository.shallow()?,
             is_durable: true,
-            ..Sight::default()
+            ..GitDirectories::default()
         };
         match self.merge_trees(&sight, base, into, from)? {
-            Put::Clean(tree) => Ok(tree),
-            Put::Conflict(_, files) => Err(PlaceError::Conflict(files)),
+            RebaseOutcome::Clean(tree) => Ok(tree),
+            RebaseOutcome::Conflict(_, files) => Err(PlaceError::Conflict(files)),
         }
     }
 

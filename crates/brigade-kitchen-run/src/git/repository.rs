@@ -9,7 +9,7 @@ use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
 
 use super::settings::Seal;
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::{Git, Sight};
+use brigade_git::{Git, GitDirectories};
 use brigade_git::{Identity, Settings};
 
 /// The repository that a workspace is in.
@@ -35,7 +35,7 @@ pub(crate) struct Repository {
 
 /// Why tasks are worked on in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WithoutGit {
+pub enum InPlaceReason {
     /// Git is not there.
     NoProgram,
     /// The workspace is in no repository, or one without files.
@@ -44,18 +44,18 @@ pub enum WithoutGit {
     NoCommit,
 }
 
-impl std::fmt::Display for WithoutGit {
+impl std::fmt::Display for InPlaceReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            WithoutGit::NoProgram => "git is not there",
-            WithoutGit::NoRepository => "the workspace is in no git repository",
-            WithoutGit::NoCommit => "the git repository has no commit",
+            InPlaceReason::NoProgram => "git is not there",
+            InPlaceReason::NoRepository => "the workspace is in no git repository",
+            InPlaceReason::NoCommit => "the git repository has no commit",
         })
     }
 }
 
-impl From<WithoutGit> for PlaceError {
-    fn from(why: WithoutGit) -> PlaceError {
+impl From<InPlaceReason> for PlaceError {
+    fn from(why: InPlaceReason) -> PlaceError {
         PlaceError::WithoutGit(why)
     }
 }
@@ -64,7 +64,7 @@ impl Repository {
     /// Opens the repository around a workspace.
     pub(crate) fn open(workspace: &dyn Fs, host: &HostEnvironment) -> Result<Repository, PlaceError> {
         let Some(git) = Git::find(workspace, host)? else {
-            return Err(WithoutGit::NoProgram.into());
+            return Err(InPlaceReason::NoProgram.into());
         };
         git.check_version()?;
         let mut order = git.order("rev-parse").within(workspace.root());
@@ -81,7 +81,7 @@ impl Repository {
             let said = answer.said();
             let is_plain =
                 said.contains("not a git repository") || said.contains("must be run in a work tree");
-            return Err(if is_plain { WithoutGit::NoRepository.into() } else { answer.failure().into() });
+            return Err(if is_plain { InPlaceReason::NoRepository.into() } else { answer.failure().into() });
         }
         // Git names paths by lines, here and where repositories share objects.
         if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != asked.len() + 1 {
@@ -95,7 +95,7 @@ impl Repository {
         let (top, git_dir, common) = (path()?, path()?, path()?);
         let prefix = path()?.into_os_string().into_string().map_err(|_| answer.unclear())?;
         let settings = Settings::read(&git, workspace.root(), host)?;
-        let identity = Identity::of(&settings, host);
+        let identity = Identity::from_settings(&settings, host);
         let user_excludes = user_excludes(workspace, &settings, host);
         let mut repository = Repository {
             git,
@@ -112,9 +112,9 @@ impl Repository {
             user_excludes,
             seal: Seal::default(),
         };
-        repository.seal = repository.seal_now()?;
+        repository.seal = repository.take_seal()?;
         if repository.commit_of("HEAD")?.is_none() {
-            return Err(WithoutGit::NoCommit.into());
+            return Err(InPlaceReason::NoCommit.into());
         }
         Ok(repository)
     }
@@ -131,7 +131,7 @@ impl Repository {
     }
 
     /// Takes down the settings and hooks of the repository, its user and the system.
-    pub(crate) fn seal_now(&self) -> Result<Seal, FsError> {
+    pub(crate) fn take_seal(&self) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
         seal.git_dir(&self.common, ".git")?;
         if self.git_dir != self.common.root() {
@@ -160,7 +160,7 @@ impl Repository {
 
     /// Lists what of the settings is not what it was when the service began.
     pub(crate) fn tampered(&self) -> Result<Vec<String>, FsError> {
-        Ok(self.seal.differences(&self.seal_now()?))
+        Ok(self.seal.differences(&self.take_seal()?))
     }
 
     /// Fails unless the settings are what they were.
@@ -172,8 +172,8 @@ impl Repository {
     }
 
     /// Returns what git sees for work on branches.
-    pub(crate) fn sight(&self) -> Sight {
-        Sight { git_dir: Some(self.git_dir.clone()), is_durable: true, ..Sight::default() }
+    pub(crate) fn sight(&self) -> GitDirectories {
+        GitDirectories { git_dir: Some(self.git_dir.clone()), is_durable: true, ..GitDirectories::default() }
     }
 
     /// Returns the commit that a name stands for.
@@ -205,7 +205,7 @@ impl Repository {
             return None;
         }
         let path: RelPath = format!("refs/heads/{branch}").parse().ok()?;
-        let text = self.common.read(&path, LONGEST_ID).ok()?;
+        let text = self.common.read(&path, MAX_ID_BYTES).ok()?;
         CommitId::new(std::str::from_utf8(&text).ok()?.strip_suffix('\n')?)
     }
 
@@ -234,7 +234,7 @@ impl Repository {
     }
 
     /// Adds who commits.
-    pub(crate) fn signed<'g>(&self, order: brigade_git::Order<'g>) -> brigade_git::Order<'g> {
+    pub(crate) fn signed<'g>(&self, order: brigade_git::GitCommand<'g>) -> brigade_git::GitCommand<'g> {
         let Identity { name, email } = &self.identity;
         let both = [("GIT_AUTHOR_NAME", name), ("GIT_COMMITTER_NAME", name)];
         let mails = [("GIT_AUTHOR_EMAIL", email), ("GIT_COMMITTER_EMAIL", email)];
@@ -252,7 +252,7 @@ impl Repository {
     }
 
     /// Returns what the user is in the middle of.
-    pub(crate) fn in_the_middle_of(&self) -> Option<&'static str> {
+    pub(crate) fn operation_in_progress(&self) -> Option<&'static str> {
         const STATES: [(&str, &str); 6] = [
             ("rebase-merge/head-name", "a rebase"),
             ("rebase-apply/head-name", "a rebase"),
@@ -354,14 +354,14 @@ fn user_excludes(fs: &dyn Fs, settings: &Settings, host: &HostEnvironment) -> Op
             None => home?.join(".config/git/ignore"),
         },
     };
-    fs.read_outside(&path, LARGEST_EXCLUDES).ok()
+    fs.read_outside(&path, MAX_EXCLUDES_BYTES).ok()
 }
 
 /// The most bytes of a file with the id of a commit.
-const LONGEST_ID: u64 = 256;
+const MAX_ID_BYTES: u64 = 256;
 
 /// The largest list of files that are not seen as new.
-const LARGEST_EXCLUDES: u64 = 1 << 20;
+const MAX_EXCLUDES_BYTES: u64 = 1 << 20;
 
 /// Tells whether git refused to move a ref because somebody else had moved it, or is moving it.
 fn is_lost_race(said: &str) -> bool {

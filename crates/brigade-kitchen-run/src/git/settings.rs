@@ -11,10 +11,10 @@ use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
 /// The largest file of settings or hook that is compared.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The most entries of a directory of hooks that are compared.
-const MOST_HOOKS: usize = 1_000;
+const MAX_HOOKS: usize = 1_000;
 
 /// The value that says that nothing is there.
 const ABSENT: &str = "absent";
@@ -38,7 +38,7 @@ impl Seal {
     fn state(&self, fs: &dyn Fs, path: &RelPath, kind: FileKind, mode: u32) -> Result<String, FsError> {
         Ok(match kind {
             FileKind::File => {
-                let bytes = fs.read(path, LARGEST)?;
+                let bytes = fs.read(path, MAX_FILE_BYTES)?;
                 let bytes = if path.name() == "config" { without_branches(bytes) } else { bytes };
                 format!("{:o} {}", mode & 0o111, Fingerprint::of_bytes(&bytes))
             }
@@ -51,7 +51,7 @@ impl Seal {
     /// Notes a file anywhere.
     pub(crate) fn outside(&mut self, fs: &dyn Fs, path: &Path) {
         // What cannot be read is not read by git either, so it only must stay unreadable.
-        let state = match fs.read_outside(path, LARGEST) {
+        let state = match fs.read_outside(path, MAX_FILE_BYTES) {
             Ok(bytes) => Fingerprint::of_bytes(&without_branches(bytes)).to_hex(),
             Err(error) => error.kind.to_string(),
         };
@@ -68,7 +68,7 @@ impl Seal {
         if kind != FileKind::Directory {
             return self.file(fs, shown, path);
         }
-        let (entries, others) = fs.list_some(path, MOST_HOOKS)?;
+        let (entries, others) = fs.list_some(path, MAX_HOOKS)?;
         for entry in entries {
             if let Ok(inside) = path.join(&entry.name)
                 && !entry.name.ends_with(".sample")

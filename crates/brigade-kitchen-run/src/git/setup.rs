@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use brigade_fs::{Fs as _, FsError};
-use brigade_git::Sight;
+use brigade_git::GitDirectories;
 
 use super::GitPlace;
 use super::attempt::base_of;
-use super::task_dir::{TaskDir, below, remove_any};
+use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{CommitId, Guard, Place, PlaceError};
 
 /// Where it is kept. The first entry is [`BEGUN`] or [`DONE`]; the entries end with NUL.
@@ -23,7 +23,7 @@ const BEGUN: &[u8] = b"begun";
 const DONE: &[u8] = b"done";
 
 /// The largest such file.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What git writes where there is no file.
 const NO_MODE: &str = "000000";
@@ -40,23 +40,23 @@ type Differences = BTreeMap<Vec<u8>, (Version, Version)>;
 
 /// What a setup made: each file as it was before and after it, and repositories of their own.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SetupMade {
+pub(super) struct SetupChanges {
     files: Differences,
     pub(super) nested: Vec<String>,
 }
 
 /// How far the setup of a worktree is.
-enum Setup {
+enum SetupState {
     /// It has to succeed yet. This was there before.
-    Begun(SetupMade),
-    Done(SetupMade),
+    Begun(SetupChanges),
+    Done(SetupChanges),
 }
 
-impl Setup {
+impl SetupState {
     fn to_bytes(&self) -> Vec<u8> {
         let (word, made) = match self {
-            Setup::Begun(made) => (BEGUN, made),
-            Setup::Done(made) => (DONE, made),
+            SetupState::Begun(made) => (BEGUN, made),
+            SetupState::Done(made) => (DONE, made),
         };
         let mut bytes = [word, b"\0"].concat();
         for path in &made.nested {
@@ -73,10 +73,10 @@ impl Setup {
     }
 
     /// Reads it; `None` if it is not whole.
-    fn of(bytes: &[u8]) -> Option<Setup> {
+    fn from_bytes(bytes: &[u8]) -> Option<SetupState> {
         let mut entries = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let word = entries.next()?;
-        let mut made = SetupMade::default();
+        let mut made = SetupChanges::default();
         for entry in entries {
             let tab = entry.iter().position(|byte| *byte == b'\t')?;
             let (head, path) = (std::str::from_utf8(&entry[..tab]).ok()?, &entry[tab + 1..]);
@@ -88,8 +88,8 @@ impl Setup {
             made.files.insert(path.to_owned(), (version(mode, id), version(new_mode, new_id)));
         }
         match word {
-            BEGUN => Some(Setup::Begun(made)),
-            DONE => Some(Setup::Done(made)),
+            BEGUN => Some(SetupState::Begun(made)),
+            DONE => Some(SetupState::Done(made)),
             _ => None,
         }
     }
@@ -100,17 +100,17 @@ fn version(mode: &str, id: &str) -> Version {
 }
 
 impl GitPlace {
-    fn setup(&self, dir: &TaskDir) -> Result<Option<Setup>, FsError> {
-        match self.folders.kitchen.read(&below(&dir.ours, SETUP)?, LARGEST) {
-            Ok(bytes) => Ok(Setup::of(&bytes)),
+    fn setup(&self, dir: &TaskDir) -> Result<Option<SetupState>, FsError> {
+        match self.folders.kitchen.read(&child_path(&dir.ours, SETUP)?, MAX_FILE_BYTES) {
+            Ok(bytes) => Ok(SetupState::from_bytes(&bytes)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn keep_setup(&self, dir: &TaskDir, setup: &Setup) -> Result<(), FsError> {
+    fn keep_setup(&self, dir: &TaskDir, setup: &SetupState) -> Result<(), FsError> {
         // It must outlive a loss of power, after which what the setup made cannot be told from work.
-        let path = below(&dir.ours, SETUP)?;
+        let path = child_path(&dir.ours, SETUP)?;
         self.folders.kitchen.write_atomic(&path, &setup.to_bytes(), brigade_fs::FileMode::Private)
     }
 
@@ -126,24 +126,24 @@ impl GitPlace {
     }
 
     pub(super) fn begin_setup_of(&self, place: &Place) -> Result<bool, PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         match self.setup(&dir)? {
-            Some(Setup::Done(_)) => return Ok(false),
-            Some(Setup::Begun(_)) => return Ok(true),
+            Some(SetupState::Done(_)) => return Ok(false),
+            Some(SetupState::Begun(_)) => return Ok(true),
             None => {}
         }
         // The worktree may have work of attempts that had no setup.
         self.take_guard(place)?;
         let before = self.standing(&dir, &base_of(place)?)?;
-        self.keep_setup(&dir, &Setup::Begun(before))?;
+        self.keep_setup(&dir, &SetupState::Begun(before))?;
         Ok(true)
     }
 
     pub(super) fn end_setup_of(&self, place: &Place, guard: &Guard) -> Result<(), PlaceError> {
-        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let before = match self.setup(&dir)? {
-            Some(Setup::Begun(before)) => before,
-            Some(Setup::Done(_)) | None => return Ok(()),
+            Some(SetupState::Begun(before)) => before,
+            Some(SetupState::Done(_)) | None => return Ok(()),
         };
         self.check_guard(&dir, guard)?;
         let mut made = self.standing(&dir, &base_of(place)?)?;
@@ -151,22 +151,22 @@ impl GitPlace {
         made.nested.retain(|path| !before.nested.contains(path));
         // What is ignored and was there before the first attempt includes what the setup made.
         self.forget(&dir, super::ignored::BEFORE)?;
-        Ok(self.keep_setup(&dir, &Setup::Done(made))?)
+        Ok(self.keep_setup(&dir, &SetupState::Done(made))?)
     }
 
     /// Returns how a worktree differs from the commit that it stands on, whatever changed it.
-    fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupMade, PlaceError> {
+    fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupChanges, PlaceError> {
         let changes = self.changes(dir, base)?;
         let sight = self.folders.sight(&self.repository, dir)?;
         let files = self.differences(&sight, base.as_str(), &changes.tree)?;
-        Ok(SetupMade { files, nested: changes.nested })
+        Ok(SetupChanges { files, nested: changes.nested })
     }
 
     /// Returns what the setup of this worktree made.
-    pub(super) fn made_by_setup(&self, dir: &TaskDir) -> Result<SetupMade, FsError> {
+    pub(super) fn made_by_setup(&self, dir: &TaskDir) -> Result<SetupChanges, FsError> {
         Ok(match self.setup(dir)? {
-            Some(Setup::Done(made)) => made,
-            Some(Setup::Begun(_)) | None => SetupMade::default(),
+            Some(SetupState::Done(made)) => made,
+            Some(SetupState::Begun(_)) | None => SetupChanges::default(),
         })
     }
 
@@ -181,8 +181,8 @@ impl GitPlace {
     pub(super) fn without_setup(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
-        made: &SetupMade,
+        sight: &GitDirectories,
+        made: &SetupChanges,
         base: &CommitId,
         tree: CommitId,
     ) -> Result<CommitId, PlaceError> {
@@ -199,7 +199,7 @@ impl GitPlace {
     pub(super) fn with_setup(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         tree: &str,
     ) -> Result<String, PlaceError> {
@@ -220,7 +220,7 @@ impl GitPlace {
     pub(super) fn move_setup(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         tip: &CommitId,
     ) -> Result<(), PlaceError> {
@@ -230,14 +230,14 @@ impl GitPlace {
         }
         let differences = self.differences(sight, base.as_str(), tip.as_str())?;
         made.files.retain(|path, _| !differences.contains_key(path));
-        Ok(self.keep_setup(dir, &Setup::Done(made))?)
+        Ok(self.keep_setup(dir, &SetupState::Done(made))?)
     }
 
     /// Tells whether commits have something as the setup left it.
     pub(super) fn have_of_setup(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         base: &CommitId,
         head: &CommitId,
     ) -> Result<bool, PlaceError> {
@@ -255,7 +255,7 @@ impl GitPlace {
     fn with<'v>(
         &self,
         dir: &TaskDir,
-        sight: &Sight,
+        sight: &GitDirectories,
         tree: CommitId,
         versions: impl Iterator<Item = (&'v Vec<u8>, &'v Version)>,
     ) -> Result<CommitId, PlaceError> {
@@ -270,8 +270,8 @@ impl GitPlace {
         }
         const COPY: &str = "setup.index";
         let git = &self.repository.git;
-        let copy = below(&dir.ours, COPY)?;
-        let sight = Sight { index: Some(dir.our_path.join(COPY)), ..sight.clone() };
+        let copy = child_path(&dir.ours, COPY)?;
+        let sight = GitDirectories { index: Some(dir.our_path.join(COPY)), ..sight.clone() };
         for name in [COPY, "setup.index.lock"] {
             self.forget(dir, name)?;
         }
@@ -282,7 +282,7 @@ impl GitPlace {
         CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
     }
 
-    fn differences(&self, sight: &Sight, from: &str, to: &str) -> Result<Differences, PlaceError> {
+    fn differences(&self, sight: &GitDirectories, from: &str, to: &str) -> Result<Differences, PlaceError> {
         let order = self.repository.git.order("diff-tree").seeing(sight);
         let order = order.words(["-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to, "--"]);
         let answer = order.run()?;
@@ -290,7 +290,7 @@ impl GitPlace {
     }
 }
 
-impl SetupMade {
+impl SetupChanges {
     /// Tells whether this version of a file is the one that the setup made.
     fn leaves(&self, path: &[u8], now: &Version) -> bool {
         self.files.get(path).is_some_and(|(_, after)| after == now)

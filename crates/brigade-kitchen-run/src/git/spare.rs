@@ -8,13 +8,13 @@
 use std::path::Path;
 
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
-use brigade_git::Sight;
+use brigade_git::GitDirectories;
 use brigade_kitchen::PrdName;
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps};
 
 use super::GitPlace;
 use super::repository::unsafe_name;
-use super::task_dir::{TaskDir, below, remove_any};
+use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{CommitId, PlaceError};
 
 /// What the names of spare worktrees begin with. No task has such an id.
@@ -24,10 +24,10 @@ pub(crate) const SPARE: &str = "+spare-";
 const STUCK: &str = "+stuck-";
 
 /// The most spare worktrees of a PRD.
-const MOST_SPARES: usize = 4;
+const MAX_SPARES: usize = 4;
 
 /// The most that are put aside.
-const MOST_STUCK: usize = 100;
+const MAX_STUCK: usize = 100;
 
 /// Files that say how others are converted, or what other repositories are within.
 const TELLING: [&[u8]; 2] = [b".gitattributes", b".gitmodules"];
@@ -48,8 +48,8 @@ impl GitPlace {
     pub(super) fn finish_task(&self, dir: &TaskDir) -> Result<(), PlaceError> {
         if self.may_share() && self.given(dir)?.is_empty() && self.folders.has_tree(dir)? {
             let taken = self.spares(&dir.tree.parent())?;
-            let free = (0..MOST_SPARES).map(|number| format!("{SPARE}{number}"));
-            let free = free.filter_map(|name| below(&dir.tree.parent(), &name).ok());
+            let free = (0..MAX_SPARES).map(|number| format!("{SPARE}{number}"));
+            let free = free.filter_map(|name| child_path(&dir.tree.parent(), &name).ok());
             if let Some(spare) = free.into_iter().find(|spare| !taken.contains(spare)) {
                 self.folders.set_not_ready(dir)?;
                 self.folders.worktrees.rename(&dir.tree, &spare)?;
@@ -80,8 +80,8 @@ impl GitPlace {
     fn discard(&self, spare: &RelPath) -> Result<(), PlaceError> {
         let Err(error) = remove_any(&self.folders.worktrees, spare) else { return Ok(()) };
         tracing::warn!(%error, "a worktree of a task that is done cannot be removed");
-        for number in 0..MOST_STUCK {
-            let aside = below(&spare.parent(), &format!("{STUCK}{number}"))?;
+        for number in 0..MAX_STUCK {
+            let aside = child_path(&spare.parent(), &format!("{STUCK}{number}"))?;
             if !self.folders.worktrees.exists(&aside)? {
                 return Ok(self.folders.worktrees.rename(spare, &aside)?);
             }
@@ -114,7 +114,7 @@ impl GitPlace {
             Err(error) => return Err(error),
         };
         let named = entries.into_iter().filter(|entry| entry.name.starts_with(start));
-        Ok(named.filter_map(|entry| below(folder, &entry.name).ok()).collect())
+        Ok(named.filter_map(|entry| child_path(folder, &entry.name).ok()).collect())
     }
 
     /// Tells whether git compares all that a file is.
@@ -134,12 +134,12 @@ impl GitPlace {
         let tree = DiskFs::open(&root)?;
         let own: RelPath = ".git".parse().map_err(|_| unsafe_name(".git"))?;
         remove_any(&tree, &own)?;
-        let sight = Sight { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
+        let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
         let git = &self.repository.git;
         // An index that knows no times, so that the bytes of each file are read.
         git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
-        let index = self.folders.kitchen.link_metadata(&below(&dir.ours, "index")?)?;
-        if !is_plain(&tree, &RelPath::root(), &Fresh::of(index.mode))? {
+        let index = self.folders.kitchen.link_metadata(&child_path(&dir.ours, "index")?)?;
+        if !is_plain(&tree, &RelPath::root(), &NewFileMetadata::from_mode(index.mode))? {
             return Ok(false);
         }
         git.order("update-index").seeing(&sight).words(["-q", "--refresh"]).ask()?;
@@ -182,20 +182,20 @@ fn tells_or_holds(entry: &[u8]) -> bool {
 }
 
 /// What git gives a file or directory that it makes.
-struct Fresh {
+struct NewFileMetadata {
     file: Mode,
     executable: Mode,
     times: Timestamps,
 }
 
-impl Fresh {
+impl NewFileMetadata {
     /// Takes the mode of a file that git just made. Times are a little back, so that git can tell by them what changes
     /// from now on.
-    fn of(mode: u32) -> Fresh {
+    fn from_mode(mode: u32) -> NewFileMetadata {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let then = Timespec { tv_sec: now.tv_sec - 2, tv_nsec: 0 };
         let file = mode & 0o666;
-        Fresh {
+        NewFileMetadata {
             file: Mode::from_raw_mode(file),
             executable: Mode::from_raw_mode(file | ((file & 0o444) >> 2)),
             times: Timestamps { last_access: then, last_modification: then },
@@ -205,12 +205,12 @@ impl Fresh {
 
 /// Gives files and directories the modes and times of new ones. False if there is something that git would not make or
 /// not compare: a file with several names, a special file, attributes of the file system, a repository.
-fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &Fresh) -> Result<bool, FsError> {
+fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &NewFileMetadata) -> Result<bool, FsError> {
     if !tree.unreadable_names(folder)?.is_empty() {
         return Ok(false);
     }
     for entry in tree.list_dir(folder)? {
-        let Ok(path) = below(folder, &entry.name) else { return Ok(false) };
+        let Ok(path) = child_path(folder, &entry.name) else { return Ok(false) };
         let is_telling = |name: &&[u8]| entry.name.as_bytes().eq_ignore_ascii_case(name);
         let tells = entry.name.eq_ignore_ascii_case(".git") || TELLING.iter().any(is_telling);
         let place = tree.root().join(path.as_path());
@@ -230,7 +230,7 @@ fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &Fresh) -> Result<bool, FsEr
 
 /// Gives a file or directory the mode and the times of a new one. False if it has other names or attributes, or that
 /// cannot be done.
-fn is_made_fresh(path: &Path, fresh: &Fresh, is_file: bool) -> bool {
+fn is_made_fresh(path: &Path, fresh: &NewFileMetadata, is_file: bool) -> bool {
     let Ok(stat) = rustix::fs::lstat(path) else { return false };
     if (is_file && stat.st_nlink != 1) || has_attributes(path) {
         return false;

@@ -20,19 +20,19 @@ use brigade_kitchen::{PrdName, TaskId};
 use super::repository::{Repository, unsafe_name};
 use super::settings::Seal;
 use crate::workplace::{CommitId, Place, PlaceError};
-use brigade_git::Sight;
+use brigade_git::GitDirectories;
 
 /// Written last, with the boot in which the folders were made.
-const READY: &str = "ready";
+const READY_FILE: &str = "ready";
 
 /// The trees that were seen, each with the commit that it was compared with.
-const SEEN: &str = "seen";
+const SEEN_FILE: &str = "seen";
 
 /// The largest index or list that is copied.
-const LARGEST: u64 = 1 << 30;
+const MAX_COPY_BYTES: u64 = 1 << 30;
 
 /// The largest file of refs that is read.
-const LARGEST_REFS: u64 = 64 << 20;
+const MAX_REFS_BYTES: u64 = 64 << 20;
 
 /// The folders of all tasks.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct TaskDir {
 
 impl Folders {
     /// Returns the folders of a task.
-    pub(crate) fn of(&self, prd: &PrdName, task: &TaskId) -> Result<TaskDir, FsError> {
+    pub(crate) fn task_dir(&self, prd: &PrdName, task: &TaskId) -> Result<TaskDir, FsError> {
         let path = |text: String| text.parse::<RelPath>().map_err(|_| unsafe_name(&text));
         let (ours, tree) = (path(format!("{prd}/git/{task}"))?, path(format!("{prd}/{task}"))?);
         let our_path = self.kitchen.root().join(ours.as_path());
@@ -68,7 +68,7 @@ impl Folders {
 
     /// Tells in which boot the folders were made, if they were made whole.
     pub(crate) fn made_in(&self, dir: &TaskDir) -> Result<Option<String>, FsError> {
-        match self.kitchen.read(&below(&dir.ours, READY)?, 4_096) {
+        match self.kitchen.read(&child_path(&dir.ours, READY_FILE)?, 4_096) {
             Ok(boot) => Ok(Some(String::from_utf8_lossy(&boot).into_owned())),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -77,12 +77,12 @@ impl Folders {
 
     /// Says that the folders are whole.
     pub(crate) fn set_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
-        self.kitchen.write_cache(&below(&dir.ours, READY)?, boot().as_bytes())
+        self.kitchen.write_cache(&child_path(&dir.ours, READY_FILE)?, boot().as_bytes())
     }
 
     /// Says that the folders are not whole any more.
     pub(crate) fn set_not_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
-        remove_any(&self.kitchen, &below(&dir.ours, READY)?)
+        remove_any(&self.kitchen, &child_path(&dir.ours, READY_FILE)?)
     }
 
     /// Tells whether the worktree is a directory.
@@ -111,7 +111,7 @@ impl Folders {
     ) -> Result<(), FsError> {
         remove_any(&self.kitchen, &dir.ours)?;
         for name in ["info", "objects/pack", "refs/heads"] {
-            make_dirs(&self.kitchen, &below(&dir.ours, name)?)?;
+            make_dirs(&self.kitchen, &child_path(&dir.ours, name)?)?;
         }
         self.write_settings(repository, dir, excluded)?;
         self.set_base(dir, base)
@@ -124,14 +124,14 @@ impl Folders {
         dir: &TaskDir,
         excluded: &[String],
     ) -> Result<(), FsError> {
-        let write = |name: &str, text: &[u8]| self.kitchen.write_cache(&below(&dir.ours, name)?, text);
+        let write = |name: &str, text: &[u8]| self.kitchen.write_cache(&child_path(&dir.ours, name)?, text);
         write("config", repository.settings.of_task(None).as_bytes())?;
         write("info/exclude", &exclude(repository, excluded)?)
     }
 
     /// Returns the commit that the work stands on.
     pub(crate) fn base(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
-        let head = match self.kitchen.read(&below(&dir.ours, "HEAD")?, 4_096) {
+        let head = match self.kitchen.read(&child_path(&dir.ours, "HEAD")?, 4_096) {
             Ok(head) => head,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
@@ -141,7 +141,7 @@ impl Folders {
 
     /// Says which commit the work stands on.
     pub(crate) fn set_base(&self, dir: &TaskDir, base: &CommitId) -> Result<(), FsError> {
-        self.kitchen.write_cache(&below(&dir.ours, "HEAD")?, format!("{base}\n").as_bytes())
+        self.kitchen.write_cache(&child_path(&dir.ours, "HEAD")?, format!("{base}\n").as_bytes())
     }
 
     /// Makes the worker's git directory what it was at first, on this commit. Its objects stay.
@@ -164,10 +164,10 @@ impl Folders {
             remove_any(&tree, &in_git(name)?)?;
         }
         tree.write_cache(&in_git("HEAD")?, format!("ref: {branch}\n").as_bytes())?;
-        let index = self.kitchen.read(&below(&dir.ours, "index")?, LARGEST)?;
+        let index = self.kitchen.read(&child_path(&dir.ours, "index")?, MAX_COPY_BYTES)?;
         tree.write_cache(&in_git("index")?, &index)?;
         // So that it is known later whether the worker used its index.
-        self.kitchen.write_cache(&below(&dir.ours, "worker.index")?, &index)
+        self.kitchen.write_cache(&child_path(&dir.ours, "worker.index")?, &index)
     }
 
     /// Makes the settings of the worker's git directory what they were, and removes its hooks.
@@ -208,12 +208,12 @@ impl Folders {
             ("info/exclude", exclude(repository, excluded)?),
         ];
         if let Some(path) = repository.shallow()? {
-            files.push(("shallow", self.kitchen.read_outside(&path, LARGEST)?));
+            files.push(("shallow", self.kitchen.read_outside(&path, MAX_COPY_BYTES)?));
         }
         for (name, bytes) in files {
             let path = in_git(name)?;
             let is_file = matches!(tree.link_metadata(&path), Ok(found) if found.kind == FileKind::File);
-            if !is_file || tree.read(&path, LARGEST).ok().as_deref() != Some(&*bytes) {
+            if !is_file || tree.read(&path, MAX_COPY_BYTES).ok().as_deref() != Some(&*bytes) {
                 remove_any(&tree, &path)?;
                 tree.write_cache(&path, &bytes)?;
             }
@@ -223,8 +223,8 @@ impl Folders {
 
     /// Notes which tree a look found.
     pub(crate) fn note_look(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<(), FsError> {
-        let path = below(&dir.ours, SEEN)?;
-        let mut text = match self.kitchen.read(&path, LARGEST_REFS) {
+        let path = child_path(&dir.ours, SEEN_FILE)?;
+        let mut text = match self.kitchen.read(&path, MAX_REFS_BYTES) {
             Ok(text) => text,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error),
@@ -239,7 +239,7 @@ impl Folders {
 
     /// Lists the trees that looks found while the work stood on this commit, the newest at the end.
     pub(crate) fn seen(&self, dir: &TaskDir, base: &CommitId) -> Result<Vec<String>, FsError> {
-        match self.kitchen.read(&below(&dir.ours, SEEN)?, LARGEST_REFS) {
+        match self.kitchen.read(&child_path(&dir.ours, SEEN_FILE)?, MAX_REFS_BYTES) {
             Ok(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let trees =
@@ -270,7 +270,7 @@ impl Folders {
         };
         let git = dir.tree_path.join(".git");
         let shown = format!("{shown}/.git");
-        match self.worktrees.link_metadata(&below(&dir.tree, ".git")?) {
+        match self.worktrees.link_metadata(&child_path(&dir.tree, ".git")?) {
             Ok(found) if found.kind == FileKind::Directory => {
                 seal.git_dir(&DiskFs::open(&git)?, &shown)?;
             }
@@ -288,20 +288,20 @@ impl Folders {
     }
 
     /// Returns what our git sees of a task.
-    pub(crate) fn sight(&self, repository: &Repository, dir: &TaskDir) -> Result<Sight, FsError> {
-        Ok(Sight {
+    pub(crate) fn sight(&self, repository: &Repository, dir: &TaskDir) -> Result<GitDirectories, FsError> {
+        Ok(GitDirectories {
             git_dir: Some(dir.our_path.clone()),
             work_tree: Some(dir.tree_path.clone()),
             alternates: vec![repository.objects()],
             shallow: repository.shallow()?,
-            ..Sight::default()
+            ..GitDirectories::default()
         })
     }
 
     /// Returns the worker's index, if it is not the one that it was given.
     pub(crate) fn used_index(&self, dir: &TaskDir) -> Result<Option<PathBuf>, FsError> {
-        let now = self.inside_tree(dir)?.read(&in_git("index")?, LARGEST).ok();
-        let then = self.kitchen.read(&below(&dir.ours, "worker.index")?, LARGEST).ok();
+        let now = self.inside_tree(dir)?.read(&in_git("index")?, MAX_COPY_BYTES).ok();
+        let then = self.kitchen.read(&child_path(&dir.ours, "worker.index")?, MAX_COPY_BYTES).ok();
         Ok((now.is_some() && now != then).then(|| dir.tree_path.join(".git/index")))
     }
 
@@ -309,7 +309,7 @@ impl Folders {
     pub(crate) fn workers_head(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
         let tree = self.inside_tree(dir)?;
         let read = |name: &str| -> Option<String> {
-            let bytes = tree.read(&in_git(name).ok()?, LARGEST_REFS).ok()?;
+            let bytes = tree.read(&in_git(name).ok()?, MAX_REFS_BYTES).ok()?;
             String::from_utf8(bytes).ok()
         };
         let Some(head) = read("HEAD") else { return Ok(None) };
@@ -350,7 +350,7 @@ impl Folders {
 /// Returns which untracked files do not count: those that the repository says, and the ones that were put there.
 fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsError> {
     let path = "info/exclude".parse().map_err(|_| unsafe_name("info/exclude"))?;
-    let mut text = match repository.common.read(&path, LARGEST_REFS) {
+    let mut text = match repository.common.read(&path, MAX_REFS_BYTES) {
         Ok(text) => text,
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error),
@@ -393,7 +393,7 @@ fn in_git(name: &str) -> Result<RelPath, FsError> {
 }
 
 /// Returns a path below another one.
-pub(crate) fn below(path: &RelPath, rest: &str) -> Result<RelPath, FsError> {
+pub(crate) fn child_path(path: &RelPath, rest: &str) -> Result<RelPath, FsError> {
     path.join(rest).map_err(|_| unsafe_name(rest))
 }
 
@@ -457,6 +457,6 @@ pub(crate) fn is_directory(root: &Path, path: &[u8]) -> bool {
 }
 
 /// The error of a task whose folders are not there.
-pub(crate) fn gone(dir: &TaskDir) -> PlaceError {
+pub(crate) fn missing_folder(dir: &TaskDir) -> PlaceError {
     PlaceError::Gone(dir.tree.to_string())
 }

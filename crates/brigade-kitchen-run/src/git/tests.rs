@@ -22,7 +22,7 @@ use std::process::Command;
 use brigade_core::RunId;
 
 use super::*;
-use crate::workplace::{Begun, Changes, Guard, Integration, Made, Place, PlaceError};
+use crate::workplace::{Changes, FolderOrigin, Guard, Integration, Place, PlaceError, TaskCommit};
 
 /// A workspace with a repository of one commit.
 struct Bench {
@@ -145,7 +145,7 @@ fn attempt(place: &GitPlace, at: &Place, work: impl FnOnce(&Path)) -> Result<Cha
 }
 
 /// A whole task, to its integration.
-fn task(place: &GitPlace, id: &str, work: impl FnOnce(&Path)) -> (Place, Made, Integration) {
+fn task(place: &GitPlace, id: &str, work: impl FnOnce(&Path)) -> (Place, TaskCommit, Integration) {
     let (at, _) = place.begin(&name(id)).unwrap();
     let changes = attempt(place, &at, work).unwrap();
     let made = place.commit(&at, &changes, &run_id()).unwrap();

@@ -6,22 +6,22 @@ use brigade_kitchen::{PrdName, TaskId};
 use super::GitPlace;
 use super::repository::unsafe_name;
 use super::task_dir::TaskDir;
-use crate::workplace::{Abandoned, Cleaned, CommitId, PlaceError};
+use crate::workplace::{AbandonedRef, CleanedFolder, CommitId, PlaceError};
 
 /// The refs that keep given up work.
 const ABANDONED: &str = "refs/brigade/abandoned";
 
 impl GitPlace {
-    pub(super) fn clean_prd(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+    pub(super) fn clean_prd(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
         self.repository.check()?;
         let mut cleaned = Vec::new();
         for task in self.tasks_with_folders(prd)? {
-            let dir = self.folders.of(prd, &task)?;
-            let kept = self.why_kept(&dir)?;
+            let dir = self.folders.task_dir(prd, &task)?;
+            let kept = self.keep_reason(&dir)?;
             if kept.is_none() {
                 self.folders.remove(&dir)?;
             }
-            cleaned.push(Cleaned { prd: prd.clone(), task, kept });
+            cleaned.push(CleanedFolder { prd: prd.clone(), task, kept });
         }
         self.drop_spares(prd)?;
         Ok(cleaned)
@@ -49,7 +49,7 @@ impl GitPlace {
     }
 
     /// Says why a worktree cannot be removed without losing work.
-    fn why_kept(&self, dir: &TaskDir) -> Result<Option<String>, PlaceError> {
+    fn keep_reason(&self, dir: &TaskDir) -> Result<Option<String>, PlaceError> {
         match self.work_of(dir)? {
             Work::None => Ok(None),
             Work::Unknown(why) => Ok(Some(why)),
@@ -86,9 +86,9 @@ impl GitPlace {
         Ok(Work::Some { base, commit })
     }
 
-    pub(super) fn abandon_task(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError> {
+    pub(super) fn abandon_task(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError> {
         self.repository.check()?;
-        let dir = self.folders.of(prd, task)?;
+        let dir = self.folders.task_dir(prd, task)?;
         let reference = match self.work_of(&dir)? {
             Work::None => None,
             Work::Unknown(why) => return Err(PlaceError::Nowhere(why)),
@@ -109,7 +109,7 @@ impl GitPlace {
             }
         };
         self.folders.remove(&dir)?;
-        Ok(Abandoned { reference })
+        Ok(AbandonedRef { reference })
     }
 }
 

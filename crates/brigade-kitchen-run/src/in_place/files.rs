@@ -14,7 +14,7 @@ use crate::git::changes::marker;
 use crate::workplace::{ChangeKind, PlaceError};
 
 /// The largest file whose lines are searched, and the largest `.gitignore`.
-const LARGEST_TEXT: u64 = 8 << 20;
+const MAX_TEXT_BYTES: u64 = 8 << 20;
 
 /// How much older than a look a change must be to be certainly before it, in nanoseconds.
 const CERTAIN: i128 = 50_000_000;
@@ -132,7 +132,7 @@ impl Snapshot {
 /// Looks at all files of a workspace. The content of those that are as they were is taken from the `last` look.
 pub(super) fn walk(fs: &dyn Fs, own_files: &[String], last: &Snapshot) -> Result<Snapshot, PlaceError> {
     let mut rules = Rules::default();
-    if let Ok(exclude) = fs.read(&path(".git/info/exclude")?, LARGEST_TEXT) {
+    if let Ok(exclude) = fs.read(&path(".git/info/exclude")?, MAX_TEXT_BYTES) {
         rules.add(b"", &exclude);
     }
     let mut walk = Walk { fs, own_files, last, found: Snapshot { taken: now(fs)?, ..Snapshot::default() } };
@@ -187,7 +187,7 @@ impl Walk<'_> {
         let mut inner = None;
         if entries.iter().any(|name| name == b".gitignore")
             && let Ok(text) =
-                self.fs.read_outside(&self.absolute(&[folder, &b".gitignore"[..]].concat()), LARGEST_TEXT)
+                self.fs.read_outside(&self.absolute(&[folder, &b".gitignore"[..]].concat()), MAX_TEXT_BYTES)
         {
             let mut more = rules.clone();
             more.add(folder, &text);
@@ -283,19 +283,19 @@ impl Walk<'_> {
             }
             all.update(&buffer[..read]);
             offset += read as u64;
-            if offset <= LARGEST_TEXT {
+            if offset <= MAX_TEXT_BYTES {
                 text.extend_from_slice(&buffer[..read]);
             }
         }
-        let is_text = offset <= LARGEST_TEXT && !text.contains(&0);
+        let is_text = offset <= MAX_TEXT_BYTES && !text.contains(&0);
         let markers =
-            if is_text { marked(&text).map(|(_, line, _)| short(line)).collect() } else { Vec::new() };
+            if is_text { marked_lines(&text).map(|(_, line, _)| short(line)).collect() } else { Vec::new() };
         Ok(Some((all.finish(), markers)))
     }
 }
 
 /// Lists the lines with words of open work: their number, the line, and the word.
-fn marked(text: &[u8]) -> impl Iterator<Item = (u64, &[u8], &'static str)> {
+fn marked_lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8], &'static str)> {
     let lines = text.split(|byte| *byte == b'\n').zip(1u64..);
     lines.filter_map(|(line, number)| Some((number, line, marker(line)?)))
 }
@@ -313,7 +313,7 @@ pub(super) fn added_markers(
     let Some(text) = text_of(fs, path)? else { return Ok(Vec::new()) };
     let mut known = known.to_vec();
     let mut found = Vec::new();
-    for (number, line, word) in marked(text.as_bytes()) {
+    for (number, line, word) in marked_lines(text.as_bytes()) {
         let line = short(line);
         match known.iter().position(|known| *known == line) {
             Some(at) => drop(known.swap_remove(at)),
@@ -330,7 +330,7 @@ pub(super) fn text_of(fs: &dyn Fs, path: &[u8]) -> Result<Option<String>, PlaceE
     if !rustix::fs::lstat(&absolute).is_ok_and(is_file) {
         return Ok(None);
     }
-    match fs.read_outside(&absolute, LARGEST_TEXT) {
+    match fs.read_outside(&absolute, MAX_TEXT_BYTES) {
         Ok(bytes) if bytes.contains(&0) => Ok(None),
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if matches!(error.kind, FsErrorKind::Permission | FsErrorKind::TooLarge { .. }) => {

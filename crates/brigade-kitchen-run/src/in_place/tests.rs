@@ -17,11 +17,11 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn open(folder: &Path) -> InPlace {
-    InPlace::new(Arc::new(DiskFs::open(folder).unwrap()), vec!["brigade/tasks".to_owned()])
+fn open(folder: &Path) -> InPlaceWorkplace {
+    InPlaceWorkplace::new(Arc::new(DiskFs::open(folder).unwrap()), vec!["brigade/tasks".to_owned()])
 }
 
-fn bench() -> (tempfile::TempDir, InPlace) {
+fn bench() -> (tempfile::TempDir, InPlaceWorkplace) {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.txt", "TODO old\nplain\n");
     write(folder.path(), ".gitignore", "*.log\nbuild/\n");
@@ -30,7 +30,7 @@ fn bench() -> (tempfile::TempDir, InPlace) {
     (folder, place)
 }
 
-fn attempt(place: &InPlace, at: &Place, work: impl FnOnce(&Path)) -> Result<Changes, PlaceError> {
+fn attempt(place: &InPlaceWorkplace, at: &Place, work: impl FnOnce(&Path)) -> Result<Changes, PlaceError> {
     let guard = place.guard(at)?;
     work(&at.folder);
     place.look(at, &guard)
@@ -44,7 +44,7 @@ fn files(changes: &Changes) -> Vec<String> {
 fn changes_are_found_by_comparing_files() {
     let (folder, place) = bench();
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!((begun, place.room(), place.branch()), (Begun::New, Room::One, None));
+    assert_eq!((begun, place.room(), place.branch()), (FolderOrigin::New, Isolation::One, None));
     assert!(attempt(&place, &at, |_| {}).unwrap().is_empty());
     let changes = attempt(&place, &at, |root| {
         write(root, "a.txt", "new\nTODO old\nplain\nXXX\n");
@@ -64,12 +64,12 @@ fn changes_are_found_by_comparing_files() {
     // The same after a restart, because what the files were is kept.
     let place = open(folder.path());
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::Found);
+    assert_eq!(begun, FolderOrigin::Found);
     assert_eq!(attempt(&place, &at, |_| {}).unwrap(), changes);
     let made = place.commit(&at, &changes, &"run-1".parse().unwrap()).unwrap();
     assert_eq!(place.integrate(&at, &made).unwrap(), Integration::Done(None));
     place.finish(&at).unwrap();
-    assert_eq!(place.begin(&name("a")).unwrap().1, Begun::New);
+    assert_eq!(place.begin(&name("a")).unwrap().1, FolderOrigin::New);
     assert!(attempt(&place, &at, |_| {}).unwrap().is_empty());
 }
 

@@ -6,8 +6,8 @@ use brigade_core::Timestamp;
 use brigade_fs::{FileId, Fs, FsError, ReadFile, RelPath};
 use brigade_kitchen::life::Life;
 
-use super::Read;
-use super::sealed::{covered, opened, sealed};
+use super::JournalReading;
+use super::sealed::{covered_numbers, sealed, unseal};
 
 const MAGIC: [u8; 8] = *b"brglife\x03";
 
@@ -15,15 +15,20 @@ const MAGIC: [u8; 8] = *b"brglife\x03";
 const MAX: u64 = 256 << 20;
 
 /// How much of a journal is read again before the cache is written again.
-pub(super) const EVERY: u64 = 256 << 10;
+pub(super) const SAVE_INTERVAL_BYTES: u64 = 256 << 10;
 
 /// Returns what the journal said, up to a place in it; `None` if there is no cache of this journal.
-pub(super) fn recall(fs: &dyn Fs, path: &RelPath, journal: &dyn ReadFile, id: FileId) -> Option<Read> {
+pub(super) fn recall(
+    fs: &dyn Fs,
+    path: &RelPath,
+    journal: &dyn ReadFile,
+    id: FileId,
+) -> Option<JournalReading> {
     let bytes = fs.read(path, MAX).ok()?;
-    let ([offset, device, inode, samples, line, last_at], body) = opened(MAGIC, &bytes)?;
+    let ([offset, device, inode, samples, line, last_at], body) = unseal(MAGIC, &bytes)?;
     let is_its = offset <= journal.len().ok()?
-        && covered(journal, id, offset).ok()? == [offset, device, inode, samples];
-    Some(Read {
+        && covered_numbers(journal, id, offset).ok()? == [offset, device, inode, samples];
+    Some(JournalReading {
         life: is_its.then(|| Life::from_bytes(body)).flatten()?,
         faults: Vec::new(),
         file: Some(id),
@@ -41,12 +46,12 @@ pub(super) fn keep(
     path: &RelPath,
     journal: &dyn ReadFile,
     id: FileId,
-    read: &Read,
+    read: &JournalReading,
 ) -> Result<(), FsError> {
     let is_whole = read.faults.is_empty() && read.life.newer == 0 && !read.is_unterminated;
     let (Some(last_at), true) = (read.last_at, is_whole) else { return Ok(()) };
     let Some(body) = read.life.to_bytes() else { return Ok(()) };
-    let [offset, device, inode, samples] = covered(journal, id, read.offset)?;
+    let [offset, device, inode, samples] = covered_numbers(journal, id, read.offset)?;
     let numbers = [offset, device, inode, samples, read.line, last_at.unix_micros().cast_unsigned()];
     fs.write_cache(path, &sealed(MAGIC, numbers, &body))
 }

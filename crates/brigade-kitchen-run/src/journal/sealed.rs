@@ -18,7 +18,7 @@ pub(super) fn sealed<const N: usize>(magic: Magic, numbers: [u64; N], body: &[u8
 }
 
 /// Takes a cache apart; `None` if it is damaged or of another kind.
-pub(super) fn opened<const N: usize>(magic: Magic, bytes: &[u8]) -> Option<([u64; N], &[u8])> {
+pub(super) fn unseal<const N: usize>(magic: Magic, bytes: &[u8]) -> Option<([u64; N], &[u8])> {
     let rest = bytes.strip_prefix(&magic)?;
     let (head, body) = rest.split_at_checked(8 * (N + 1))?;
     let number = |at: usize| u64::from_le_bytes(head[8 * at..8 * (at + 1)].try_into().expect("eight bytes"));
@@ -26,6 +26,6 @@ pub(super) fn opened<const N: usize>(magic: Magic, bytes: &[u8]) -> Option<([u64
 }
 
 /// The part of a journal that a cache covers: its file, its length, and samples of its bytes.
-pub(super) fn covered(journal: &dyn ReadFile, id: FileId, length: u64) -> Result<[u64; 4], FsError> {
+pub(super) fn covered_numbers(journal: &dyn ReadFile, id: FileId, length: u64) -> Result<[u64; 4], FsError> {
     Ok([length, id.device, id.inode, sample(journal, length)?])
 }

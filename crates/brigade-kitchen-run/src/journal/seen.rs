@@ -5,7 +5,7 @@ use brigade_fs::{FileId, Fs, FsError, RelPath};
 use brigade_journal::{LineFile, hash};
 
 use super::saved;
-use super::sealed::{covered, opened, sealed};
+use super::sealed::{covered_numbers, sealed, unseal};
 use crate::paths::PrdFiles;
 
 /// A kind of cache.
@@ -45,7 +45,7 @@ impl Source {
 
     /// Returns whether reading it again would take longer than a cache.
     pub(crate) fn is_long(&self) -> bool {
-        saved::EVERY <= self.prd[0] + self.journal.1
+        saved::SAVE_INTERVAL_BYTES <= self.prd[0] + self.journal.1
     }
 
     /// Adds what decides besides PRD and journal.
@@ -71,11 +71,12 @@ impl Kind {
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Option<T> {
         let bytes = fs.read(&(self.file)(files), self.max).ok()?;
-        let (numbers, body) = opened(self.magic, &bytes)?;
+        let (numbers, body) = unseal(self.magic, &bytes)?;
         let [offset, device, inode, samples, modified, length, hashed, decided] = numbers;
         let journal = LineFile::new(fs, files.folder(), "journal").open().ok()??;
         let is_its = journal.len().ok()? == offset
-            && covered(&*journal, journal.id().ok()?, offset).ok()? == [offset, device, inode, samples]
+            && covered_numbers(&*journal, journal.id().ok()?, offset).ok()?
+                == [offset, device, inode, samples]
             && modified_at(fs, files).ok()? == modified
             && numbers_of(prd) == [length, hashed]
             && others.map_or_else(|| hash(&[]), |others| hash(&[others.as_bytes()])) == decided;
@@ -96,7 +97,7 @@ impl Kind {
             return Ok(());
         }
         let Some(body) = body() else { return Ok(()) };
-        let [offset, device, inode, samples] = covered(&*journal, id, offset)?;
+        let [offset, device, inode, samples] = covered_numbers(&*journal, id, offset)?;
         let modified = modified_at(fs, files)?;
         let numbers = [offset, device, inode, samples, modified, *length, *hashed, *others];
         fs.write_cache(&(self.file)(files), &sealed(self.magic, numbers, &body))

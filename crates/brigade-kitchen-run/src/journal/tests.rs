@@ -7,9 +7,9 @@ use super::seen::Source;
 use super::*;
 
 /// A clock that a test sets.
-struct Set(std::sync::Mutex<i64>);
+struct SettableClock(std::sync::Mutex<i64>);
 
-impl Clock for Set {
+impl Clock for SettableClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_unix_micros(*self.0.lock().unwrap())
     }
@@ -20,7 +20,7 @@ fn name() -> PrdName {
 }
 
 fn open(fs: &Arc<dyn Fs>) -> PrdJournal {
-    let clock = Arc::new(Set(std::sync::Mutex::new(1_000_000)));
+    let clock = Arc::new(SettableClock(std::sync::Mutex::new(1_000_000)));
     PrdJournal::open(fs.clone(), &name(), clock, Duration::from_secs(60)).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn tasks(life: &Life) -> Vec<&str> {
 }
 
 fn text(fs: &dyn Fs) -> String {
-    String::from_utf8(fs.read(&PrdFiles::of(&name()).journal(), 1 << 20).unwrap()).unwrap()
+    String::from_utf8(fs.read(&PrdFiles::new(&name()).journal(), 1 << 20).unwrap()).unwrap()
 }
 
 #[test]
@@ -55,14 +55,14 @@ fn records_are_numbered_and_several_writers_see_each_other() {
     assert!(
         text(&*fs).starts_with("{\"at\":\"1970-01-01T00:00:01+00:00\",\"kind\":\"task_started\",\"seq\":1,")
     );
-    assert_eq!(fs.metadata(&PrdFiles::of(&name()).journal()).unwrap().mode & 0o777, 0o600);
-    assert_eq!(fs.metadata(PrdFiles::of(&name()).folder()).unwrap().mode & 0o777, 0o700);
+    assert_eq!(fs.metadata(&PrdFiles::new(&name()).journal()).unwrap().mode & 0o777, 0o600);
+    assert_eq!(fs.metadata(PrdFiles::new(&name()).folder()).unwrap().mode & 0o777, 0o700);
 }
 
 #[test]
 fn a_clock_that_is_set_back_changes_no_order() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    let clock = Arc::new(Set(std::sync::Mutex::new(9_000_000)));
+    let clock = Arc::new(SettableClock(std::sync::Mutex::new(9_000_000)));
     let mut journal = PrdJournal::open(fs.clone(), &name(), clock.clone(), Duration::ZERO).unwrap();
     journal.append(record("a")).unwrap();
     *clock.0.lock().unwrap() = 1_000_000;
@@ -84,7 +84,7 @@ fn check(
     open(&fs).append_all(vec![record("a"), record("b")]).unwrap();
     let mut bytes = text(&*fs).into_bytes();
     edit(&mut bytes);
-    let path = PrdFiles::of(&name()).journal();
+    let path = PrdFiles::new(&name()).journal();
     fs.write_atomic(&path, &bytes, FileMode::Private).unwrap();
     let found = |faults: &[JournalFault]| -> Vec<_> {
         faults.iter().map(|fault| (fault.line, fault.problem)).collect()
@@ -143,8 +143,8 @@ fn check_order(numbers: &[u64], counting: &[usize], aside: u64) {
         )
     };
     let text: String = numbers.iter().enumerate().map(line).collect();
-    fs.create_dir_all(PrdFiles::of(&name()).folder()).unwrap();
-    fs.write_atomic(&PrdFiles::of(&name()).journal(), text.as_bytes(), FileMode::Private).unwrap();
+    fs.create_dir_all(PrdFiles::new(&name()).folder()).unwrap();
+    fs.write_atomic(&PrdFiles::new(&name()).journal(), text.as_bytes(), FileMode::Private).unwrap();
     let expected: Vec<String> = counting.iter().map(|at| format!("t{at}")).collect();
     let read = PrdJournal::read(&*fs, &name()).unwrap();
     assert_eq!(tasks(&read.life), expected, "{numbers:?}: {:?}", read.faults);
@@ -178,11 +178,11 @@ fn who_writes_the_journal_sees_a_record_out_of_order_too() {
     journal.append_all(vec![record("a"), record("b")]).unwrap();
     let wrong =
         text(&*fs).lines().last().unwrap().replace("\"seq\":2", "\"seq\":99").replace("\"b\"", "\"x\"");
-    fs.append_durable(&PrdFiles::of(&name()).journal(), format!("{wrong}\n").as_bytes()).unwrap();
+    fs.append_durable(&PrdFiles::new(&name()).journal(), format!("{wrong}\n").as_bytes()).unwrap();
     assert!(journal.refresh().unwrap());
     let right = wrong.replace(":99", ":3").replace("\"x\"", "\"c\"");
     let next = wrong.replace(":99", ":4").replace("\"x\"", "\"d\"");
-    fs.append_durable(&PrdFiles::of(&name()).journal(), format!("{right}\n{next}\n").as_bytes()).unwrap();
+    fs.append_durable(&PrdFiles::new(&name()).journal(), format!("{right}\n{next}\n").as_bytes()).unwrap();
     assert!(journal.refresh().unwrap());
     assert_eq!((tasks(journal.life()), journal.life().seq), (vec!["a", "b", "c", "d"], 4));
     assert_eq!(journal.append(record("e")).unwrap(), 5);
@@ -192,7 +192,7 @@ fn who_writes_the_journal_sees_a_record_out_of_order_too() {
 #[test]
 fn something_else_with_the_name_is_set_aside() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    fs.create_dir_all(&PrdFiles::of(&name()).journal()).unwrap();
+    fs.create_dir_all(&PrdFiles::new(&name()).journal()).unwrap();
     let read = PrdJournal::read(&*fs, &name()).unwrap();
     assert_eq!(read.faults, [JournalFault { line: None, problem: JournalProblem::NotAFile }]);
     let mut journal = open(&fs);
@@ -206,7 +206,7 @@ fn records_of_a_newer_version_are_read_and_never_changed() {
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
     let newer = format!("{}{{\"v\":2,\"seq\":2,\"kind\":\"approved\"}}\nbroken\n", text(&*fs));
-    fs.write_atomic(&PrdFiles::of(&name()).journal(), newer.as_bytes(), FileMode::Private).unwrap();
+    fs.write_atomic(&PrdFiles::new(&name()).journal(), newer.as_bytes(), FileMode::Private).unwrap();
     let error = journal.append(record("b")).unwrap_err();
     assert!(matches!(error, JournalError::Newer { records: 1, .. }), "{error}");
     assert_eq!((text(&*fs), journal.life().newer, tasks(journal.life())), (newer, 1, vec!["a"]));
@@ -258,7 +258,7 @@ fn a_line_that_is_being_written_is_read_when_it_is_complete() {
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
     let line = Written::new(2, journal.now(), record("b")).to_text().unwrap();
-    let mut file = fs.open_append(&PrdFiles::of(&name()).journal()).unwrap();
+    let mut file = fs.open_append(&PrdFiles::new(&name()).journal()).unwrap();
     file.write(&line.as_bytes()[..10]).unwrap();
     assert!(!journal.refresh().unwrap() && journal.faults().is_empty());
     file.write(format!("{}\n", &line[10..]).as_bytes()).unwrap();
@@ -284,7 +284,7 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
     let disks: [Arc<dyn Fs>; 2] =
         [Arc::new(brigade_fs::DiskFs::open(folder.path()).unwrap()), Arc::new(MemoryFs::new())];
     for fs in disks {
-        let files = PrdFiles::of(&name());
+        let files = PrdFiles::new(&name());
         let mut journal = open(&fs);
         journal.append(record("a")).unwrap();
         // A short one needs no cache.
@@ -325,12 +325,12 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
 #[test]
 fn a_glance_is_kept_until_the_prd_or_its_journal_changes() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    let files = PrdFiles::of(&name());
+    let files = PrdFiles::new(&name());
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
     let text = br#"{"featureName": "A", "tasks": [{"id": "a", "title": "A"}]}"#;
     let Ok(valid) = brigade_kitchen::prd::read("prd-a.json", text, Lints::NONE).valid() else { panic!() };
-    let glance = Glance::of(&valid, journal.life());
+    let glance = Glance::new(&valid, journal.life());
     let keep = |prd: &[u8]| {
         let covered = PrdJournal::read(&*fs, &name()).unwrap().covered.unwrap();
         let source = Source::new(prd, covered);
@@ -363,13 +363,13 @@ fn a_glance_is_kept_until_the_prd_or_its_journal_changes() {
 }
 
 fn text_of(fs: &dyn Fs) -> String {
-    String::from_utf8(fs.read(&PrdFiles::of(&name()).journal(), 1 << 30).unwrap()).unwrap()
+    String::from_utf8(fs.read(&PrdFiles::new(&name()).journal(), 1 << 30).unwrap()).unwrap()
 }
 
 #[test]
 fn a_damaged_long_journal_is_read_whole_each_time() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    let files = PrdFiles::of(&name());
+    let files = PrdFiles::new(&name());
     long(&mut open(&fs), 0);
     let text = text_of(&*fs) + "no record\n";
     fs.write_atomic(&files.journal(), text.as_bytes(), FileMode::Private).unwrap();

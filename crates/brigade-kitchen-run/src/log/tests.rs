@@ -50,7 +50,7 @@ fn a_follower_that_looks_often_sees_everything_once() {
 }
 
 #[test]
-fn a_follower_that_looks_seldom_sees_what_is_kept_and_what_is_left_out() {
+fn slow_follower_sees_kept_and_omitted_bytes() {
     // It never looks while it runs.
     let (seen, whole) = followed(400, 1000);
     assert_eq!(seen, whole);

@@ -14,15 +14,15 @@ use brigade_kitchen::life::{Answer, AnsweredBy, Decision, DecisionId, DecisionKi
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
-use brigade_kitchen::show::counted;
-use brigade_kitchen::signal::{Decided, Scoped};
+use brigade_kitchen::show::pluralize;
+use brigade_kitchen::signal::{FailureDecision, ScopeAnswer};
 use brigade_process::CancelToken;
 use serde::Deserialize;
 
 use super::ServeError;
-use super::floor::{About, Floor, Holds, Message, PRD_WAITS, Stop, What};
-use super::job::Read;
-use crate::projections::configured;
+use super::floor::{JobKind, JobSubject, Message, PRD_WAITS, ServiceLoop, Stop, StopRule};
+use super::job::ExecutiveRun;
+use crate::projections::configured_path;
 
 /// The largest command file.
 const MAX_COMMAND: u64 = 64 << 10;
@@ -41,7 +41,7 @@ struct Command {
     guidance: Option<String>,
 }
 
-fn who(by: AnsweredBy) -> &'static str {
+fn answerer_name(by: AnsweredBy) -> &'static str {
     match by {
         AnsweredBy::Executive => "the executive",
         AnsweredBy::Supervisor => "the supervisor",
@@ -49,7 +49,7 @@ fn who(by: AnsweredBy) -> &'static str {
     }
 }
 
-impl<'e> Floor<'e> {
+impl<'e> ServiceLoop<'e> {
     fn waiting(&self) -> Vec<Decision> {
         let is_served = |decision: &&Decision| {
             let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
@@ -60,7 +60,7 @@ impl<'e> Floor<'e> {
 
     fn command_file(&self) -> Option<RelPath> {
         let prefix = self.settings.supervisor_prd_scoped.then_some(&self.menu.name);
-        configured(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)
+        configured_path(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)
     }
 
     /// Returns whether a supervisor may still answer a decision.
@@ -82,7 +82,7 @@ impl<'e> Floor<'e> {
     }
 
     /// Returns whether somebody at the terminal is asked. In walkaway nobody is there.
-    fn asks_a_person(&self) -> bool {
+    fn needs_person(&self) -> bool {
         self.follower.can_ask() && !self.settings.walkaway_mode
     }
 
@@ -101,7 +101,7 @@ impl<'e> Floor<'e> {
     pub(super) fn will_be_answered(&self) -> bool {
         self.waiting().iter().any(|decision| {
             let is_new = !self.deciding.contains(&decision.id);
-            (is_new && (self.asks_a_person() || self.is_for_executive(decision)))
+            (is_new && (self.needs_person() || self.is_for_executive(decision)))
                 || self.waits_for_supervisor(decision)
         })
     }
@@ -117,9 +117,9 @@ impl<'e> Floor<'e> {
         if self.progress().aborted && self.stop.is_none() {
             let abort = self.journal.life().decisions.iter().rfind(|decided| decided.is_abort());
             let by = abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by);
-            let by = who(by.unwrap_or(AnsweredBy::Person));
+            let by = answerer_name(by.unwrap_or(AnsweredBy::Person));
             let (outcome, reason) = (Outcome::Aborted, format!("stopped by {by}"));
-            self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: Holds::Always });
+            self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: StopRule::Always });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
         }
         self.heed_pause();
@@ -127,20 +127,20 @@ impl<'e> Floor<'e> {
         if self.has_skipped_enough() {
             let skips = self.journal.life().skips_in_a_row;
             let were = if skips == 1 { "was" } else { "were" };
-            let tasks = counted(skips, "task");
+            let tasks = pluralize(skips, "task");
             self.pause(format!("{tasks} in a row {were} skipped without a person"), true);
         }
         if self.stop.is_some() {
             return Ok(());
         }
-        self.look_at_command_file()?;
+        self.read_command_file()?;
         for decision in self.waiting() {
             self.asked_at.entry(decision.id.clone()).or_insert_with(Instant::now);
             if self.deciding.contains(&decision.id) {
                 continue;
             }
             let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
-            if self.asks_a_person() {
+            if self.needs_person() {
                 let withdrawn = CancelToken::new()?;
                 self.deciding.insert(decision.id.clone());
                 self.asking.insert(decision.id.clone(), withdrawn.clone());
@@ -152,7 +152,7 @@ impl<'e> Floor<'e> {
             } else if !self.waits_for_supervisor(&decision)
                 && self.is_for_executive(&decision)
                 && let Some(at) = at
-                && !self.busy.contains_key(&About::Task(at))
+                && !self.busy.contains_key(&JobSubject::Task(at))
             {
                 self.deciding.insert(decision.id.clone());
                 self.let_executive_answer(scope, at, &decision)?;
@@ -191,7 +191,7 @@ impl<'e> Floor<'e> {
         let life = self.journal.life().task(&task.id);
         let dependents = self.menu.prd.graph().behind([at]).iter().filter(|behind| **behind).count();
         let (is_scope, question) = (decision.about == DecisionKind::Scope, decision.context.clone());
-        self.spawn(scope, About::Task(at), Tier::Executive, What::Decision, move |shift, watch| {
+        self.spawn(scope, JobSubject::Task(at), Tier::Executive, JobKind::Decision, move |shift, watch| {
             let told = if is_scope {
                 shift.scope(&task, &question, watch)
             } else {
@@ -235,7 +235,7 @@ impl<'e> Floor<'e> {
     /// Pauses if somebody said so, here or with another command.
     fn heed_pause(&mut self) {
         if let Some(by) = self.journal.life().paused_by() {
-            self.pause_prd(format!("paused by {}", who(by)));
+            self.pause_prd(format!("paused by {}", answerer_name(by)));
         }
     }
 
@@ -250,7 +250,11 @@ impl<'e> Floor<'e> {
     }
 
     /// The executive decided what follows a failure.
-    pub(super) fn decided(&mut self, task: &Task, read: Read<Decided>) -> Result<(), ServeError> {
+    pub(super) fn decided(
+        &mut self,
+        task: &Task,
+        read: ExecutiveRun<FailureDecision>,
+    ) -> Result<(), ServeError> {
         self.used_by(Some(&task.id), &read);
         if read.interrupted {
             return Ok(());
@@ -266,7 +270,7 @@ impl<'e> Floor<'e> {
     }
 
     /// The executive answered what belongs to a task. Without a clear answer, a person is waited for.
-    pub(super) fn scoped(&mut self, task: &Task, read: Read<Scoped>) -> Result<(), ServeError> {
+    pub(super) fn scoped(&mut self, task: &Task, read: ExecutiveRun<ScopeAnswer>) -> Result<(), ServeError> {
         self.used_by(Some(&task.id), &read);
         let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
         let answer = Answer {
@@ -280,7 +284,7 @@ impl<'e> Floor<'e> {
     }
 
     /// Takes a command of a supervisor, once. What does not fit is set aside, and nothing else happens.
-    fn look_at_command_file(&mut self) -> Result<(), ServeError> {
+    fn read_command_file(&mut self) -> Result<(), ServeError> {
         let Some(path) = self.command_file() else { return Ok(()) };
         let interval = Duration::from_secs(self.settings.supervisor_cmd_poll_interval);
         if self.command_looked.is_some_and(|looked| looked.elapsed() < interval) {

@@ -9,17 +9,17 @@ use brigade_kitchen::show::Event;
 use brigade_policy::Failure;
 
 use super::ServeError;
-use super::floor::{Floor, ceiling};
-use super::menu::{Menu, Stamps};
+use super::floor::{ServiceLoop, ceiling};
+use super::menu::{FileStamps, ServedPrd};
 
 /// Says why something fails, with the first reason and its place.
-fn told(failure: &Failure) -> String {
+fn failure_text(failure: &Failure) -> String {
     let Some(first) = failure.blockers().first() else { return failure.to_string() };
     let place = first.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
     format!("{failure}: {place}{}", first.message)
 }
 
-impl Floor<'_> {
+impl ServiceLoop<'_> {
     /// Pauses if nothing can go on but by waiting for a provider for too long.
     pub(super) fn check_limits(&mut self, now: Timestamp) {
         let most = self.settings.limit_wait_max;
@@ -50,9 +50,9 @@ impl Floor<'_> {
 
     /// Returns the budgets of which little or nothing is left.
     fn budgets(&self) -> Vec<(&'static str, Budget)> {
-        let limits = Limits::of(&self.settings, ceiling(&self.menu));
+        let limits = Limits::from_settings(&self.settings, ceiling(&self.menu));
         let mut spent = self.journal.life().spent.clone();
-        spent.use_up(&self.used);
+        spent.add_usage(&self.used);
         budget(&spent, &limits, &self.settings)
     }
 
@@ -90,7 +90,7 @@ impl Floor<'_> {
 
     /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
     pub(super) fn reload(&mut self) -> Result<(), ServeError> {
-        let stamps = Stamps::of(self.kitchen, &self.menu.path);
+        let stamps = FileStamps::read(self.kitchen, &self.menu.path);
         let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
         if stamps == self.stamps && approved == self.approved {
             return Ok(());
@@ -102,10 +102,10 @@ impl Floor<'_> {
             self.pause(reason, true);
             return Ok(());
         }
-        let menu = match Menu::read(self.kitchen, &self.menu.path) {
+        let menu = match ServedPrd::read(self.kitchen, &self.menu.path) {
             Ok(menu) => menu,
             Err(failure) => {
-                self.pause(told(&failure), true);
+                self.pause(failure_text(&failure), true);
                 return Ok(());
             }
         };
@@ -124,7 +124,7 @@ impl Floor<'_> {
             .map(|key| key.toml.to_owned())
             .collect();
         let options = self.options;
-        match RunSet::of(
+        match RunSet::select(
             &menu.prd,
             &options.only,
             &options.skip,

@@ -13,7 +13,7 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_kitchen::config::{Keep, Settings};
 use brigade_kitchen::life::{
-    Answer, DecisionId, Life, Limits, Line, Progress, Record, RunSet, Spent, Stage, TaskLife, Used,
+    Answer, DecisionId, ExecutiveUsage, Life, Limits, Line, Progress, Record, RunSet, Stage, TaskLife, Usage,
     Workplace as Mode, next, progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
@@ -21,22 +21,22 @@ use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
 use brigade_process::{CancelToken, random_bytes};
 
-use super::job::{CheckStep, Hold, Read, Shift, Told, Work};
-use super::menu::{Menu, Stamps};
-use super::outside::Said;
+use super::job::{CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork, Work};
+use super::menu::{FileStamps, ServedPrd};
+use super::outside::AttemptWarnings;
 use super::report::next_steps;
 use super::{Follower, ServeError, ServiceOptions, Start};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
-use crate::map::Around;
-use crate::projections::{Foreign, Projections, configured, foreign_state};
+use crate::map::PromptContext;
+use crate::projections::{ForeignStateFile, Projections, configured_path, foreign_state};
 use crate::receipts::Receipts;
 use crate::run::{Host, Watch};
-use crate::workplace::{Room, Workplace};
+use crate::workplace::{Isolation, Workplace};
 
 /// The longest time between two looks at what does not say that it changed.
-const TICK: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time between two looks for a second request to end.
 const SECOND_REQUEST: Duration = Duration::from_millis(200);
@@ -49,21 +49,21 @@ pub(super) const PRD_WAITS: &str = "a decision about the PRD waits";
 
 /// What something that runs is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum About {
+pub(super) enum JobSubject {
     Task(usize),
     Prd,
 }
 
 /// Something that runs.
-pub(super) struct Busy {
+pub(super) struct RunningJob {
     pub(super) watch: Arc<Watch>,
-    pub(super) what: What,
+    pub(super) what: JobKind,
     pub(super) tier: Tier,
-    pub(super) said: Said,
+    pub(super) said: AttemptWarnings,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum JobKind {
     Attempt,
     Check(CheckStep),
     Decision,
@@ -71,7 +71,7 @@ pub(super) enum What {
 
 /// What reaches the loop.
 pub(super) enum Message {
-    Told { about: About, hold: Option<Box<Hold>>, told: Told },
+    Told { about: JobSubject, hold: Option<Box<TaskWork>>, told: JobEvent },
     Asked { id: DecisionId, answer: Option<Answer> },
     Cancelled,
 }
@@ -83,12 +83,12 @@ pub(super) struct Stop {
     pub(super) reason: String,
     /// Whether what was claimed is still checked.
     pub(super) checks_go_on: bool,
-    pub(super) holds: Holds,
+    pub(super) holds: StopRule,
 }
 
 /// When a service that somebody or something ended has not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum StopRule {
     /// While tasks are open.
     WithOpenTasks,
     /// Also when every task is done, because it is about the PRD as a whole.
@@ -99,18 +99,18 @@ pub(super) enum Holds {
 struct KnownProgress {
     seq: u64,
     settings: Arc<Settings>,
-    menu: Arc<Menu>,
+    menu: Arc<ServedPrd>,
     progress: Rc<Progress>,
 }
 
 /// A running service.
-pub(super) struct Floor<'e> {
+pub(super) struct ServiceLoop<'e> {
     pub(super) kitchen: &'e Kitchen<'e>,
     pub(super) host: Arc<Host>,
-    pub(super) menu: Arc<Menu>,
+    pub(super) menu: Arc<ServedPrd>,
     pub(super) settings: Arc<Settings>,
     /// What prompts say about the code base and other PRDs, as it was when the service began.
-    pub(super) around: Arc<Around>,
+    pub(super) around: Arc<PromptContext>,
     pub(super) set: RunSet,
     pub(super) journal: PrdJournal,
     pub(super) lock: ServiceLock,
@@ -122,13 +122,13 @@ pub(super) struct Floor<'e> {
     pub(super) approved: Option<Fingerprint>,
     pub(super) service: String,
     pub(super) begun: Instant,
-    pub(super) spent_before: Spent,
+    pub(super) spent_before: Usage,
     /// The number of the last record that others were told of.
     pub(super) told: u64,
     /// What the executive used, until a record tells it.
-    pub(super) used: Vec<Used>,
-    pub(super) busy: HashMap<About, Busy>,
-    pub(super) holds: HashMap<usize, Hold>,
+    pub(super) used: Vec<ExecutiveUsage>,
+    pub(super) busy: HashMap<JobSubject, RunningJob>,
+    pub(super) holds: HashMap<usize, TaskWork>,
     /// Decisions that are being answered, or that nothing here answers any more.
     pub(super) deciding: HashSet<DecisionId>,
     /// Decisions that a person is asked right now.
@@ -138,7 +138,7 @@ pub(super) struct Floor<'e> {
     /// Length and time of the command file that cannot be moved away.
     pub(super) command_stuck: Option<(u64, Timestamp)>,
     pub(super) stop: Option<Stop>,
-    pub(super) stamps: Stamps,
+    pub(super) stamps: FileStamps,
     /// The bytes of the PRD as they were read, or written by this service.
     pub(super) prd_bytes: Fingerprint,
     pub(super) passed: HashSet<TaskId>,
@@ -159,13 +159,13 @@ pub(super) struct Floor<'e> {
     pub(super) receiver: Option<Receiver<Message>>,
 }
 
-impl<'e> Floor<'e> {
-    pub(super) fn new(start: Start<'e>) -> Result<Floor<'e>, ServeError> {
+impl<'e> ServiceLoop<'e> {
+    pub(super) fn new(start: Start<'e>) -> Result<ServiceLoop<'e>, ServeError> {
         let Start { kitchen, menu, settings, set, journal, lock, targets, workplace, options, follower } =
             start;
         let mode = match workplace.room() {
-            Room::Many => Mode::Worktrees,
-            Room::One => Mode::InPlace,
+            Isolation::Many => Mode::Worktrees,
+            Isolation::One => Mode::InPlace,
         };
         let secrets = menu.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
@@ -181,7 +181,7 @@ impl<'e> Floor<'e> {
         );
         let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let (sender, receiver) = channel();
-        Ok(Floor {
+        Ok(ServiceLoop {
             service: format!("service-{}-{random}", journal.now().compact()),
             spent_before: journal.life().spent.clone(),
             told: 0,
@@ -277,17 +277,17 @@ impl<'e> Floor<'e> {
         let life = self.journal.life();
         if life.service.is_none() && life.history.adopted.is_none() {
             match foreign_state(&*self.host.fs, &self.menu.path, &self.menu.name)? {
-                Foreign::None => {}
-                Foreign::State(state) => records.push(Record::Adopted { state }),
-                Foreign::Unusable(problem) => self.set_aside = problem.set_aside(&*self.host.fs)?,
+                ForeignStateFile::None => {}
+                ForeignStateFile::State(state) => records.push(Record::Adopted { state }),
+                ForeignStateFile::Unusable(problem) => self.set_aside = problem.set_aside(&*self.host.fs)?,
             }
         }
-        let running = attempted(life);
+        let running = attempted_tasks(life);
         if !running.is_empty() {
             // Their keepers ended with the service that made them.
             records.push(Record::Interrupted { tasks: running });
         }
-        self.tell_missed();
+        self.write_missed_events();
         let total = (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
         records.push(Record::ServiceStarted {
             service: self.service.clone(),
@@ -304,7 +304,7 @@ impl<'e> Floor<'e> {
     }
 
     fn end_service(mut self) -> Result<ServiceReport, ServeError> {
-        let running = attempted(self.journal.life());
+        let running = attempted_tasks(self.journal.life());
         if !running.is_empty() {
             self.record(vec![Record::Interrupted { tasks: running }])?;
         }
@@ -314,7 +314,7 @@ impl<'e> Floor<'e> {
         let progress = self.progress();
         let (outcome, reason) = match &self.stop {
             Some(stop)
-                if stop.holds == Holds::Always
+                if stop.holds == StopRule::Always
                     || progress.outcome() != Outcome::Complete
                     || self.gate_is_closed() =>
             {
@@ -326,7 +326,7 @@ impl<'e> Floor<'e> {
                     (Outcome::Paused, 1) => Some("a decision waits".to_owned()),
                     (Outcome::Paused, waiting) => Some(format!("{waiting} decisions wait")),
                     (Outcome::Incomplete, _) => {
-                        progress.why_incomplete(&self.menu.prd, self.journal.life(), &self.set)
+                        progress.incomplete_reason(&self.menu.prd, self.journal.life(), &self.set)
                     }
                     _ => None,
                 };
@@ -381,11 +381,11 @@ impl<'e> Floor<'e> {
     }
 
     /// Writes events that the last service could not write, such as of an answer while it ended.
-    fn tell_missed(&mut self) {
+    fn write_missed_events(&mut self) {
         self.told = self.journal.life().seq;
-        if let Some(seq) = self.projections.told_until().filter(|seq| *seq < self.told) {
+        if let Some(seq) = self.projections.last_written_seq().filter(|seq| *seq < self.told) {
             let journal = &self.journal;
-            self.projections.tell_missed(&self.menu.prd, &|| journal.lines_after(0), seq);
+            self.projections.write_missed_events(&self.menu.prd, &|| journal.lines_after(0), seq);
         }
     }
 
@@ -396,7 +396,7 @@ impl<'e> Floor<'e> {
         let missed = (told + lines.len() as u64 != seq).then(|| self.journal.lines_after(told));
         let missed = missed.and_then(Result::ok);
         let lines = missed.as_deref().unwrap_or(lines);
-        let Floor { journal, menu, settings, projections, .. } = self;
+        let ServiceLoop { journal, menu, settings, projections, .. } = self;
         let view = View {
             prd: &menu.prd,
             name: &menu.name,
@@ -406,7 +406,7 @@ impl<'e> Floor<'e> {
             workplace: self.mode,
             fingerprint: Some(menu.fingerprint),
             running: true,
-            limits: Limits::of(settings, ceiling(menu)),
+            limits: Limits::from_settings(settings, ceiling(menu)),
             now: journal.now(),
         };
         let events = projections.after(&view, lines, &|| journal.lines_after(0));
@@ -438,9 +438,9 @@ impl<'e> Floor<'e> {
     }
 
     /// Takes what the executive used in a role whose records have no place for it.
-    pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &Read<V>) {
+    pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &ExecutiveRun<V>) {
         let (seconds, cost_usd, receipt) = (read.seconds, read.cost_usd, Some(read.receipt.clone()));
-        self.used.push(Used { task: task.cloned(), seconds, cost_usd, receipt });
+        self.used.push(ExecutiveUsage { task: task.cloned(), seconds, cost_usd, receipt });
     }
 
     /// Writes an event that no record has.
@@ -461,18 +461,18 @@ impl<'e> Floor<'e> {
     pub(super) fn pause(&mut self, reason: impl Into<String>, checks_go_on: bool) {
         if self.stop.is_none() {
             let reason = self.host.redactor().redact_str(&reason.into());
-            let (outcome, holds) = (Outcome::Paused, Holds::WithOpenTasks);
+            let (outcome, holds) = (Outcome::Paused, StopRule::WithOpenTasks);
             self.stop = Some(Stop { outcome, reason, checks_go_on, holds });
         }
     }
 
     /// Pauses for what is about the PRD as a whole. A pause for anything else gives way.
     pub(super) fn pause_prd(&mut self, reason: impl Into<String>) {
-        if self.stop.as_ref().is_none_or(|stop| stop.holds == Holds::WithOpenTasks) {
+        if self.stop.as_ref().is_none_or(|stop| stop.holds == StopRule::WithOpenTasks) {
             let checks_go_on = self.stop.as_ref().is_none_or(|stop| stop.checks_go_on);
             self.stop = None;
             self.pause(reason, checks_go_on);
-            self.stop.iter_mut().for_each(|stop| stop.holds = Holds::Always);
+            self.stop.iter_mut().for_each(|stop| stop.holds = StopRule::Always);
         }
     }
 
@@ -509,7 +509,7 @@ impl<'e> Floor<'e> {
     fn patience(&self) -> Duration {
         // Nothing tells that a second request came, and what ends takes two seconds at most.
         let is_ending = self.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Interrupted);
-        if is_ending { SECOND_REQUEST } else { TICK }
+        if is_ending { SECOND_REQUEST } else { TICK_INTERVAL }
     }
 
     fn is_over(&self) -> bool {
@@ -530,8 +530,8 @@ impl<'e> Floor<'e> {
         self.menu.prd.tasks.iter().enumerate().any(|(at, task)| self.set.has(at) && is_check(task))
     }
 
-    pub(super) fn shift(&self) -> Shift<'e> {
-        Shift {
+    pub(super) fn shift(&self) -> JobContext<'e> {
+        JobContext {
             host: self.host.clone(),
             menu: self.menu.clone(),
             settings: self.settings.clone(),
@@ -547,19 +547,20 @@ impl<'e> Floor<'e> {
     pub(super) fn spawn<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
-        about: About,
+        about: JobSubject,
         tier: Tier,
-        what: What,
-        job: impl FnOnce(&Shift<'e>, &Watch) -> (Option<Hold>, Told) + Send + 'scope,
+        what: JobKind,
+        job: impl FnOnce(&JobContext<'e>, &Watch) -> (Option<TaskWork>, JobEvent) + Send + 'scope,
     ) -> Result<(), ServeError>
     where
         'e: 'scope,
     {
-        let is_worker = matches!(what, What::Attempt | What::Decision | What::Check(CheckStep::Review));
+        let is_worker =
+            matches!(what, JobKind::Attempt | JobKind::Decision | JobKind::Check(CheckStep::Review));
         let keeps = is_worker && !self.settings.quiet_workers && self.follower.shows_output();
         let watch = Arc::new(if keeps { Watch::keeping_output()? } else { Watch::new()? });
         let (shift, sender, followed) = (self.shift(), self.sender.clone(), watch.clone());
-        self.busy.insert(about, Busy { watch, what, tier, said: Said::default() });
+        self.busy.insert(about, RunningJob { watch, what, tier, said: AttemptWarnings::default() });
         scope.spawn(move || {
             let (hold, told) = job(&shift, &followed);
             // The loop outlives its jobs.
@@ -578,13 +579,13 @@ impl<'e> Floor<'e> {
         'e: 'scope,
     {
         // A review of the PRD that may pause comes before what it is about.
-        let is_reviewed = self.busy.contains_key(&About::Prd)
+        let is_reviewed = self.busy.contains_key(&JobSubject::Prd)
             && self.settings.phase_review_action != brigade_kitchen::config::PhaseAction::Continue;
         if self.stop.is_some() || self.waits_for_prd() || is_reviewed {
             return Ok(());
         }
         let now = self.journal.now();
-        let choose = |floor: &Floor<'e>| {
+        let choose = |floor: &ServiceLoop<'e>| {
             select(&floor.menu.prd, floor.journal.life(), &floor.settings, &floor.set, floor.mode, now)
         };
         if choose(self).is_empty() {
@@ -595,7 +596,7 @@ impl<'e> Floor<'e> {
         for begin in choose(self) {
             // Each start may use a budget up.
             self.check_budgets()?;
-            if self.busy.contains_key(&About::Task(begin.task)) || self.stop.is_some() {
+            if self.busy.contains_key(&JobSubject::Task(begin.task)) || self.stop.is_some() {
                 continue;
             }
             self.begin_attempt(scope, begin.task, begin.tier, begin.number)?;
@@ -639,14 +640,14 @@ impl<'e> Floor<'e> {
         self.record(records)?;
         let named_log = self.named_log(&task.id, tier);
         let work = Work { place, begun, tier, number, run, named_log };
-        self.spawn(scope, About::Task(at), tier, What::Attempt, move |shift, watch| {
+        self.spawn(scope, JobSubject::Task(at), tier, JobKind::Attempt, move |shift, watch| {
             shift.attempt(&task, &own, work, watch)
         })
     }
 
     /// Returns a free name for the log of an attempt, if such logs are on.
     fn named_log(&self, task: &TaskId, tier: Tier) -> Option<brigade_fs::RelPath> {
-        let folder = configured(&*self.host.fs, &self.settings.worker_log_dir, None)?;
+        let folder = configured_path(&*self.host.fs, &self.settings.worker_log_dir, None)?;
         (1..1000).find_map(|number| {
             let name = worker_log(&self.menu.name, task, tier, self.journal.now(), number);
             let path = folder.join(&name).ok()?;
@@ -657,7 +658,7 @@ impl<'e> Floor<'e> {
     pub(super) fn cancelled(&mut self) {
         let outcome = Outcome::Interrupted;
         let reason = "it was interrupted".to_owned();
-        self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: Holds::Always });
+        self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: StopRule::Always });
         self.busy.values().for_each(|busy| busy.watch.interrupt());
         self.asking.values().for_each(CancelToken::cancel);
     }
@@ -673,7 +674,7 @@ impl<'e> Floor<'e> {
 }
 
 /// The ceilings of the policy.
-pub(super) fn ceiling(menu: &Menu) -> Limits {
+pub(super) fn ceiling(menu: &ServedPrd) -> Limits {
     Limits { cost_usd: menu.grants.max_cost_usd, minutes: menu.grants.max_minutes, attempts: None }
 }
 
@@ -683,7 +684,7 @@ pub(super) fn json(value: &impl serde::Serialize) -> Json {
 }
 
 /// Lists the tasks with an attempt whose end is not recorded.
-fn attempted(life: &Life) -> Vec<TaskId> {
+fn attempted_tasks(life: &Life) -> Vec<TaskId> {
     let is_open = |own: &TaskLife| matches!(own.stage, Stage::Attempting { .. });
     life.tasks.iter().filter(|(_, own)| is_open(own)).map(|(task, _)| task.clone()).collect()
 }

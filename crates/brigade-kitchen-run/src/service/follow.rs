@@ -6,7 +6,7 @@ use brigade_process::CancelToken;
 
 /// What is done with a task right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     /// A worker works on it.
     Working,
     /// Verification commands run.
@@ -21,16 +21,16 @@ pub enum Doing {
     Deciding,
 }
 
-impl Doing {
+impl Activity {
     /// Returns the word.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Doing::Working => "working",
-            Doing::Verifying => "verifying",
-            Doing::Testing => "testing",
-            Doing::Reviewing => "reviewing",
-            Doing::Integrating => "integrating",
-            Doing::Deciding => "deciding",
+            Activity::Working => "working",
+            Activity::Verifying => "verifying",
+            Activity::Testing => "testing",
+            Activity::Reviewing => "reviewing",
+            Activity::Integrating => "integrating",
+            Activity::Deciding => "deciding",
         }
     }
 }
@@ -41,7 +41,7 @@ pub struct RunningRow {
     /// How the task is shown; for something about the PRD as a whole, how that is.
     pub task: String,
     /// What is done.
-    pub doing: Doing,
+    pub doing: Activity,
     /// The tier that the task is with.
     pub tier: Tier,
     /// The number of the attempt, over all tiers.
@@ -56,7 +56,7 @@ pub struct RunningRow {
 
 /// What a service does now.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scene {
+pub struct ServiceView {
     /// How the PRD is shown.
     pub prd: String,
     /// How many of the tasks that it serves are done.
@@ -75,7 +75,7 @@ pub struct Scene {
 
 /// Lines that a worker printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedLines {
     /// How many lines before these are left out here. The log has them.
     pub left_out: u64,
     /// The lines, masked and not escaped.
@@ -88,7 +88,7 @@ pub trait Follower: Send + Sync {
     fn recorded(&self, _prd: &PrdName, _line: &Line, _life: &Life) {}
 
     /// What runs now: about once a second, and whenever something ends.
-    fn running(&self, _scene: &Scene) {}
+    fn running(&self, _scene: &ServiceView) {}
 
     /// A part of the configuration has no effect as it is written: when the service begins, and when it is read again.
     fn warned(&self, _prd: &PrdName, _warning: &str) {}
@@ -99,7 +99,7 @@ pub trait Follower: Send + Sync {
     }
 
     /// A worker printed something on a task, which is named as it is shown.
-    fn printed(&self, _task: &str, _printed: &Printed) {}
+    fn printed(&self, _task: &str, _printed: &PrintedLines) {}
 
     /// Returns whether a person can be asked.
     fn can_ask(&self) -> bool {
@@ -115,6 +115,6 @@ pub trait Follower: Send + Sync {
 
 /// Follows nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Unfollowed;
+pub struct NoFollower;
 
-impl Follower for Unfollowed {}
+impl Follower for NoFollower {}

@@ -11,20 +11,21 @@ use brigade_kitchen::life::{CommandResult, Miss, TaskLife};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
-    Decided, Ending, GateStatus, PhaseStatus, Phased, Reviewed, Role, Said, Scoped, decided, gated,
-    how_it_ends, phased, reported_cost, reviewed, scoped,
+    AttemptNotes, Ending, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, ReviewVerdict, Role,
+    ScopeAnswer, classify_ending, gated, read_decision, read_phase_review, read_review, read_scope_answer,
+    reported_cost,
 };
 use brigade_kitchen::{Command, Tier};
 
-use crate::attempt::{Attempt, Attempted, attempt, within};
-use crate::check::{Check, Checked, check};
-use crate::map::Around;
+use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
+use crate::check::{Check, CheckOutcome, check};
+use crate::map::PromptContext;
 use crate::receipts::RunKind;
-use crate::run::{Host, NotStarted, Watch};
-use crate::service::menu::Menu;
+use crate::run::{Host, StartError, Watch};
+use crate::service::menu::ServedPrd;
 use crate::workplace::{
-    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Marker, Place, PlaceError, PutBack,
-    Room, TaskName, Workplace,
+    ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Isolation, Marker, Place, PlaceError,
+    RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 
 /// How many bytes of a change a reviewer is shown.
@@ -35,9 +36,9 @@ const READER_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// What every job needs.
 #[derive(Clone)]
-pub(crate) struct Shift<'e> {
+pub(crate) struct JobContext<'e> {
     pub(crate) host: Arc<Host>,
-    pub(crate) menu: Arc<Menu>,
+    pub(crate) menu: Arc<ServedPrd>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) workplace: &'e dyn Workplace,
     pub(crate) approved: Option<Fingerprint>,
@@ -45,23 +46,23 @@ pub(crate) struct Shift<'e> {
     /// What earlier workers learned, the best first.
     pub(crate) learnings: Arc<Vec<String>>,
     /// The map and the other PRDs.
-    pub(crate) around: Arc<Around>,
+    pub(crate) around: Arc<PromptContext>,
 }
 
 /// What is known of the work on a task, besides its records. It can be found out again.
 #[derive(Clone)]
-pub(crate) struct Hold {
+pub(crate) struct TaskWork {
     pub(crate) place: Place,
     pub(crate) guard: Guard,
     pub(crate) changes: Changes,
-    pub(crate) made: Option<Made>,
+    pub(crate) made: Option<TaskCommit>,
     pub(crate) summary: Option<String>,
     /// Commands and how they ended, for the review.
     pub(crate) results: Vec<(String, String)>,
 }
 
 /// What the records say about work that another service left.
-pub(crate) struct Seen {
+pub(crate) struct RecordedWork {
     /// The tree that the attempt made.
     pub(crate) tree: Option<String>,
     /// Whether it changed something.
@@ -71,9 +72,9 @@ pub(crate) struct Seen {
 }
 
 /// What an attempt told.
-pub(crate) struct AttemptTold {
+pub(crate) struct AttemptReport {
     pub(crate) ending: Ending,
-    pub(crate) said: Said,
+    pub(crate) said: AttemptNotes,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: Option<Tokens>,
@@ -83,18 +84,18 @@ pub(crate) struct AttemptTold {
     pub(crate) spoiled: Option<(Miss, String)>,
 }
 
-impl AttemptTold {
+impl AttemptReport {
     /// What is told of an attempt whose worker was not started.
-    fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptTold {
-        let said = Said::default();
-        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
+    fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptReport {
+        let said = AttemptNotes::default();
+        AttemptReport { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
     }
 }
 
-impl Hold {
+impl TaskWork {
     /// What is known before anything was looked at.
-    fn empty(place: &Place) -> Hold {
-        Hold {
+    fn empty(place: &Place) -> TaskWork {
+        TaskWork {
             place: place.clone(),
             guard: Guard::default(),
             changes: Changes::default(),
@@ -106,7 +107,7 @@ impl Hold {
 }
 
 /// A role of the executive, as it ended.
-pub(crate) struct Read<V> {
+pub(crate) struct ExecutiveRun<V> {
     pub(crate) verdict: Option<V>,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
@@ -118,25 +119,25 @@ pub(crate) struct Read<V> {
 }
 
 /// What a job told.
-pub(crate) enum Told {
-    Attempt(Box<AttemptTold>),
-    Command { is_test: bool, index: usize, command: String, checked: Checked },
+pub(crate) enum JobEvent {
+    Attempt(Box<AttemptReport>),
+    Command { is_test: bool, index: usize, command: String, checked: CheckOutcome },
     Scanned(Vec<String>),
-    Reviewed(Read<Reviewed>),
-    Committed(Made),
+    Reviewed(ExecutiveRun<ReviewVerdict>),
+    Committed(TaskCommit),
     Refused(String),
     Integrated(Integration),
-    Decided(Read<Decided>),
-    Scoped(Read<Scoped>),
-    Phase(Read<Phased<PhaseStatus>>),
-    Gate(Read<Phased<GateStatus>>),
+    Decided(ExecutiveRun<FailureDecision>),
+    Scoped(ExecutiveRun<ScopeAnswer>),
+    Phase(ExecutiveRun<PhaseVerdict<PhaseStatus>>),
+    Gate(ExecutiveRun<PhaseVerdict<GateStatus>>),
     Fault(Fault),
 }
 
 /// Why a job could not do its step. Nothing is recorded of it but the reason.
 pub(crate) enum Fault {
     Place(PlaceError),
-    NotStarted(NotStarted),
+    NotStarted(StartError),
     Missing(Tier),
 }
 
@@ -146,8 +147,8 @@ impl From<PlaceError> for Fault {
     }
 }
 
-impl From<NotStarted> for Fault {
-    fn from(error: NotStarted) -> Fault {
+impl From<StartError> for Fault {
+    fn from(error: StartError) -> Fault {
         Fault::NotStarted(error)
     }
 }
@@ -162,7 +163,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-impl<'e> Shift<'e> {
+impl<'e> JobContext<'e> {
     pub(crate) fn task_name(&self, task: &Task) -> TaskName {
         TaskName { prd: self.menu.name.clone(), task: task.id.clone(), title: task.title.clone() }
     }
@@ -192,12 +193,12 @@ impl<'e> Shift<'e> {
         what: Start<'_>,
         watch: &Watch,
         text: &dyn Fn(&Context<'_>) -> String,
-    ) -> Result<Attempted, Fault> {
+    ) -> Result<AttemptOutcome, Fault> {
         let cook = self.menu.cook(what.tier).ok_or(Fault::Missing(what.tier))?;
         let closed = self.closed();
         let run = match what.run {
             Some(run) => run.clone(),
-            None => self.host.new_run().map_err(NotStarted::from)?,
+            None => self.host.new_run().map_err(StartError::from)?,
         };
         let timeout = within(what.timeout, &self.menu.grants);
         let root = self.host.fs.root();
@@ -231,10 +232,10 @@ impl<'e> Shift<'e> {
         life: &TaskLife,
         work: Work,
         watch: &Watch,
-    ) -> (Option<Hold>, Told) {
+    ) -> (Option<TaskWork>, JobEvent) {
         match self.try_attempt(task, life, &work, watch) {
             Ok((hold, told)) => (Some(hold), told),
-            Err(fault) => (None, Told::Fault(fault)),
+            Err(fault) => (None, JobEvent::Fault(fault)),
         }
     }
 
@@ -244,11 +245,11 @@ impl<'e> Shift<'e> {
         life: &TaskLife,
         work: &Work,
         watch: &Watch,
-    ) -> Result<(Hold, Told), Fault> {
+    ) -> Result<(TaskWork, JobEvent), Fault> {
         // What others did meanwhile is seen where nothing would have to be put on it.
         let place = &match work.begun {
-            Begun::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
-            Begun::New | Begun::Remade => work.place.clone(),
+            FolderOrigin::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
+            FolderOrigin::New | FolderOrigin::Remade => work.place.clone(),
         };
         let (mut spoiled, mut setup) = (None, None);
         if let Some(command) = &self.settings.worktree_setup
@@ -257,8 +258,8 @@ impl<'e> Shift<'e> {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
             let checked = self.command(RunKind::Setup, task, command, timeout, place, watch)?;
             if checked.interrupted {
-                let told = AttemptTold::without(Ending::Interrupted, Some(checked.run), None);
-                return Ok((Hold::empty(place), Told::Attempt(Box::new(told))));
+                let told = AttemptReport::without(Ending::Interrupted, Some(checked.run), None);
+                return Ok((TaskWork::empty(place), JobEvent::Attempt(Box::new(told))));
             }
             if checked.result == CommandResult::Passed {
                 self.workplace.end_setup(place, &self.workplace.guard(place)?)?;
@@ -283,7 +284,7 @@ impl<'e> Shift<'e> {
                 };
                 let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
                 // Its answer may be long, so it is not kept until git has looked.
-                let read = how_it_ends(&attempted.evidence());
+                let read = classify_ending(&attempted.evidence());
                 attempted.answer = None;
                 Some((attempted, read))
             }
@@ -305,7 +306,7 @@ impl<'e> Shift<'e> {
                 tracing::info!(task = %task.id, ?dropped, "ignored files of an attempt without a change are removed");
             }
         }
-        let hold = |summary| Hold {
+        let hold = |summary| TaskWork {
             place: place.clone(),
             guard: guard.clone(),
             changes: changes.clone(),
@@ -314,10 +315,10 @@ impl<'e> Shift<'e> {
             results: Vec::new(),
         };
         let Some((attempted, (ending, said))) = attempted else {
-            let told = AttemptTold::without(Ending::Interrupted, setup, spoiled);
-            return Ok((hold(None), Told::Attempt(Box::new(told))));
+            let told = AttemptReport::without(Ending::Interrupted, setup, spoiled);
+            return Ok((hold(None), JobEvent::Attempt(Box::new(told))));
         };
-        let told = AttemptTold {
+        let told = AttemptReport {
             ending,
             seconds: attempted.seconds,
             cost_usd: said.cost_usd.or(attempted.cost_usd),
@@ -326,7 +327,7 @@ impl<'e> Shift<'e> {
             spoiled,
             said,
         };
-        Ok((hold(told.said.summary.clone()), Told::Attempt(Box::new(told))))
+        Ok((hold(told.said.summary.clone()), JobEvent::Attempt(Box::new(told))))
     }
 
     fn command(
@@ -337,7 +338,7 @@ impl<'e> Shift<'e> {
         timeout: Duration,
         place: &Place,
         watch: &Watch,
-    ) -> Result<Checked, Fault> {
+    ) -> Result<CheckOutcome, Fault> {
         let closed = self.closed();
         let effects = self.settings.verification_effects.as_deref();
         Ok(check(&Check {
@@ -364,10 +365,10 @@ impl<'e> Shift<'e> {
     fn held(
         &self,
         task: &Task,
-        hold: Option<Hold>,
-        seen: &Seen,
+        hold: Option<TaskWork>,
+        seen: &RecordedWork,
         step: Option<&CheckStep>,
-    ) -> Result<Hold, Fault> {
+    ) -> Result<TaskWork, Fault> {
         if let Some(hold) = hold {
             return Ok(hold);
         }
@@ -386,7 +387,7 @@ impl<'e> Shift<'e> {
             Some(changes) => changes,
             // In place, verification itself may have left files.
             // A claim without work loses nothing, also when it was put on the tip of the branch.
-            None if seen.is_checked && seen.is_changed && self.workplace.room() == Room::Many => {
+            None if seen.is_checked && seen.is_changed && self.workplace.room() == Isolation::Many => {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
             None => self.workplace.look(&place, &guard)?,
@@ -394,7 +395,7 @@ impl<'e> Shift<'e> {
         if seen.is_changed && changes.is_empty() {
             return Err(PlaceError::Lost(task.id.clone()).into());
         }
-        Ok(Hold { place, guard, changes, made: None, summary: None, results: Vec::new() })
+        Ok(TaskWork { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
     /// Does one step of checking a claim. Without a hold of this service, the work is found again by its tree.
@@ -402,28 +403,28 @@ impl<'e> Shift<'e> {
         &self,
         task: &Task,
         step: CheckStep,
-        (hold, seen): (Option<Hold>, &Seen),
+        (hold, seen): (Option<TaskWork>, &RecordedWork),
         run: &RunId,
         watch: &Watch,
-    ) -> (Option<Hold>, Told) {
+    ) -> (Option<TaskWork>, JobEvent) {
         if hold.is_none() && matches!(step, CheckStep::Integrate(_)) {
             // A service that was killed may have moved the branch already.
             match self.workplace.find_integrated(&self.task_name(task), run) {
                 Ok(None) => {}
                 Ok(Some(commit)) => {
                     let integration = Integration::Done(Some(commit));
-                    return (self.held(task, None, seen, None).ok(), Told::Integrated(integration));
+                    return (self.held(task, None, seen, None).ok(), JobEvent::Integrated(integration));
                 }
-                Err(error) => return (None, Told::Fault(error.into())),
+                Err(error) => return (None, JobEvent::Fault(error.into())),
             }
         }
         let mut hold = match self.held(task, hold, seen, Some(&step)) {
             Ok(hold) => hold,
-            Err(fault) => return (None, Told::Fault(fault)),
+            Err(fault) => return (None, JobEvent::Fault(fault)),
         };
         match self.try_step(task, step, &mut hold, run, watch) {
             Ok(told) => (Some(hold), told),
-            Err(fault) => (Some(hold), Told::Fault(fault)),
+            Err(fault) => (Some(hold), JobEvent::Fault(fault)),
         }
     }
 
@@ -431,13 +432,15 @@ impl<'e> Shift<'e> {
         &self,
         task: &Task,
         step: CheckStep,
-        hold: &mut Hold,
+        hold: &mut TaskWork,
         run: &RunId,
         watch: &Watch,
-    ) -> Result<Told, Fault> {
+    ) -> Result<JobEvent, Fault> {
         match step {
             CheckStep::Verify(index) => {
-                let Some(entry) = task.verification.get(index) else { return Ok(Told::Scanned(Vec::new())) };
+                let Some(entry) = task.verification.get(index) else {
+                    return Ok(JobEvent::Scanned(Vec::new()));
+                };
                 if index == 0
                     && hold.changes.is_empty()
                     && let Some(place) = self.workplace.freshen(&hold.place)?
@@ -452,17 +455,17 @@ impl<'e> Shift<'e> {
                 let checked =
                     self.command(RunKind::Verification, task, command, timeout, &hold.place, watch)?;
                 hold.results.push((command.text().to_owned(), result_text(&checked)));
-                Ok(Told::Command { is_test: false, index, command: command.text().to_owned(), checked })
+                Ok(JobEvent::Command { is_test: false, index, command: command.text().to_owned(), checked })
             }
             CheckStep::Test => {
-                let Some(command) = &self.settings.test_cmd else { return Ok(Told::Scanned(Vec::new())) };
+                let Some(command) = &self.settings.test_cmd else { return Ok(JobEvent::Scanned(Vec::new())) };
                 let timeout = Duration::from_secs(self.settings.test_timeout);
                 let checked = self.command(RunKind::Test, task, command, timeout, &hold.place, watch)?;
                 hold.results.push((command.text().to_owned(), result_text(&checked)));
-                Ok(Told::Command { is_test: true, index: 0, command: command.text().to_owned(), checked })
+                Ok(JobEvent::Command { is_test: true, index: 0, command: command.text().to_owned(), checked })
             }
             CheckStep::Scan => {
-                Ok(Told::Scanned(hold.changes.markers.iter().map(ToString::to_string).collect()))
+                Ok(JobEvent::Scanned(hold.changes.markers.iter().map(ToString::to_string).collect()))
             }
             CheckStep::Review => {
                 let diff = self.workplace.patch(&hold.place, &hold.changes, PATCH_LIMIT)?;
@@ -476,94 +479,100 @@ impl<'e> Shift<'e> {
                 let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
                 let attempted =
                     self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
-                let mut read = Read::of(&attempted, reviewed(&attempted.evidence()));
+                let mut read = ExecutiveRun::new(&attempted, read_review(&attempted.evidence()));
                 // A reviewer can change nothing.
                 let put_back = before
                     .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
                 match put_back.transpose()? {
-                    Some(PutBack::Unchanged) => {}
+                    Some(RestoreOutcome::Unchanged) => {}
                     None => read.verdict = None,
-                    Some(PutBack::Done(files)) => {
+                    Some(RestoreOutcome::Done(files)) => {
                         (read.verdict, read.remark) = (None, Some(changed_by_reviewer(&files)));
                     }
-                    Some(PutBack::Stays(files)) => {
+                    Some(RestoreOutcome::Stays(files)) => {
                         // What is there now was never verified, also if the review was interrupted.
                         let reason = changed_by_reviewer(&files);
-                        read.verdict = Some(Reviewed { pass: false, reason: Some(reason) });
+                        read.verdict = Some(ReviewVerdict { pass: false, reason: Some(reason) });
                         read.interrupted = false;
                     }
                 }
-                Ok(Told::Reviewed(read))
+                Ok(JobEvent::Reviewed(read))
             }
             CheckStep::Commit if hold.changes.markers.iter().any(Marker::is_of_conflict) => {
                 let left = hold.changes.markers.iter().filter(|marker| marker.is_of_conflict());
                 let left: Vec<String> =
                     left.map(|marker| format!("{}:{}", marker.path, marker.line)).collect();
-                Ok(Told::Refused(format!("the markers of a conflict are left in {}", left.join(", "))))
+                Ok(JobEvent::Refused(format!("the markers of a conflict are left in {}", left.join(", "))))
             }
             CheckStep::Commit => match self.workplace.commit(&hold.place, &hold.changes, run) {
                 Ok(made) => {
                     hold.made = Some(made.clone());
-                    Ok(Told::Committed(made))
+                    Ok(JobEvent::Committed(made))
                 }
                 Err(error @ (PlaceError::Nested(_) | PlaceError::Tampered { .. })) => {
-                    Ok(Told::Refused(error.to_string()))
+                    Ok(JobEvent::Refused(error.to_string()))
                 }
                 Err(error) => Err(error.into()),
             },
             CheckStep::Integrate(commit) => {
                 let made = hold.made.clone();
-                let made = made.unwrap_or(Made { commit: CommitId::new(&commit), squashed: None });
+                let made = made.unwrap_or(TaskCommit { commit: CommitId::new(&commit), squashed: None });
                 let integration = self.workplace.integrate(&hold.place, &made)?;
                 if let Integration::Moved { place, changes } = &integration {
                     (hold.place, hold.changes, hold.made) = ((**place).clone(), (**changes).clone(), None);
                     hold.guard = self.workplace.guard(place)?;
                     hold.results.clear();
                 }
-                Ok(Told::Integrated(integration))
+                Ok(JobEvent::Integrated(integration))
             }
         }
     }
 
     /// Lets the executive decide what follows a failure.
-    pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> Told {
+    pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Decide, Some(task), None, timeout);
         match self.start(what, watch, &|context| prompt::decide(context, task, life, dependents)) {
-            Ok(attempted) => Told::Decided(Read::of(&attempted, decided(&attempted.evidence()))),
-            Err(fault) => Told::Fault(fault),
+            Ok(attempted) => {
+                JobEvent::Decided(ExecutiveRun::new(&attempted, read_decision(&attempted.evidence())))
+            }
+            Err(fault) => JobEvent::Fault(fault),
         }
     }
 
     /// Lets the executive answer what belongs to a task.
-    pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> Told {
+    pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Scope, Some(task), None, timeout);
         match self.start(what, watch, &|context| prompt::scope(context, task, question)) {
-            Ok(attempted) => Told::Scoped(Read::of(&attempted, scoped(&attempted.evidence()))),
-            Err(fault) => Told::Fault(fault),
+            Ok(attempted) => {
+                JobEvent::Scoped(ExecutiveRun::new(&attempted, read_scope_answer(&attempted.evidence())))
+            }
+            Err(fault) => JobEvent::Fault(fault),
         }
     }
 
     /// Lets the executive review the PRD.
-    pub(crate) fn phase(&self, state: &str, watch: &Watch) -> Told {
+    pub(crate) fn phase(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
         let what = Start::reader(Role::Phase, None, None, timeout);
         match self.start(what, watch, &|context| prompt::phase(context, Role::Phase, state)) {
-            Ok(attempted) => Told::Phase(Read::of(&attempted, phased(&attempted.evidence()))),
-            Err(fault) => Told::Fault(fault),
+            Ok(attempted) => {
+                JobEvent::Phase(ExecutiveRun::new(&attempted, read_phase_review(&attempted.evidence())))
+            }
+            Err(fault) => JobEvent::Fault(fault),
         }
     }
 }
 
-impl Shift<'_> {
+impl JobContext<'_> {
     /// Lets the executive say whether the next PRD begins.
-    pub(crate) fn gate(&self, state: &str, watch: &Watch) -> Told {
+    pub(crate) fn gate(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
         let what = Start::reader(Role::Gate, None, None, timeout);
         match self.start(what, watch, &|context| prompt::phase(context, Role::Gate, state)) {
-            Ok(attempted) => Told::Gate(Read::of(&attempted, gated(&attempted.evidence()))),
-            Err(fault) => Told::Fault(fault),
+            Ok(attempted) => JobEvent::Gate(ExecutiveRun::new(&attempted, gated(&attempted.evidence()))),
+            Err(fault) => JobEvent::Fault(fault),
         }
     }
 }
@@ -582,7 +591,7 @@ pub(crate) enum CheckStep {
 /// An attempt to make.
 pub(crate) struct Work {
     pub(crate) place: Place,
-    pub(crate) begun: Begun,
+    pub(crate) begun: FolderOrigin,
     pub(crate) tier: Tier,
     pub(crate) number: u64,
     pub(crate) run: RunId,
@@ -608,9 +617,9 @@ impl<'a> Start<'a> {
     }
 }
 
-impl<V> Read<V> {
-    fn of(attempted: &Attempted, verdict: Option<V>) -> Read<V> {
-        Read {
+impl<V> ExecutiveRun<V> {
+    fn new(attempted: &AttemptOutcome, verdict: Option<V>) -> ExecutiveRun<V> {
+        ExecutiveRun {
             verdict,
             seconds: attempted.seconds,
             cost_usd: reported_cost(&attempted.evidence()).or(attempted.cost_usd),
@@ -622,18 +631,18 @@ impl<V> Read<V> {
 }
 
 fn changed_by_reviewer(files: &[String]) -> String {
-    const MOST: usize = 20;
-    let more = files.len().saturating_sub(MOST);
+    const MAX_NAMED: usize = 20;
+    let more = files.len().saturating_sub(MAX_NAMED);
     let more = if 0 < more { format!(" and {more} more") } else { String::new() };
-    let files = files[..files.len().min(MOST)].join(", ");
+    let files = files[..files.len().min(MAX_NAMED)].join(", ");
     format!("the reviewer changed files, which it must not: {files}{more}")
 }
 
-fn result_text(checked: &Checked) -> String {
-    format!("it {}\n{}", how_ended(checked), checked.output)
+fn result_text(checked: &CheckOutcome) -> String {
+    format!("it {}\n{}", command_ending(checked), checked.output)
 }
 
-fn how_ended(checked: &Checked) -> String {
+fn command_ending(checked: &CheckOutcome) -> String {
     match (checked.result, checked.exit_code) {
         (CommandResult::Passed, _) => "exited with 0".to_owned(),
         (CommandResult::TimedOut, _) => "was ended at its time limit".to_owned(),
@@ -644,8 +653,8 @@ fn how_ended(checked: &Checked) -> String {
 }
 
 /// Says why there is no worker in a worktree. The log has the whole output.
-fn setup_failed(checked: &Checked) -> String {
+fn setup_failed(checked: &CheckOutcome) -> String {
     let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let said = last.map(|line| format!(": {line}")).unwrap_or_default();
-    format!("the setup command of the worktree {}{said}", how_ended(checked))
+    format!("the setup command of the worktree {}{said}", command_ending(checked))
 }

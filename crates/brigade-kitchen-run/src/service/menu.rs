@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
-use brigade_kitchen::approval::WhyMissing;
+use brigade_kitchen::approval::MissingProgramReason;
 use brigade_kitchen::config::{Flags, Settings};
 use brigade_kitchen::life::{Life, RunSet, is_reviewed, tiers_ahead};
 use brigade_kitchen::prd::{Lints, ValidPrd};
@@ -13,14 +13,14 @@ use brigade_kitchen::{PrdName, Tier, route};
 use brigade_policy::{Failure, KitchenGrants, PolicyState};
 use brigade_redact::SecretValue;
 
-use crate::approve::refused;
-use crate::attempt::Cook;
+use crate::approve::crew_refusal;
+use crate::attempt::TierWorker;
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::kitchen::Kitchen;
 use crate::service::MissingProgram;
 
 /// What is served, read once between two tasks.
-pub(crate) struct Menu {
+pub(crate) struct ServedPrd {
     pub(crate) path: RelPath,
     pub(crate) name: PrdName,
     pub(crate) prd: ValidPrd,
@@ -33,27 +33,27 @@ pub(crate) struct Menu {
     pub(crate) fingerprint: Fingerprint,
     /// What the fingerprint is of.
     pub(crate) items: std::collections::BTreeMap<String, String>,
-    cooks: Vec<(Tier, Option<Cook>)>,
-    why_missing: Vec<(Tier, WhyMissing)>,
+    cooks: Vec<(Tier, Option<TierWorker>)>,
+    why_missing: Vec<(Tier, MissingProgramReason)>,
     role_texts: Vec<(&'static str, String)>,
     workspace: PathBuf,
     /// What nothing may show.
     pub(crate) secrets: Vec<SecretValue>,
     /// The state of its files when they were read.
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: FileStamps,
     /// The bytes of the PRD.
     pub(crate) bytes: Fingerprint,
 }
 
-impl Menu {
-    pub(crate) fn read(kitchen: &Kitchen<'_>, path: &RelPath) -> Result<Menu, Failure> {
-        let stamps = Stamps::of(kitchen, path);
+impl ServedPrd {
+    pub(crate) fn read(kitchen: &Kitchen<'_>, path: &RelPath) -> Result<ServedPrd, Failure> {
+        let stamps = FileStamps::read(kitchen, path);
         let configuration = kitchen.configuration()?;
         let file = kitchen.prd(&PrdSearch::At(path.clone()), Lints::NONE)?;
         let (path, name, bytes) = (file.path.clone(), file.name.clone(), file.reading.bytes);
         let prd = file.valid()?;
         let crew = kitchen.crew(&configuration, Some(&prd));
-        let refused = || refused(&crew);
+        let refused = || crew_refusal(&crew);
         let ready = crew.ready().ok_or_else(refused)?;
         let execution = ready.execution(&prd);
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
@@ -63,7 +63,7 @@ impl Menu {
         drop(ready);
         let missing = crew.workers.iter().filter_map(|worker| Some((worker.tier, worker.missing?)));
         let why_missing = missing.collect();
-        Ok(Menu {
+        Ok(ServedPrd {
             secrets: kitchen.secrets(&configuration),
             path,
             name,
@@ -89,7 +89,7 @@ impl Menu {
     }
 
     /// Returns the worker of a tier; `None` if its program is not there.
-    pub(crate) fn cook(&self, tier: Tier) -> Option<&Cook> {
+    pub(crate) fn cook(&self, tier: Tier) -> Option<&TierWorker> {
         self.cooks.iter().find(|(of, _)| *of == tier).and_then(|(_, cook)| cook.as_ref())
     }
 
@@ -108,19 +108,19 @@ impl Menu {
 
 /// What tells whether files changed, without reading them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamps {
+pub(crate) struct FileStamps {
     configuration: Vec<Option<(u64, i64)>>,
     prd: Option<(u64, i64)>,
 }
 
-impl Stamps {
+impl FileStamps {
     /// Looks at the files. `prd` is the path of the PRD.
-    pub(crate) fn of(kitchen: &Kitchen<'_>, prd: &RelPath) -> Stamps {
+    pub(crate) fn read(kitchen: &Kitchen<'_>, prd: &RelPath) -> FileStamps {
         let chef = Tier::ALL.map(|tier| format!("brigade/chef/{}", role_file(tier)));
         let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
         let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(RelPath::composed);
         let configuration = paths.map(|path| stamp(kitchen, &path)).collect();
-        Stamps { configuration, prd: stamp(kitchen, prd) }
+        FileStamps { configuration, prd: stamp(kitchen, prd) }
     }
 
     /// Takes the PRD as it is now for the one that was read.
@@ -134,7 +134,7 @@ fn stamp(kitchen: &Kitchen<'_>, path: &RelPath) -> Option<(u64, i64)> {
     Some((found.len, found.modified.unix_micros()))
 }
 
-impl Menu {
+impl ServedPrd {
     /// Refuses to merge or push where the policy does not allow it.
     pub(crate) fn refuse_delivery(&self, settings: &Settings) -> Result<(), Failure> {
         let asked = [("merge", settings.merge, self.grants.merge), ("push", settings.push, self.grants.push)];
@@ -169,7 +169,7 @@ impl Menu {
         let named = |tier: Tier| {
             let program = settings.command(tier).argv().program().to_owned();
             let why = self.why_missing.iter().find(|(of, _)| *of == tier);
-            MissingProgram { tier, program, why: why.map_or(WhyMissing::NotFound, |(_, why)| *why) }
+            MissingProgram { tier, program, why: why.map_or(MissingProgramReason::NotFound, |(_, why)| *why) }
         };
         needed.into_iter().map(named).collect()
     }

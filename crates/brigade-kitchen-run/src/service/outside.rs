@@ -9,27 +9,27 @@ use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, slow};
 use brigade_kitchen::{TaskId, Tier};
 
-use super::floor::{About, Busy, Floor, What, json};
+use super::floor::{JobKind, JobSubject, RunningJob, ServiceLoop, json};
 use super::job::CheckStep;
-use super::{Doing, RunningRow, Scene};
+use super::{Activity, RunningRow, ServiceView};
 use crate::check::{Check, check};
 use crate::receipts::RunKind;
-use crate::run::{AtEnd, Watch};
+use crate::run::{EndState, Watch};
 use crate::workplace::PlaceError;
 
 /// How many notifications may be on their way at once.
-const MOST_NOTIFICATIONS: usize = 8;
+const MAX_NOTIFICATIONS: usize = 8;
 
 /// What was said about an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct AttemptWarnings {
     slow: bool,
     stalled: bool,
 }
 
 /// What there is to say about an attempt now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Noticed {
+struct AttemptChecks {
     /// It is slow: after how many minutes it counts as that. Said once.
     slow: Option<u64>,
     /// It has been silent for too long. Said again only after it printed something.
@@ -38,22 +38,28 @@ struct Noticed {
     ends: bool,
 }
 
-fn notice(settings: &Settings, tier: Tier, elapsed: Duration, silent: Duration, said: &mut Said) -> Noticed {
+fn notice(
+    settings: &Settings,
+    tier: Tier,
+    elapsed: Duration,
+    silent: Duration,
+    said: &mut AttemptWarnings,
+) -> AttemptChecks {
     let slow = settings.slow_after(tier).filter(|minutes| !said.slow && minutes * 60 <= elapsed.as_secs());
     said.slow |= slow.is_some();
     let threshold = settings.output_stall_threshold;
     let is_silent = 0 < threshold && threshold <= silent.as_secs();
     let stalled = is_silent && !said.stalled;
     said.stalled = is_silent;
-    Noticed { slow, stalled, ends: is_silent && settings.stall == Stall::Kill }
+    AttemptChecks { slow, stalled, ends: is_silent && settings.stall == Stall::Kill }
 }
 
-impl Floor<'_> {
+impl ServiceLoop<'_> {
     /// Looks at what runs: who is slow, who is silent, what people see.
     pub(super) fn tick(&mut self) {
         let mut said: Vec<(Event, Option<String>)> = Vec::new();
         for (about, busy) in &mut self.busy {
-            let (About::Task(at), What::Attempt) = (about, &busy.what) else { continue };
+            let (JobSubject::Task(at), JobKind::Attempt) = (about, &busy.what) else { continue };
             let task = &self.menu.prd.tasks[*at].id;
             let (elapsed, silent) = (busy.watch.elapsed(), busy.watch.silent());
             let noticed = notice(&self.settings, busy.tier, elapsed, silent, &mut busy.said);
@@ -83,7 +89,7 @@ impl Floor<'_> {
                 .busy
                 .iter()
                 .filter_map(|(about, busy)| match (about, &busy.what) {
-                    (About::Task(at), What::Attempt) => {
+                    (JobSubject::Task(at), JobKind::Attempt) => {
                         let task = self.menu.prd.tasks[*at].id.clone();
                         Some((task, busy.tier, busy.watch.elapsed().as_secs()))
                     }
@@ -97,14 +103,14 @@ impl Floor<'_> {
     /// Tells the follower what runs, and what was printed.
     fn show(&self) {
         for (about, busy) in &self.busy {
-            self.show_printed(*about, busy, AtEnd::No);
+            self.show_printed(*about, busy, EndState::No);
         }
         let progress = self.progress();
         let life = self.journal.life();
         let mut rows: Vec<RunningRow> =
             self.busy.iter().map(|(about, busy)| self.running_row(*about, busy)).collect();
         rows.sort_by(|a, b| a.task.cmp(&b.task));
-        self.follower.running(&Scene {
+        self.follower.running(&ServiceView {
             prd: self.menu.name.prefix().to_owned(),
             done: progress.done.len() as u64,
             total: (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64,
@@ -115,27 +121,29 @@ impl Floor<'_> {
         });
     }
 
-    fn shown(&self, about: About) -> String {
+    fn shown(&self, about: JobSubject) -> String {
         match about {
-            About::Task(at) => self.menu.name.shown(&self.menu.prd.tasks[at].id),
-            About::Prd => self.menu.name.prefix().to_owned(),
+            JobSubject::Task(at) => self.menu.name.shown(&self.menu.prd.tasks[at].id),
+            JobSubject::Prd => self.menu.name.prefix().to_owned(),
         }
     }
 
-    fn running_row(&self, about: About, busy: &Busy) -> RunningRow {
+    fn running_row(&self, about: JobSubject, busy: &RunningJob) -> RunningRow {
         let own = match about {
-            About::Task(at) => self.journal.life().tasks.get(&self.menu.prd.tasks[at].id),
-            About::Prd => None,
+            JobSubject::Task(at) => self.journal.life().tasks.get(&self.menu.prd.tasks[at].id),
+            JobSubject::Prd => None,
         };
         RunningRow {
             task: self.shown(about),
             doing: match (&busy.what, about) {
-                (What::Attempt, _) => Doing::Working,
-                (What::Decision, About::Task(_)) => Doing::Deciding,
-                (What::Decision, About::Prd) | (What::Check(CheckStep::Review), _) => Doing::Reviewing,
-                (What::Check(CheckStep::Verify(_) | CheckStep::Scan), _) => Doing::Verifying,
-                (What::Check(CheckStep::Test), _) => Doing::Testing,
-                (What::Check(CheckStep::Commit | CheckStep::Integrate(_)), _) => Doing::Integrating,
+                (JobKind::Attempt, _) => Activity::Working,
+                (JobKind::Decision, JobSubject::Task(_)) => Activity::Deciding,
+                (JobKind::Decision, JobSubject::Prd) | (JobKind::Check(CheckStep::Review), _) => {
+                    Activity::Reviewing
+                }
+                (JobKind::Check(CheckStep::Verify(_) | CheckStep::Scan), _) => Activity::Verifying,
+                (JobKind::Check(CheckStep::Test), _) => Activity::Testing,
+                (JobKind::Check(CheckStep::Commit | CheckStep::Integrate(_)), _) => Activity::Integrating,
             },
             tier: own.and_then(|own| own.tier).unwrap_or(busy.tier),
             attempt: own.map_or(1, |own| own.attempts),
@@ -146,7 +154,7 @@ impl Floor<'_> {
     }
 
     /// Tells the follower what a worker printed.
-    pub(super) fn show_printed(&self, about: About, busy: &Busy, at_end: AtEnd) {
+    pub(super) fn show_printed(&self, about: JobSubject, busy: &RunningJob, at_end: EndState) {
         let printed = busy.watch.take_printed(at_end);
         if !printed.lines.is_empty() || 0 < printed.left_out {
             self.follower.printed(&self.shown(about), &printed);
@@ -160,7 +168,7 @@ impl Floor<'_> {
             return;
         }
         self.notifications.retain(|running| !running.is_finished());
-        if MOST_NOTIFICATIONS <= self.notifications.len() {
+        if MAX_NOTIFICATIONS <= self.notifications.len() {
             tracing::warn!(
                 event = word.as_str(),
                 "too many notifications are on their way, so one is left out"
@@ -234,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_slow_is_said_once_and_what_is_silent_each_time() {
         let settings = Settings { output_stall_threshold: 300, ..Settings::default() };
-        let mut said = Said::default();
+        let mut said = AttemptWarnings::default();
         let mut check = |tier, minutes: u64, silent, expect: (Option<u64>, bool)| {
             let (elapsed, silent) = (Duration::from_secs(minutes * 60), Duration::from_secs(silent));
             let noticed = notice(&settings, tier, elapsed, silent, &mut said);
@@ -248,7 +256,7 @@ mod tests {
         check(Tier::Line, 20, 301, (None, true));
         let after = |tier, minutes: u64, settings: &Settings| {
             let elapsed = Duration::from_secs(minutes * 60);
-            notice(settings, tier, elapsed, Duration::ZERO, &mut Said::default()).slow
+            notice(settings, tier, elapsed, Duration::ZERO, &mut AttemptWarnings::default()).slow
         };
         assert_eq!([Tier::Sous, Tier::Executive].map(|tier| after(tier, 19, &settings)), [None, None]);
         assert_eq!(
@@ -262,8 +270,11 @@ mod tests {
             ..Settings::default()
         };
         let long = Duration::from_secs(1 << 30);
-        assert_eq!(notice(&never, Tier::Line, long, long, &mut Said::default()), Noticed::default());
+        assert_eq!(
+            notice(&never, Tier::Line, long, long, &mut AttemptWarnings::default()),
+            AttemptChecks::default()
+        );
         let ends = Settings { stall: Stall::Kill, ..Settings::default() };
-        assert!(notice(&ends, Tier::Line, long, long, &mut Said::default()).ends);
+        assert!(notice(&ends, Tier::Line, long, long, &mut AttemptWarnings::default()).ends);
     }
 }

@@ -7,19 +7,19 @@ use brigade_fs::FileMode;
 use brigade_kitchen::Tier;
 use brigade_kitchen::config::{PhaseAction, PhaseGate};
 use brigade_kitchen::life::{DecisionKind, Record};
-use brigade_kitchen::prd::{NotAdded, Task, add_tasks};
+use brigade_kitchen::prd::{AddTasksError, Task, add_tasks};
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
-use brigade_kitchen::signal::{GateStatus, PhaseStatus, Phased};
+use brigade_kitchen::signal::{GateStatus, PhaseStatus, PhaseVerdict};
 
 use super::ServeError;
-use super::floor::{About, Floor, What, json};
-use super::job::{Read, Told};
+use super::floor::{JobKind, JobSubject, ServiceLoop, json};
+use super::job::{ExecutiveRun, JobEvent};
 
 /// The largest PRD that tasks are added to.
 const MAX_PRD: u64 = 64 << 20;
 
-impl<'e> Floor<'e> {
+impl<'e> ServiceLoop<'e> {
     /// Lets the executive review the PRD when enough tasks are done.
     pub(super) fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
     where
@@ -28,23 +28,23 @@ impl<'e> Floor<'e> {
         let life = self.journal.life();
         let is_due = self.settings.phase_review_enabled
             && self.settings.phase_review_after <= life.done_since_phase_review
-            && !self.busy.contains_key(&About::Prd)
+            && !self.busy.contains_key(&JobSubject::Prd)
             && !self.budget_is_used_up();
         if !is_due {
             return Ok(());
         }
         let state = self.state_of_tasks();
-        self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
+        self.spawn(scope, JobSubject::Prd, Tier::Executive, JobKind::Decision, move |shift, watch| {
             (None, shift.phase(&state, watch))
         })
     }
 
     /// The executive reviewed the PRD.
-    pub(super) fn prd_told(&mut self, told: Told) -> Result<(), ServeError> {
+    pub(super) fn handle_prd_event(&mut self, told: JobEvent) -> Result<(), ServeError> {
         let read = match told {
-            Told::Phase(read) => read,
-            Told::Gate(read) => return self.gate_told(read),
-            Told::Fault(fault) => {
+            JobEvent::Phase(read) => read,
+            JobEvent::Gate(read) => return self.handle_gate(read),
+            JobEvent::Fault(fault) => {
                 self.pause_prd(fault.to_string());
                 return Ok(());
             }
@@ -113,8 +113,8 @@ impl<'e> Floor<'e> {
             }
             Err(fault) => {
                 let why = match fault {
-                    NotAdded::NoTasks => "the PRD has no list of tasks any more".to_owned(),
-                    NotAdded::Faults(faults) => {
+                    AddTasksError::NoTasks => "the PRD has no list of tasks any more".to_owned(),
+                    AddTasksError::Faults(faults) => {
                         faults.first().map(|fault| fault.message.clone()).unwrap_or_default()
                     }
                 };
@@ -157,16 +157,20 @@ impl<'e> Floor<'e> {
             }
             PhaseGate::Review => {
                 let state = format!("{}\n\nthe next PRD is {next}", self.state_of_tasks());
-                self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
-                    (None, shift.gate(&state, watch))
-                })?;
+                self.spawn(
+                    scope,
+                    JobSubject::Prd,
+                    Tier::Executive,
+                    JobKind::Decision,
+                    move |shift, watch| (None, shift.gate(&state, watch)),
+                )?;
             }
         }
         Ok(true)
     }
 
     /// The executive said whether the next PRD begins. Only its clear consent counts; a person decides else.
-    fn gate_told(&mut self, read: Read<Phased<GateStatus>>) -> Result<(), ServeError> {
+    fn handle_gate(&mut self, read: ExecutiveRun<PhaseVerdict<GateStatus>>) -> Result<(), ServeError> {
         self.used_by(None, &read);
         if read.interrupted {
             return Ok(());

@@ -6,20 +6,20 @@ use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::service::{Outcome, ServiceReport};
-use brigade_kitchen::show::{counted, decision_row, retry};
+use brigade_kitchen::show::{decision_row, pluralize, retry};
 
-use super::floor::Floor;
+use super::floor::ServiceLoop;
 use crate::gather::PrdSearch;
 use crate::journal::set_aside_notes;
 use crate::paths::PrdFiles;
 
-impl Floor<'_> {
+impl ServiceLoop<'_> {
     /// Lists what is wrong besides the tasks themselves.
     pub(super) fn issues(&self) -> Vec<String> {
         let mut found = self.menu.warnings.clone();
         found.extend(self.workplace.notes());
         found.extend(self.set_aside.clone());
-        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::of(&self.menu.name)));
+        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::new(&self.menu.name)));
         found.extend(self.projections.issues());
         found.extend(self.without_passes());
         found
@@ -43,7 +43,7 @@ impl Floor<'_> {
                 }
                 match found.reading.errors.len() {
                     0 => "the file was changed meanwhile".to_owned(),
-                    count => format!("the file has {} now", counted(count as u64, "error")),
+                    count => format!("the file has {} now", pluralize(count as u64, "error")),
                 }
             }
         };

@@ -3,8 +3,8 @@
 use std::thread::Scope;
 
 use brigade_kitchen::life::{
-    Ask, CommandResult, Decision, DecisionId, How, Miss, Record, ReviewResult, Stage, Step, TaskOutcome,
-    is_ready, judge, next,
+    AttemptEnd, CommandResult, Decision, DecisionId, Miss, Question, Record, ReviewResult, Stage, Step,
+    TaskOutcome, is_ready, judge, next,
 };
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::signal::Ending;
@@ -12,12 +12,12 @@ use brigade_kitchen::{Tier, config::Keep};
 use brigade_process::random_bytes;
 
 use super::ServeError;
-use super::floor::{About, Busy, Floor, Message, What};
-use super::job::{AttemptTold, CheckStep, Fault, Hold, Seen, Told};
-use crate::run::{AtEnd, NotStarted};
+use super::floor::{JobKind, JobSubject, Message, RunningJob, ServiceLoop};
+use super::job::{AttemptReport, CheckStep, Fault, JobEvent, RecordedWork, TaskWork};
+use crate::run::{EndState, StartError};
 use crate::workplace::{Integration, PlaceError};
 
-impl<'e> Floor<'e> {
+impl<'e> ServiceLoop<'e> {
     /// Does what needs no worker: escalates, ends and asks, and begins the next check of each claim.
     pub(super) fn move_tasks<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
     where
@@ -26,7 +26,7 @@ impl<'e> Floor<'e> {
         self.leave_lane();
         for at in 0..self.menu.prd.tasks.len() {
             while self.set.has(at)
-                && !self.busy.contains_key(&About::Task(at))
+                && !self.busy.contains_key(&JobSubject::Task(at))
                 && self.move_task(scope, at)?
             {}
         }
@@ -35,7 +35,7 @@ impl<'e> Floor<'e> {
 
     /// Lets the next task to the branch if the one that was on its way is there, failed, or waits for somebody.
     fn leave_lane(&mut self) {
-        let Some(at) = self.lane.filter(|at| !self.busy.contains_key(&About::Task(*at))) else { return };
+        let Some(at) = self.lane.filter(|at| !self.busy.contains_key(&JobSubject::Task(*at))) else { return };
         let (task, life) = (&self.menu.prd.tasks[at], self.journal.life());
         if !next(task, life, &self.settings, self.mode).is_check() {
             self.lane = None;
@@ -53,7 +53,7 @@ impl<'e> Floor<'e> {
             self.lane = self.lane.or(Some(at));
             return is_free;
         }
-        let checks = self.busy.values().filter(|busy| matches!(busy.what, What::Check(_))).count() as u64;
+        let checks = self.busy.values().filter(|busy| matches!(busy.what, JobKind::Check(_))).count() as u64;
         checks < self.settings.parallel()
     }
 
@@ -98,7 +98,7 @@ impl<'e> Floor<'e> {
         };
         let own = life.task(&task.id);
         let Stage::Checking(checking) = own.stage else { return Ok(false) };
-        let seen = Seen {
+        let seen = RecordedWork {
             tree: own.tree,
             is_changed: checking.changed,
             is_checked: 0 < checking.verified || checking.tested || checking.commit.is_some(),
@@ -107,9 +107,13 @@ impl<'e> Floor<'e> {
             return Ok(false);
         }
         let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
-        self.spawn(scope, About::Task(at), Tier::Executive, What::Check(check), move |shift, watch| {
-            shift.step(&task, step, (hold, &seen), &checking.run, watch)
-        })?;
+        self.spawn(
+            scope,
+            JobSubject::Task(at),
+            Tier::Executive,
+            JobKind::Check(check),
+            move |shift, watch| shift.step(&task, step, (hold, &seen), &checking.run, watch),
+        )?;
         Ok(false)
     }
 
@@ -138,7 +142,7 @@ impl<'e> Floor<'e> {
         Ok(())
     }
 
-    pub(super) fn ask(&mut self, task: &Task, ask: Ask) -> Result<(), ServeError> {
+    pub(super) fn ask(&mut self, task: &Task, ask: Question) -> Result<(), ServeError> {
         let context = self.host.redactor().redact_str(&ask.context);
         self.ask_about(Some(task.id.clone()), ask.about, context)
     }
@@ -165,11 +169,11 @@ impl<'e> Floor<'e> {
             Message::Told { about, hold, told } => {
                 let busy = self.busy.remove(&about);
                 if let Some(busy) = &busy {
-                    self.show_printed(about, busy, AtEnd::Yes);
+                    self.show_printed(about, busy, EndState::Yes);
                 }
                 match about {
-                    About::Task(at) => self.told(at, busy, hold.map(|hold| *hold), told),
-                    About::Prd => self.prd_told(told),
+                    JobSubject::Task(at) => self.told(at, busy, hold.map(|hold| *hold), told),
+                    JobSubject::Prd => self.handle_prd_event(told),
                 }
             }
         }
@@ -178,9 +182,9 @@ impl<'e> Floor<'e> {
     fn told(
         &mut self,
         at: usize,
-        busy: Option<Busy>,
-        hold: Option<Hold>,
-        told: Told,
+        busy: Option<RunningJob>,
+        hold: Option<TaskWork>,
+        told: JobEvent,
     ) -> Result<(), ServeError> {
         let task = self.menu.prd.tasks[at].clone();
         let id = task.id.clone();
@@ -195,12 +199,12 @@ impl<'e> Floor<'e> {
             Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => None,
         };
         let record = match (told, run) {
-            (Told::Attempt(told), Some(run)) => {
+            (JobEvent::Attempt(told), Some(run)) => {
                 let (changed, tree) = changes.unwrap_or_default();
-                return self.attempt_told(&task, run, *told, changed, tree);
+                return self.handle_attempt(&task, run, *told, changed, tree);
             }
-            (Told::Command { checked, .. }, _) if checked.interrupted => return Ok(()),
-            (Told::Command { is_test, index, command, checked }, Some(run)) => {
+            (JobEvent::Command { checked, .. }, _) if checked.interrupted => return Ok(()),
+            (JobEvent::Command { is_test, index, command, checked }, Some(run)) => {
                 let command = self.host.redactor().redact_str(&command);
                 let (result, exit_code, output) = (checked.result, checked.exit_code, checked.output);
                 let receipt = Some(checked.run);
@@ -212,12 +216,12 @@ impl<'e> Floor<'e> {
                     Record::Verification { task: id, run, index, command, result, exit_code, output, receipt }
                 }
             }
-            (Told::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
-            (Told::Reviewed(read), _) if read.interrupted => {
+            (JobEvent::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
+            (JobEvent::Reviewed(read), _) if read.interrupted => {
                 self.used_by(Some(&id), &read);
                 return Ok(());
             }
-            (Told::Reviewed(read), Some(run)) => {
+            (JobEvent::Reviewed(read), Some(run)) => {
                 let result = match &read.verdict {
                     Some(reviewed) if reviewed.pass => ReviewResult::Pass,
                     Some(_) => ReviewResult::Fail,
@@ -235,14 +239,14 @@ impl<'e> Floor<'e> {
                     receipt: Some(read.receipt),
                 }
             }
-            (Told::Committed(made), Some(run)) => {
+            (JobEvent::Committed(made), Some(run)) => {
                 let commit = made.commit.map(|commit| commit.to_string());
                 Record::Committed { task: id, run, commit, refused: None }
             }
-            (Told::Refused(reason), Some(run)) => {
+            (JobEvent::Refused(reason), Some(run)) => {
                 Record::Committed { task: id, run, commit: None, refused: Some(reason) }
             }
-            (Told::Integrated(integration), Some(run)) => {
+            (JobEvent::Integrated(integration), Some(run)) => {
                 let (commit, conflict, tree) = match integration {
                     Integration::Done(commit) => (commit.map(|commit| commit.to_string()), Vec::new(), None),
                     Integration::Moved { changes, .. } => (None, Vec::new(), Some(changes.tree)),
@@ -250,44 +254,44 @@ impl<'e> Floor<'e> {
                 };
                 Record::Integrated { task: id, run, commit, conflict, moved: tree.is_some(), tree }
             }
-            (Told::Decided(read), _) => return self.decided(&task, read),
-            (Told::Scoped(read), _) => return self.scoped(&task, read),
-            (Told::Fault(fault), run) => return self.fault(&task, busy, run, fault),
+            (JobEvent::Decided(read), _) => return self.decided(&task, read),
+            (JobEvent::Scoped(read), _) => return self.scoped(&task, read),
+            (JobEvent::Fault(fault), run) => return self.fault(&task, busy, run, fault),
             (
-                Told::Attempt(_)
-                | Told::Command { .. }
-                | Told::Scanned(_)
-                | Told::Reviewed(_)
-                | Told::Committed(_)
-                | Told::Refused(_)
-                | Told::Integrated(_)
-                | Told::Phase(_)
-                | Told::Gate(_),
+                JobEvent::Attempt(_)
+                | JobEvent::Command { .. }
+                | JobEvent::Scanned(_)
+                | JobEvent::Reviewed(_)
+                | JobEvent::Committed(_)
+                | JobEvent::Refused(_)
+                | JobEvent::Integrated(_)
+                | JobEvent::Phase(_)
+                | JobEvent::Gate(_),
                 _,
             ) => return Ok(()),
         };
         self.record(vec![record])
     }
 
-    fn attempt_told(
+    fn handle_attempt(
         &mut self,
         task: &Task,
         run: brigade_core::RunId,
-        told: AttemptTold,
+        told: AttemptReport,
         changed: bool,
         tree: String,
     ) -> Result<(), ServeError> {
-        let AttemptTold { ending, said, seconds, cost_usd, tokens, setup, spoiled } = told;
+        let AttemptReport { ending, said, seconds, cost_usd, tokens, setup, spoiled } = told;
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
         let tier = self.journal.life().task(&task.id).tier.unwrap_or(Tier::Line);
         let (how, signal, reason, miss) = match spoiled {
-            Some((miss, reason)) => (How::Iteration, None, Some(reason), Some(miss)),
+            Some((miss, reason)) => (AttemptEnd::Iteration, None, Some(reason), Some(miss)),
             None => (judged.how, judged.signal, judged.reason.or(said.reason), judged.miss),
         };
         let until = match &ending {
-            Ending::Limit(limit) if how == How::Limit => Some(self.limit_until(tier, limit.until)),
+            Ending::Limit(limit) if how == AttemptEnd::Limit => Some(self.limit_until(tier, limit.until)),
             _ => None,
         };
         let mut records = vec![Record::AttemptEnded {
@@ -328,7 +332,7 @@ impl<'e> Floor<'e> {
     fn fault(
         &mut self,
         task: &Task,
-        busy: Option<Busy>,
+        busy: Option<RunningJob>,
         run: Option<brigade_core::RunId>,
         fault: Fault,
     ) -> Result<(), ServeError> {
@@ -336,9 +340,9 @@ impl<'e> Floor<'e> {
         let what = busy.map(|busy| busy.what);
         let shown = self.menu.name.shown(&task.id);
         match (what, run, &fault) {
-            (Some(What::Attempt), Some(run), _) => {
-                let is_its_own = matches!(fault, Fault::NotStarted(NotStarted::Command(_)));
-                let how = if is_its_own { How::Iteration } else { How::Interrupted };
+            (Some(JobKind::Attempt), Some(run), _) => {
+                let is_its_own = matches!(fault, Fault::NotStarted(StartError::Command(_)));
+                let how = if is_its_own { AttemptEnd::Iteration } else { AttemptEnd::Interrupted };
                 self.record(vec![Record::AttemptEnded {
                     task: task.id.clone(),
                     run,
@@ -360,7 +364,7 @@ impl<'e> Floor<'e> {
                 }
             }
             (
-                Some(What::Check(_)),
+                Some(JobKind::Check(_)),
                 Some(run),
                 Fault::Place(
                     PlaceError::Tampered { .. }
@@ -372,7 +376,11 @@ impl<'e> Floor<'e> {
                 let task = task.id.clone();
                 self.record(vec![Record::Committed { task, run, commit: None, refused: Some(text) }])?;
             }
-            (Some(What::Check(CheckStep::Review)), Some(run), Fault::NotStarted(NotStarted::Command(_))) => {
+            (
+                Some(JobKind::Check(CheckStep::Review)),
+                Some(run),
+                Fault::NotStarted(StartError::Command(_)),
+            ) => {
                 let (task, result) = (task.id.clone(), ReviewResult::Unclear);
                 let reason = Some(text);
                 let review =

@@ -147,7 +147,7 @@ impl World {
     }
 
     fn approve(&self) {
-        let menu = Menu::read(&self.kitchen(), &self.prd()).unwrap();
+        let menu = ServedPrd::read(&self.kitchen(), &self.prd()).unwrap();
         let (fingerprint, items) = (menu.fingerprint, menu.items.clone());
         self.journal()
             .append(Record::Approved { fingerprint, items, passed: vec![], by: None, path: None })
@@ -165,7 +165,7 @@ impl World {
 
     #[track_caller]
     fn serve(&self) -> ServiceReport {
-        self.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap()
+        self.try_serve(&ServiceOptions::default(), &NoFollower).unwrap()
     }
 
     fn note(&self, name: &str) -> String {
@@ -214,7 +214,7 @@ fn ids(report: &[brigade_kitchen::TaskId]) -> Vec<&str> {
 const WRITES: &str = "echo text > \"$BRIGADE_TASK.txt\"\ndone_";
 
 #[test]
-fn tasks_are_done_in_their_order_and_everything_is_written_after_the_journal() {
+fn tasks_run_in_order_and_journal_is_first() {
     let prd = tasks(&[("b", "test -f b.txt", &["a"]), ("a", "test -f a.txt", &[])]);
     let config = "supervisor_status_file = \"brigade/status.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
         activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"";
@@ -253,7 +253,7 @@ fn tasks_are_done_in_their_order_and_everything_is_written_after_the_journal() {
 }
 
 #[test]
-fn a_worker_gets_a_clean_environment_and_its_prompt_not_as_an_argument() {
+fn worker_gets_clean_environment_and_prompt_file() {
     let script = format!(
         "cat /proc/$$/cmdline > \"$D/argv\"\ntest -e \"$BRIGADE_RESULT_FILE\" || echo absent > \"$D/absent\"\n{WRITES}"
     );
@@ -364,7 +364,7 @@ fn a_retry_goes_on_at_the_tier_where_it_stood_with_the_guidance() {
 #[test]
 fn nothing_starts_that_nobody_approved_and_a_change_pauses() {
     let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
-    let refused = world.try_serve(&ServiceOptions::default(), &Unfollowed);
+    let refused = world.try_serve(&ServiceOptions::default(), &NoFollower);
     assert!(matches!(&refused, Err(ServeError::NotApproved { changes }) if changes.is_empty()));
     world.approve();
     // The worker itself edits what comes after it.
@@ -374,7 +374,7 @@ fn nothing_starts_that_nobody_approved_and_a_change_pauses() {
     assert_eq!((report.outcome, ids(&report.completed)), (Outcome::Paused, vec!["a"]));
     assert!(report.reason.unwrap().contains("not approved"));
     assert_eq!(world.starts("work", "b"), 0);
-    let refused = world.try_serve(&ServiceOptions::default(), &Unfollowed);
+    let refused = world.try_serve(&ServiceOptions::default(), &NoFollower);
     let Err(ServeError::NotApproved { changes }) = refused else { panic!() };
     assert_eq!(changes[0].field, "task.b.title");
 }
@@ -445,7 +445,7 @@ fn a_supervisor_answers_by_its_file_and_anything_else_is_refused() {
                 fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
             }
         }
-        fn running(&self, _: &Scene) {
+        fn running(&self, _: &ServiceView) {
             let refused = self.0.folder.join("work/brigade/cmd.json.refused");
             if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
                 let path = self.0.folder.join("work/brigade/cmd.json");
@@ -464,18 +464,18 @@ fn a_supervisor_answers_by_its_file_and_anything_else_is_refused() {
 fn two_services_do_not_work_at_once() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
     world.approve();
-    struct Second<'w>(&'w World, Mutex<u32>);
-    impl Follower for Second<'_> {
+    struct SecondService<'w>(&'w World, Mutex<u32>);
+    impl Follower for SecondService<'_> {
         fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
             if matches!(line.record, Record::AttemptStarted { .. }) {
-                let refused = self.0.try_serve(&ServiceOptions::default(), &Unfollowed);
+                let refused = self.0.try_serve(&ServiceOptions::default(), &NoFollower);
                 let Err(ServeError::Lock(ServiceLockError::Held(holder))) = refused else { panic!() };
                 assert_eq!(holder.process.unwrap().pid(), std::process::id());
                 *self.1.lock().unwrap() += 1;
             }
         }
     }
-    let second = Second(&world, Mutex::new(0));
+    let second = SecondService(&world, Mutex::new(0));
     assert_eq!(world.try_serve(&ServiceOptions::default(), &second).unwrap().outcome, Outcome::Complete);
     assert_eq!(second.1.into_inner().unwrap(), 1);
 }
@@ -500,11 +500,11 @@ fn only_some_tasks_are_served_when_that_is_asked() {
     let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), "", WRITES);
     world.approve();
     let options = ServiceOptions { only: vec!["b".to_owned()], ..ServiceOptions::default() };
-    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    let report = world.try_serve(&options, &NoFollower).unwrap();
     assert_eq!((report.outcome, report.total, ids(&report.completed)), (Outcome::Complete, 1, vec!["b"]));
     assert_eq!(world.starts("work", "a"), 0);
     let options = ServiceOptions { only: vec!["x".to_owned()], ..ServiceOptions::default() };
-    assert!(matches!(world.try_serve(&options, &Unfollowed), Err(ServeError::NoSuchTasks(_))));
+    assert!(matches!(world.try_serve(&options, &NoFollower), Err(ServeError::NoSuchTasks(_))));
 }
 
 #[test]
@@ -513,16 +513,16 @@ fn an_interrupt_ends_the_tree_and_is_recorded() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", script);
     world.approve();
     let cancel = CancelToken::new().unwrap();
-    struct Cancels<'w>(&'w World, CancelToken);
-    impl Follower for Cancels<'_> {
-        fn running(&self, scene: &Scene) {
+    struct CancellingFollower<'w>(&'w World, CancelToken);
+    impl Follower for CancellingFollower<'_> {
+        fn running(&self, scene: &ServiceView) {
             if !scene.rows.is_empty() && !self.0.note("child").is_empty() {
                 self.1.cancel();
             }
         }
     }
     let options = ServiceOptions { cancel: Some(cancel.clone()), ..ServiceOptions::default() };
-    let report = world.try_serve(&options, &Cancels(&world, cancel)).unwrap();
+    let report = world.try_serve(&options, &CancellingFollower(&world, cancel)).unwrap();
     assert_eq!((report.outcome, report.decisions.len()), (Outcome::Interrupted, 0));
     let pid = world.note("child").trim().to_owned();
     assert!(!Path::new(&format!("/proc/{pid}")).exists(), "a worker outlived the service");
@@ -562,7 +562,7 @@ fn a_worker_that_is_not_there_is_named_before_anything_starts() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
     fs::remove_file(world.folder.join("tools/worker.sh")).unwrap();
     world.approve();
-    let missing = world.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap_err();
+    let missing = world.try_serve(&ServiceOptions::default(), &NoFollower).unwrap_err();
     assert!(
         missing.to_string().starts_with("not found: `") && missing.to_string().contains("of the line tier")
     );
@@ -571,7 +571,7 @@ fn a_worker_that_is_not_there_is_named_before_anything_starts() {
     let path = world.folder.join("tools/worker.sh");
     fs::write(&path, "#!/bin/sh").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let missing = world.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap_err();
+    let missing = world.try_serve(&ServiceOptions::default(), &NoFollower).unwrap_err();
     assert!(missing.to_string().starts_with("not executable: `"), "{missing}");
 }
 
@@ -671,7 +671,7 @@ fn merge_and_push_need_the_policy() {
     world.approve();
     let flags = Flags { push: true, ..Flags::default() };
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
-    let refused = world.try_serve(&options, &Unfollowed).unwrap_err();
+    let refused = world.try_serve(&options, &NoFollower).unwrap_err();
     assert!(refused.to_string().contains("`--push`"), "{refused}");
 }
 

@@ -2,12 +2,12 @@
 
 use brigade_fs::{Location, RelPath};
 use brigade_kitchen::PrdName;
-use brigade_kitchen::approval::Taken;
+use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::Workplace;
 use brigade_kitchen::show::{KeptStatus, StatusReport};
 use brigade_policy::Failure;
 
-use crate::gather::{Configuration, PRD_LIMIT, PrdSearch, Standing, taken_alone};
+use crate::gather::{Configuration, PRD_LIMIT, PrdSearch, PrdState, taken_alone};
 use crate::journal::quarantined;
 use crate::journal::seen::{Kind, STATUS};
 use crate::kitchen::Kitchen;
@@ -16,36 +16,36 @@ use crate::paths::PrdFiles;
 use crate::service::done_work;
 
 /// A PRD of which something is kept.
-pub(super) struct Seen {
+pub(super) struct CachedPrd {
     path: RelPath,
     pub(super) name: PrdName,
     pub(super) files: PrdFiles,
     pub(super) bytes: Vec<u8>,
     /// How it was found; `None` if it is the only one.
-    taken: Option<Taken>,
+    taken: Option<PrdOrigin>,
 }
 
 impl Kitchen<'_> {
     /// Returns the PRD that is meant, if something of this kind is kept of it.
-    pub(super) fn seen_before(&self, search: &PrdSearch, kind: &Kind) -> Result<Option<Seen>, Failure> {
+    pub(super) fn seen_before(&self, search: &PrdSearch, kind: &Kind) -> Result<Option<CachedPrd>, Failure> {
         let Some((path, taken)) = self.only(search)? else { return Ok(None) };
         let Location::Inside(path) = self.fs.resolve(path.as_str(), None)? else { return Ok(None) };
         let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(None) };
-        let files = PrdFiles::of(&name);
+        let files = PrdFiles::new(&name);
         if !kind.exists(&*self.fs, &files)? {
             return Ok(None);
         }
         let Ok(bytes) = self.fs.read(&path, PRD_LIMIT) else { return Ok(None) };
-        Ok(Some(Seen { path, name, files, bytes, taken }))
+        Ok(Some(CachedPrd { path, name, files, bytes, taken }))
     }
 
     /// Returns the PRD that is meant if it has no errors, when no file has to be read to know that.
-    fn only(&self, search: &PrdSearch) -> Result<Option<(RelPath, Option<Taken>)>, Failure> {
+    fn only(&self, search: &PrdSearch) -> Result<Option<(RelPath, Option<PrdOrigin>)>, Failure> {
         if let PrdSearch::At(path) = search {
-            return Ok(Some((path.clone(), Some(Taken::Named))));
+            return Ok(Some((path.clone(), Some(PrdOrigin::Named))));
         }
         if let Some(latest) = self.latest().next() {
-            return Ok(Some((latest, Some(Taken::Latest))));
+            return Ok(Some((latest, Some(PrdOrigin::Latest))));
         }
         let mut candidates = self.candidates()?;
         Ok(candidates.pop().filter(|_| candidates.is_empty()).map(|candidate| (candidate.path, None)))
@@ -56,9 +56,9 @@ impl Kitchen<'_> {
     fn others(&self, configuration: &Configuration, path: &RelPath) -> Result<Option<String>, Failure> {
         let crew = self.crew(configuration, None);
         let Some(ready) = crew.ready() else { return Ok(None) };
-        let settings = ready.tiers().of_all_settings();
+        let settings = ready.tiers().settings_fingerprint();
         let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
-        let has_git = self.fs.exists(&RelPath::of(".git"))?;
+        let has_git = self.fs.exists(&RelPath::from_static(".git"))?;
         let version = env!("CARGO_PKG_VERSION");
         // A status names the path of its PRD, and another PRD may have the same name.
         Ok(Some(format!("{version} {settings} {refused:?} {has_git} {path}")))
@@ -92,14 +92,14 @@ impl Kitchen<'_> {
     }
 
     /// Keeps a status for the next time. One that time or other files change is not kept.
-    pub(super) fn keep_status(&self, standing: &Standing, report: &StatusReport) -> Result<(), Failure> {
-        let Standing { life, prd, .. } = standing;
+    pub(super) fn keep_status(&self, standing: &PrdState, report: &StatusReport) -> Result<(), Failure> {
+        let PrdState { life, prd, .. } = standing;
         let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
         let source = standing.source.filter(|source| source.is_long() && !has_other_path);
         let Some(source) = source else { return Ok(()) };
         let is_settled = standing.holder.is_none()
             && standing.faults.is_empty()
-            && quarantined(&*self.fs, &PrdFiles::of(&standing.name)).is_empty();
+            && quarantined(&*self.fs, &PrdFiles::new(&standing.name)).is_empty();
         if !is_settled || standing.fingerprint.is_none() {
             return Ok(());
         }
@@ -115,9 +115,9 @@ impl Kitchen<'_> {
         }
         let body = || {
             let taken_alone = taken_alone(prd, life);
-            KeptStatus::of(report, prd, life, tip, taken_alone).to_bytes()
+            KeptStatus::new(report, prd, life, tip, taken_alone).to_bytes()
         };
-        let files = PrdFiles::of(&standing.name);
+        let files = PrdFiles::new(&standing.name);
         if let Err(error) = STATUS.keep(&*self.fs, &files, &source.and(&others), body) {
             tracing::debug!(%error, "a cache is not written");
         }

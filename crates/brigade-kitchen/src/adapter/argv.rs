@@ -9,7 +9,7 @@ use super::{Adapter, PromptWay};
 
 /// Which permissions a worker program gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum PermissionMode {
     /// Those of the narrow flags.
     Narrow,
     /// None of its own: config and policy say so.
@@ -42,7 +42,7 @@ impl Permissions {
 
 /// What is started for an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct WorkerInvocation {
     /// The words.
     pub argv: Argv,
     /// How the prompt reaches the program.
@@ -76,7 +76,7 @@ pub enum ArgvFault {
 }
 
 /// Spellings of the same flag.
-const SAME: &[(&str, &str)] = &[
+const FLAG_ALIASES: &[(&str, &str)] = &[
     ("-p", "--print"),
     ("-o", "--output-last-message"),
     ("-o", "--output-file"),
@@ -85,7 +85,7 @@ const SAME: &[(&str, &str)] = &[
 ];
 
 /// A flag with its values, or a word of its own.
-struct Group {
+struct FlagGroup {
     words: Vec<String>,
     /// Where it stands: behind the program, behind all words, or last of all.
     place: GroupPlace,
@@ -99,8 +99,8 @@ enum GroupPlace {
 }
 
 /// Splits words into flags with their values.
-fn groups(words: &[String]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(words: &[String]) -> Vec<FlagGroup> {
+    let mut groups: Vec<FlagGroup> = Vec::new();
     for word in words {
         let place = match word.as_str() {
             "-" => GroupPlace::Last,
@@ -113,7 +113,7 @@ fn groups(words: &[String]) -> Vec<Group> {
                 None => GroupPlace::Subcommand,
             },
         };
-        groups.push(Group { words: vec![word.clone()], place });
+        groups.push(FlagGroup { words: vec![word.clone()], place });
     }
     groups
 }
@@ -121,7 +121,7 @@ fn groups(words: &[String]) -> Vec<Group> {
 impl Adapter {
     /// Finds a flag in a command, in each of its spellings. Returns its position, and a value that is attached to it.
     fn find<'a>(&self, words: &'a [String], flag: &str) -> Option<(usize, Option<&'a str>)> {
-        let pairs = SAME.iter().filter(|(one, other)| *one == flag || *other == flag);
+        let pairs = FLAG_ALIASES.iter().filter(|(one, other)| *one == flag || *other == flag);
         let spellings: Vec<&str> = pairs.flat_map(|(one, other)| [*one, *other]).chain([flag]).collect();
         words.iter().enumerate().find_map(|(at, word)| {
             spellings.iter().find_map(|name| flag_in(word, name, self.shorts)).map(|value| (at, value))
@@ -131,7 +131,7 @@ impl Adapter {
     /// Returns the skip flags of the row if a command has all of them.
     pub(super) fn skip_words(&self, words: &[String]) -> Option<String> {
         let groups = groups(&self.skip);
-        let is_there = |group: &Group| match self.find(words, &group.words[0]) {
+        let is_there = |group: &FlagGroup| match self.find(words, &group.words[0]) {
             None => false,
             Some((at, attached)) => {
                 let next = words.get(at + 1).map(String::as_str);
@@ -151,12 +151,12 @@ impl Adapter {
     pub fn start(
         &self,
         command: &Argv,
-        wanted: Wanted,
+        wanted: PermissionMode,
         may_skip: bool,
         prompt_file: &str,
         answer_file: &str,
         server: Option<&str>,
-    ) -> Result<Started, ArgvFault> {
+    ) -> Result<WorkerInvocation, ArgvFault> {
         let filled = |words: &[String]| -> Vec<String> {
             let fill = |word: &String| {
                 word.replace("{prompt_file}", prompt_file).replace("{answer_file}", answer_file)
@@ -184,13 +184,13 @@ impl Adapter {
         self.add(&mut words, &added)?;
         let argv = Argv::new(words).map_err(|_| ArgvFault::Nul)?;
         let answers_in_file = self.args.iter().any(|word| word.contains("{answer_file}"));
-        Ok(Started { argv, prompt: self.prompt, answers_in_file, permissions })
+        Ok(WorkerInvocation { argv, prompt: self.prompt, answers_in_file, permissions })
     }
 
     fn permissions(
         &self,
         words: &mut Vec<String>,
-        wanted: Wanted,
+        wanted: PermissionMode,
         may_skip: bool,
     ) -> Result<Permissions, ArgvFault> {
         let is_set = |flags: &[String]| flags.first().is_some_and(|flag| self.find(words, flag).is_some());
@@ -198,12 +198,14 @@ impl Adapter {
             return Ok(Permissions::OwnChoice);
         }
         match wanted {
-            Wanted::Skip if may_skip && !self.skip.is_empty() => {
+            PermissionMode::Skip if may_skip && !self.skip.is_empty() => {
                 self.add(words, &self.skip)?;
                 Ok(Permissions::Skipped)
             }
-            Wanted::Skip | Wanted::Narrow if self.narrow.is_empty() => Ok(Permissions::OwnChoice),
-            Wanted::Skip | Wanted::Narrow => {
+            PermissionMode::Skip | PermissionMode::Narrow if self.narrow.is_empty() => {
+                Ok(Permissions::OwnChoice)
+            }
+            PermissionMode::Skip | PermissionMode::Narrow => {
                 self.add(words, &self.narrow)?;
                 Ok(Permissions::Narrow)
             }

@@ -1,6 +1,6 @@
 //! Rows of users: `[[adapter]]` in `kitchen.toml`.
 
-use brigade_policy::Located;
+use brigade_policy::LocatedValue;
 use brigade_policy::document::{Reader, Value};
 
 use super::{Adapter, LimitPatterns, PromptWay, Source, table};
@@ -85,7 +85,7 @@ pub(crate) fn rows(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Adapter> {
     rows
 }
 
-fn set<T>(target: &mut T, found: Option<Located<T>>) {
+fn set<T>(target: &mut T, found: Option<LocatedValue<T>>) {
     if let Some(found) = found {
         *target = found.value;
     }

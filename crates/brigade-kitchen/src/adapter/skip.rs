@@ -11,12 +11,12 @@ pub struct SkipFlag {
     /// The flag in its spellings: long ones, and short ones of one letter.
     pub names: &'static [&'static str],
     /// What it has to say.
-    pub says: Says,
+    pub says: FlagMatch,
 }
 
 /// What a flag has to say to skip permissions.
 #[derive(Clone, Copy, Debug)]
-pub enum Says {
+pub enum FlagMatch {
     /// It is there.
     Anything,
     /// It has this value.
@@ -58,12 +58,12 @@ impl SkipFlag {
                 .find_map(|name| flag_in(word, name, shorts).map(|attached| (*name, attached)))?;
             let value = attached.or(words.get(at + 1).map(String::as_str)).unwrap_or_default();
             match self.says {
-                Says::Anything => {
+                FlagMatch::Anything => {
                     let is_off = name.starts_with("--") && attached == Some("false");
                     (!is_off).then(|| name.to_owned())
                 }
-                Says::Value(skips) => (value == skips).then(|| format!("{name} {skips}")),
-                Says::Setting(skips) => sets(value, skips).then(|| format!("{name} …{skips}")),
+                FlagMatch::Value(skips) => (value == skips).then(|| format!("{name} {skips}")),
+                FlagMatch::Setting(skips) => sets(value, skips).then(|| format!("{name} …{skips}")),
             }
         })
     }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Adapter, PromptWay, Says, SkipFlag, Source};
+use super::{Adapter, FlagMatch, PromptWay, SkipFlag, Source};
 
 /// All rows of ours. The last one is `plain`, for every other program.
 pub static TABLE: LazyLock<Vec<Adapter>> = LazyLock::new(rows);
@@ -35,29 +35,29 @@ static COMPILED: LazyLock<Vec<Regex>> =
 const CLAUDE_SKIPS: &[SkipFlag] = &[
     is_there(&["--dangerously-skip-permissions"]),
     is_there(&["--allow-dangerously-skip-permissions"]),
-    SkipFlag { names: &["--permission-mode"], says: Says::Value("bypassPermissions") },
+    SkipFlag { names: &["--permission-mode"], says: FlagMatch::Value("bypassPermissions") },
 ];
 
 const CODEX_SKIPS: &[SkipFlag] = &[
     is_there(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"]),
-    SkipFlag { names: &["--sandbox", "-s"], says: Says::Value("danger-full-access") },
-    SkipFlag { names: &["--config", "-c"], says: Says::Setting("danger-full-access") },
+    SkipFlag { names: &["--sandbox", "-s"], says: FlagMatch::Value("danger-full-access") },
+    SkipFlag { names: &["--config", "-c"], says: FlagMatch::Setting("danger-full-access") },
 ];
 
 const OPENCODE_SKIPS: &[SkipFlag] = &[is_there(&["--auto", "--dangerously-skip-permissions", "--yolo"])];
 
 const GEMINI_SKIPS: &[SkipFlag] = &[
     is_there(&["--yolo", "-y"]),
-    SkipFlag { names: &["--approval-mode", "--approvalMode"], says: Says::Value("yolo") },
+    SkipFlag { names: &["--approval-mode", "--approvalMode"], says: FlagMatch::Value("yolo") },
 ];
 
 const CURSOR_SKIPS: &[SkipFlag] = &[
     is_there(&["--force", "-f", "--yolo"]),
-    SkipFlag { names: &["--sandbox"], says: Says::Value("disabled") },
+    SkipFlag { names: &["--sandbox"], says: FlagMatch::Value("disabled") },
 ];
 
 const fn is_there(names: &'static [&'static str]) -> SkipFlag {
-    SkipFlag { names, says: Says::Anything }
+    SkipFlag { names, says: FlagMatch::Anything }
 }
 
 /// Patterns that say "limit reached", perhaps with a group `reset`.

@@ -105,20 +105,20 @@ fn an_output_that_is_not_the_expected_one_has_no_answer() {
     assert_eq!(read("plain", b"\xff\xfe").text.as_deref(), Some("\u{fffd}\u{fffd}"));
 }
 
-fn start(command: &str, wanted: Wanted, may_skip: bool) -> Result<Started, ArgvFault> {
+fn start(command: &str, wanted: PermissionMode, may_skip: bool) -> Result<WorkerInvocation, ArgvFault> {
     let argv = Argv::parse(command).unwrap();
     choose(&[], None, &argv).unwrap().start(&argv, wanted, may_skip, "P", "A", Some("http://s"))
 }
 
 #[track_caller]
-fn check(command: &str, wanted: Wanted, expect: &str) {
-    let started = start(command, wanted, wanted == Wanted::Skip).unwrap();
+fn check(command: &str, wanted: PermissionMode, expect: &str) {
+    let started = start(command, wanted, wanted == PermissionMode::Skip).unwrap();
     assert_eq!(started.argv.words().join(" "), expect);
 }
 
 #[test]
 fn arguments_are_added_unless_they_are_there() {
-    use Wanted::{Narrow, Skip};
+    use PermissionMode::{Narrow, Skip};
     check(
         "claude --model opus",
         Narrow,
@@ -169,22 +169,25 @@ fn a_command_that_contradicts_is_refused() {
         Err(ArgvFault::Taken { flag: flag.to_owned(), adapter: adapter.to_owned() })
     };
     assert_eq!(
-        start("claude --output-format text", Wanted::Narrow, false),
+        start("claude --output-format text", PermissionMode::Narrow, false),
         taken("--output-format", "claude")
     );
-    assert_eq!(start("codex exec -o mine", Wanted::Narrow, false), taken("-o", "codex"));
+    assert_eq!(start("codex exec -o mine", PermissionMode::Narrow, false), taken("-o", "codex"));
     let refused = |flag: &str| Err(ArgvFault::SkipRefused { flag: flag.to_owned() });
     assert_eq!(
-        start("claude --dangerously-skip-permissions", Wanted::Narrow, false),
+        start("claude --dangerously-skip-permissions", PermissionMode::Narrow, false),
         refused("--dangerously-skip-permissions")
     );
-    assert_eq!(start("gemini --approval-mode=yolo", Wanted::Skip, false), refused("--approval-mode yolo"));
     assert_eq!(
-        start("claude --dangerously-skip-permissions", Wanted::Narrow, true).unwrap().permissions,
+        start("gemini --approval-mode=yolo", PermissionMode::Skip, false),
+        refused("--approval-mode yolo")
+    );
+    assert_eq!(
+        start("claude --dangerously-skip-permissions", PermissionMode::Narrow, true).unwrap().permissions,
         Permissions::Skipped
     );
     // Without the policy, the narrow flags are used.
-    let narrow = start("claude", Wanted::Skip, false).unwrap();
+    let narrow = start("claude", PermissionMode::Skip, false).unwrap();
     assert_eq!(narrow.permissions, Permissions::Narrow);
     assert!(!narrow.argv.words().contains(&"--dangerously-skip-permissions".to_owned()));
 }
@@ -221,7 +224,7 @@ fn every_way_to_skip_permissions_needs_the_policy() {
         "cursor-agent --yolo",
         "cursor-agent --sandbox disabled",
     ] {
-        for wanted in [Wanted::Narrow, Wanted::Skip] {
+        for wanted in [PermissionMode::Narrow, PermissionMode::Skip] {
             let found = start(command, wanted, false);
             assert!(matches!(found, Err(ArgvFault::SkipRefused { .. })), "{command}: {found:?}");
             assert_eq!(start(command, wanted, true).unwrap().permissions, Permissions::Skipped, "{command}");
@@ -230,10 +233,10 @@ fn every_way_to_skip_permissions_needs_the_policy() {
     // An adapter that the configuration names, and a row of the user, hide nothing.
     let argv = Argv::parse("claude --dangerously-skip-permissions").unwrap();
     let named = choose(&[], Some("plain"), &argv).unwrap();
-    assert!(named.start(&argv, Wanted::Narrow, false, "P", "A", None).is_err());
+    assert!(named.start(&argv, PermissionMode::Narrow, false, "P", "A", None).is_err());
     let row = Adapter { args: vec!["--yolo".to_owned()], ..ours("plain").clone() };
     let argv = Argv::parse("codex").unwrap();
-    assert!(row.start(&argv, Wanted::Narrow, false, "P", "A", None).is_err());
+    assert!(row.start(&argv, PermissionMode::Narrow, false, "P", "A", None).is_err());
 }
 
 #[test]
@@ -253,9 +256,13 @@ fn other_flags_skip_nothing_and_those_of_the_command_are_its_own() {
         ("my-agent --yolo", Permissions::OwnChoice),
         ("aider --yes-always", Permissions::OwnChoice),
     ] {
-        assert_eq!(start(command, Wanted::Skip, false).unwrap().permissions, permissions, "{command}");
+        assert_eq!(
+            start(command, PermissionMode::Skip, false).unwrap().permissions,
+            permissions,
+            "{command}"
+        );
     }
-    let words = start("codex -s read-only", Wanted::Narrow, false).unwrap().argv.words().join(" ");
+    let words = start("codex -s read-only", PermissionMode::Narrow, false).unwrap().argv.words().join(" ");
     assert!(!words.contains("workspace-write"), "{words}");
 }
 

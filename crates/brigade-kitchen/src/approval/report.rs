@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Execution, Tiers};
 use crate::adapter::Permissions;
 use crate::names::{TaskId, Tier};
-use crate::prd::{CoverageKind, Fault, Graph, Reading, VerificationKind, coverage_kind, waves};
+use crate::prd::{CoverageKind, Fault, Graph, PrdReading, VerificationKind, coverage_kind, waves};
 use crate::route::route;
 
 /// How the PRD of a command was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Taken {
+#[cfg_attr(feature = "schemas", schemars(rename = "Taken"))]
+pub enum PrdOrigin {
     /// Somebody named it.
     Named,
     /// `latest.json` leads to it.
@@ -42,7 +43,7 @@ pub struct ValidationReport {
     /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// Whether warnings count as errors, too.
     pub strict: bool,
     /// Whether it has no errors.
@@ -108,7 +109,7 @@ pub struct ValidatedVerification {
 }
 
 /// Makes the report of a validation. Workspace, fingerprint and configuration are added by the caller, who knows them.
-pub fn validation(path: &str, taken: Taken, reading: &Reading) -> ValidationReport {
+pub fn validation(path: &str, taken: PrdOrigin, reading: &PrdReading) -> ValidationReport {
     let prd = &reading.prd;
     let task = |task: &crate::prd::Task| {
         let route = route(task);
@@ -126,7 +127,7 @@ pub fn validation(path: &str, taken: Taken, reading: &Reading) -> ValidationRepo
             verification: task.verification.iter().map(entry).collect(),
         }
     };
-    let graph = Graph::of(&prd.tasks);
+    let graph = Graph::new(&prd.tasks);
     let ids = |wave: Vec<usize>| wave.into_iter().map(|at| prd.tasks[at].id.clone()).collect();
     ValidationReport {
         schema: ValidationReport::SCHEMA,
@@ -159,7 +160,7 @@ pub struct ApprovalReport {
     /// The PRD, relative to the workspace; absent if only the tiers are approved.
     pub prd_path: Option<String>,
     /// How it was found.
-    pub taken: Option<Taken>,
+    pub taken: Option<PrdOrigin>,
     /// The execution fingerprint; absent when an approval was taken back.
     pub fingerprint: Option<Fingerprint>,
     /// Whether it is approved now.
@@ -362,18 +363,19 @@ impl WorkersReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum WhyMissing {
+#[cfg_attr(feature = "schemas", schemars(rename = "WhyMissing"))]
+pub enum MissingProgramReason {
     /// There is none.
     NotFound,
     /// Its file may not be executed.
     NotExecutable,
 }
 
-impl fmt::Display for WhyMissing {
+impl fmt::Display for MissingProgramReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            WhyMissing::NotFound => "not found",
-            WhyMissing::NotExecutable => "not executable",
+            MissingProgramReason::NotFound => "not found",
+            MissingProgramReason::NotExecutable => "not executable",
         })
     }
 }
@@ -395,7 +397,7 @@ pub struct TierRow {
     pub found: bool,
     /// Why the program cannot be started, if it cannot.
     #[serde(default)]
-    pub missing: Option<WhyMissing>,
+    pub missing: Option<MissingProgramReason>,
     /// What is started, masked; absent if the command cannot be.
     pub argv: Option<Vec<String>>,
     /// Which permissions of its own it has.

@@ -10,7 +10,7 @@ const PRD: &str = r#"{"featureName":"x","branchName":"b","walkaway":false,"const
     {"id":"b","title":"u","verification":["npm test"],"dependsOn":["a"]}]}"#;
 
 /// The fingerprint, the items and the commands of these files.
-fn of(
+fn approve_config(
     prd: &str,
     toml: &str,
     policy: &str,
@@ -38,8 +38,8 @@ fn of(
 
 #[track_caller]
 fn check(prd: &str, toml: &str, policy: &str, program: &str, expect: &[&str]) {
-    let before = of(PRD, "", "", "/usr/bin/claude");
-    let after = of(prd, toml, policy, program);
+    let before = approve_config(PRD, "", "", "/usr/bin/claude");
+    let after = approve_config(prd, toml, policy, program);
     let found: Vec<String> = changes(&before.1, &after.1).into_iter().map(|change| change.field).collect();
     assert_eq!(found, expect);
     assert_eq!(before.0 == after.0, expect.is_empty());
@@ -109,7 +109,7 @@ fn added_and_removed_tasks_are_named() {
 #[test]
 fn every_command_is_listed_once_with_what_it_may_do() {
     let toml = "test_cmd = 'npm run all'\n[worktree]\nsetup = 'npm ci && npm run gen'\n[verification]\neffects = ['local-read']\n";
-    let rows = of(PRD, toml, "", PROGRAM).2;
+    let rows = approve_config(PRD, toml, "", PROGRAM).2;
     let shown: Vec<(CommandKind, bool, usize)> =
         rows.iter().map(|row| (row.kind, row.shell, row.effects.len())).collect();
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_validation_lists_what_was_understood() {
         PRD.replace("\"dependsOn\":[\"a\"]", "\"dependsOn\":[\"z\"]").as_bytes(),
         Lints::ALL,
     );
-    let report = validation("prd.json", Taken::Named, &reading);
+    let report = validation("prd.json", PrdOrigin::Named, &reading);
     assert_eq!((report.valid, report.errors.len(), report.waves.len()), (false, 1, 1));
     assert_eq!(report.tasks[0].kind, CoverageKind::Other);
     assert_eq!(

@@ -7,7 +7,7 @@ use super::{Config, ConfigFile};
 
 /// A translated configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ImportedConfig {
     /// The text of `kitchen.toml`, with what the file sets, and everything else as comments.
     pub text: String,
     /// How many keys it sets.
@@ -17,8 +17,8 @@ pub struct Imported {
 }
 
 /// Translates a `brigade.config`. Reading the text gives the same values as reading the file.
-pub fn import(file: ConfigFile<'_>) -> Imported {
+pub fn import(file: ConfigFile<'_>) -> ImportedConfig {
     let config = Config::read(Some(file), None);
     let text = render(&config.settings, &|key| config.places.contains_key(key.toml));
-    Imported { text, keys: config.places.len(), issues: config.issues }
+    ImportedConfig { text, keys: config.places.len(), issues: config.issues }
 }

@@ -1,7 +1,7 @@
 //! The table of keys: each with its two names, its default, its range and what it means.
 
 use super::value::{
-    Bytes, Integrate, Keep, PhaseAction, PhaseGate, Raw, Setting, Stall, Switch, WorkerCommand,
+    Bytes, Integrate, Keep, PhaseAction, PhaseGate, RawValue, Setting, Stall, Switch, WorkerCommand,
 };
 use crate::command::Command;
 use crate::show::EVENTS;
@@ -49,7 +49,7 @@ pub struct Key {
 
 impl Key {
     /// Finds a key by its name in `brigade.config`.
-    pub fn of_shell(name: &str) -> Option<&'static Key> {
+    pub fn from_shell(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| !name.is_empty() && key.shell == name)
     }
 
@@ -109,7 +109,7 @@ macro_rules! settings {
 
         impl Settings {
             /// Sets a value; the error is what was expected.
-            pub(super) fn set(&mut self, key: &Key, raw: &Raw) -> Result<(), String> {
+            pub(super) fn set(&mut self, key: &Key, raw: &RawValue) -> Result<(), String> {
                 match key.toml {
                     $($toml => self.$field = Setting::read(raw, &key.rule)?,)+
                     other => unreachable!("`{other}` is in the table of keys"),

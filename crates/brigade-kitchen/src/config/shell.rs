@@ -17,12 +17,12 @@ pub struct Assignment {
     /// Where it stands.
     pub place: Place,
     /// The value, or why there is no value.
-    pub value: Result<String, NotLiteral>,
+    pub value: Result<String, NonLiteral>,
 }
 
 /// Why the value of an assignment is not a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotLiteral {
+pub enum NonLiteral {
     /// `$X`, `$(…)`, backticks or `~`.
     Expansion,
     /// `NAME=(…)`.
@@ -47,22 +47,22 @@ pub enum NotLiteral {
     Blank,
 }
 
-impl fmt::Display for NotLiteral {
+impl fmt::Display for NonLiteral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NotLiteral::Expansion => "the value has an expansion",
-            NotLiteral::Array => "the value is an array",
-            NotLiteral::Append => "the value is appended to another",
-            NotLiteral::Operator => "the value has an operator of the shell",
-            NotLiteral::Conditional => {
+            NonLiteral::Expansion => "the value has an expansion",
+            NonLiteral::Array => "the value is an array",
+            NonLiteral::Append => "the value is appended to another",
+            NonLiteral::Operator => "the value has an operator of the shell",
+            NonLiteral::Conditional => {
                 "the assignment stands in a condition, a loop, a function or a subshell"
             }
-            NotLiteral::ForCommand => "the assignment belongs to a command",
-            NotLiteral::OpenQuote => "the quote is never closed",
-            NotLiteral::Builtin => "a command of the shell sets the value or takes it back",
-            NotLiteral::HereDocument => "the assignment stands where a here-document begins",
-            NotLiteral::AfterEnd => "the assignment stands after `return` or `exit`",
-            NotLiteral::Blank => "a blank stands before `=`",
+            NonLiteral::ForCommand => "the assignment belongs to a command",
+            NonLiteral::OpenQuote => "the quote is never closed",
+            NonLiteral::Builtin => "a command of the shell sets the value or takes it back",
+            NonLiteral::HereDocument => "the assignment stands where a here-document begins",
+            NonLiteral::AfterEnd => "the assignment stands after `return` or `exit`",
+            NonLiteral::Blank => "a blank stands before `=`",
         })
     }
 }
@@ -123,7 +123,7 @@ enum Block {
 struct Word {
     start: usize,
     raw_end: usize,
-    value: Result<String, NotLiteral>,
+    value: Result<String, NonLiteral>,
 }
 
 impl<'a> Reader<'a> {
@@ -242,8 +242,8 @@ impl<'a> Reader<'a> {
             if let Some((name, append)) = self.assigned_name() {
                 let value = self.value();
                 let value = match value {
-                    _ if append => Err(NotLiteral::Append),
-                    Ok(_) if !self.blocks.is_empty() => Err(NotLiteral::Conditional),
+                    _ if append => Err(NonLiteral::Append),
+                    Ok(_) if !self.blocks.is_empty() => Err(NonLiteral::Conditional),
                     value => value,
                 };
                 assigned.push((name, at, value));
@@ -252,14 +252,14 @@ impl<'a> Reader<'a> {
             let word = self.word();
             let raw = &self.text[word.start..word.raw_end];
             if is_name(raw) && (at == start || is_exported) && self.comes_equals() {
-                assigned.push((raw.to_owned(), at, Err(NotLiteral::Blank)));
+                assigned.push((raw.to_owned(), at, Err(NonLiteral::Blank)));
                 is_command = true;
             } else if raw == "export" && at == start {
                 is_exported = true;
             } else if is_exported && word.value.is_ok() && is_name(raw) {
                 // `export NAME` changes no value.
             } else if let Some(name) = word.value.ok().filter(|word| takes_names && is_name(word)) {
-                assigned.push((name, at, Err(NotLiteral::Builtin)));
+                assigned.push((name, at, Err(NonLiteral::Builtin)));
             } else {
                 // With `-f`, `unset` takes back a function.
                 takes_names = (takes_names && raw != "-f") || SETTERS.contains(&raw);
@@ -273,9 +273,9 @@ impl<'a> Reader<'a> {
         let is_said = !assigned.is_empty();
         for (name, at, value) in assigned {
             let value = match value {
-                Ok(_) if is_command => Err(NotLiteral::ForCommand),
-                Ok(_) if self.is_ended => Err(NotLiteral::AfterEnd),
-                Ok(_) if !self.documents.is_empty() => Err(NotLiteral::HereDocument),
+                Ok(_) if is_command => Err(NonLiteral::ForCommand),
+                Ok(_) if self.is_ended => Err(NonLiteral::AfterEnd),
+                Ok(_) if !self.documents.is_empty() => Err(NonLiteral::HereDocument),
                 value => value,
             };
             self.found.push(Assignment { name, place: self.place(at), value });
@@ -340,14 +340,14 @@ impl<'a> Reader<'a> {
         Some((name.to_owned(), append))
     }
 
-    fn value(&mut self) -> Result<String, NotLiteral> {
+    fn value(&mut self) -> Result<String, NonLiteral> {
         if self.rest().starts_with('(') {
             self.skip_group();
-            return Err(NotLiteral::Array);
+            return Err(NonLiteral::Array);
         }
         if self.rest().starts_with('~') {
             let _ = self.word();
-            return Err(NotLiteral::Expansion);
+            return Err(NonLiteral::Expansion);
         }
         self.word().value
     }
@@ -391,7 +391,7 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let mut text = String::new();
         let mut fault = None;
-        let mut blame = |reason: NotLiteral| {
+        let mut blame = |reason: NonLiteral| {
             fault.get_or_insert(reason);
         };
         while let Some(c) = self.peek() {
@@ -400,7 +400,7 @@ impl<'a> Reader<'a> {
                 '\'' => {
                     self.bump();
                     let Some(end) = self.rest().find('\'') else {
-                        blame(NotLiteral::OpenQuote);
+                        blame(NonLiteral::OpenQuote);
                         self.at = self.text.len();
                         break;
                     };
@@ -413,11 +413,11 @@ impl<'a> Reader<'a> {
                     loop {
                         match self.bump() {
                             None => {
-                                blame(NotLiteral::OpenQuote);
+                                blame(NonLiteral::OpenQuote);
                                 break;
                             }
                             Some('"') => break,
-                            Some('$' | '`') => blame(NotLiteral::Expansion),
+                            Some('$' | '`') => blame(NonLiteral::Expansion),
                             Some('\\') => match self.bump() {
                                 Some('\n') | None => {}
                                 Some(c @ ('"' | '\\' | '$' | '`')) => text.push(c),
@@ -437,28 +437,28 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 '$' | '`' => {
-                    blame(NotLiteral::Expansion);
+                    blame(NonLiteral::Expansion);
                     self.skip_expansion();
                     continue;
                 }
                 ')' if self.top() == Some(Block::Subshell) => break,
                 '(' => {
-                    blame(NotLiteral::Operator);
+                    blame(NonLiteral::Operator);
                     self.skip_group();
                     continue;
                 }
                 '<' if self.rest().starts_with("<<") && !self.rest().starts_with("<<<") => {
-                    blame(NotLiteral::Operator);
+                    blame(NonLiteral::Operator);
                     self.document();
                     continue;
                 }
                 '<' => {
                     // Of a here-string, no part begins a here-document.
-                    blame(NotLiteral::Operator);
+                    blame(NonLiteral::Operator);
                     self.at += self.rest().len() - self.rest().trim_start_matches('<').len();
                     continue;
                 }
-                '|' | '&' | '>' | ')' => blame(NotLiteral::Operator),
+                '|' | '&' | '>' | ')' => blame(NonLiteral::Operator),
                 c => text.push(c),
             }
             self.bump();

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::keys::{KEYS, Key};
-use super::value::Raw;
+use super::value::RawValue;
 use crate::adapter;
 
 pub(super) fn read(file: &str, text: &str, config: &mut Config) {
@@ -45,26 +45,30 @@ fn unknown(path: &str, place: Place, config: &mut Config) {
     let known = KEYS.iter().map(|key| key.toml).chain(tables).chain(["adapter"]);
     // A key of `brigade.config`, one of another table, and a misspelt one.
     let moved =
-        Key::of_shell(last).or_else(|| KEYS.iter().find(|key| key.toml.rsplit('.').next() == Some(last)));
+        Key::from_shell(last).or_else(|| KEYS.iter().find(|key| key.toml.rsplit('.').next() == Some(last)));
     let near = moved.map(|key| key.toml).or_else(|| closest(path, known));
     let hint = near.map(|near| format!("did you mean `{near}`?"));
     let shown: Vec<&str> = path.split('.').map(shown_name).collect();
     config.issue(Severity::Warning, place, &shown.join("."), "unknown key, so it has no effect", hint);
 }
 
-fn raw(value: &Value<'_>) -> Raw {
+fn raw(value: &Value<'_>) -> RawValue {
     match value.get_ref() {
-        DeValue::String(text) => Raw::Text(text.clone().into_owned()),
-        DeValue::Boolean(truth) => Raw::Truth(*truth),
-        DeValue::Integer(number) if number.radix() == 10 => Raw::Number(number.as_str().to_owned()),
-        DeValue::Float(number) => Raw::Number(number.as_str().to_owned()),
+        DeValue::String(text) => RawValue::Text(text.clone().into_owned()),
+        DeValue::Boolean(truth) => RawValue::Truth(*truth),
+        DeValue::Integer(number) if number.radix() == 10 => RawValue::Number(number.as_str().to_owned()),
+        DeValue::Float(number) => RawValue::Number(number.as_str().to_owned()),
         DeValue::Array(elements) => {
             let text = |element: &Value<'_>| match element.get_ref() {
                 DeValue::String(text) => Some(text.clone().into_owned()),
                 _ => None,
             };
-            elements.iter().map(text).collect::<Option<Vec<String>>>().map_or(Raw::Other, Raw::Texts)
+            elements
+                .iter()
+                .map(text)
+                .collect::<Option<Vec<String>>>()
+                .map_or(RawValue::Other, RawValue::Texts)
         }
-        _ => Raw::Other,
+        _ => RawValue::Other,
     }
 }

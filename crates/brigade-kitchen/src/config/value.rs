@@ -11,7 +11,7 @@ use crate::command::{self, Command};
 
 /// A value as a file has it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Raw {
+pub(super) enum RawValue {
     /// A word of `brigade.config`, which knows only texts.
     Word(String),
     /// A string of `kitchen.toml`.
@@ -26,13 +26,13 @@ pub(super) enum Raw {
     Other,
 }
 
-impl Raw {
+impl RawValue {
     fn text(&self) -> Option<&str> {
-        if let Raw::Word(text) | Raw::Text(text) = self { Some(text) } else { None }
+        if let RawValue::Word(text) | RawValue::Text(text) = self { Some(text) } else { None }
     }
 
     fn number(&self) -> Option<&str> {
-        if let Raw::Word(text) | Raw::Number(text) = self { Some(text) } else { None }
+        if let RawValue::Word(text) | RawValue::Number(text) = self { Some(text) } else { None }
     }
 }
 
@@ -42,23 +42,23 @@ pub(super) trait Setting: Sized {
     const IS_COMMAND: bool = false;
 
     /// Reads a value; the error is what was expected.
-    fn read(raw: &Raw, rule: &Rule) -> Result<Self, String>;
+    fn read(raw: &RawValue, rule: &Rule) -> Result<Self, String>;
 
     /// Writes the value as TOML; `None` if it is not set.
     fn toml(&self) -> Option<String>;
 }
 
 /// Quotes a text for TOML.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
 impl Setting for bool {
-    fn read(raw: &Raw, _: &Rule) -> Result<bool, String> {
+    fn read(raw: &RawValue, _: &Rule) -> Result<bool, String> {
         match raw {
-            Raw::Truth(truth) => Ok(*truth),
-            Raw::Word(word) if word == "true" => Ok(true),
-            Raw::Word(word) if word == "false" => Ok(false),
+            RawValue::Truth(truth) => Ok(*truth),
+            RawValue::Word(word) if word == "true" => Ok(true),
+            RawValue::Word(word) if word == "false" => Ok(false),
             _ => Err("true or false".to_owned()),
         }
     }
@@ -69,7 +69,7 @@ impl Setting for bool {
 }
 
 impl Setting for u64 {
-    fn read(raw: &Raw, rule: &Rule) -> Result<u64, String> {
+    fn read(raw: &RawValue, rule: &Rule) -> Result<u64, String> {
         let (least, most) = match rule {
             Rule::Range(least, most) => (*least, *most),
             Rule::Any | Rule::Inside | Rule::Words(_) | Rule::Effects => (0, u64::MAX),
@@ -84,7 +84,7 @@ impl Setting for u64 {
 }
 
 impl Setting for f64 {
-    fn read(raw: &Raw, rule: &Rule) -> Result<f64, String> {
+    fn read(raw: &RawValue, rule: &Rule) -> Result<f64, String> {
         let number = raw.number().and_then(|digits| digits.replace('_', "").parse::<f64>().ok());
         let number = number.filter(|number| number.is_finite() && 0.0 <= *number);
         number.ok_or_else(|| rule.expected("a number that is not negative"))
@@ -96,7 +96,7 @@ impl Setting for f64 {
 }
 
 impl Setting for String {
-    fn read(raw: &Raw, rule: &Rule) -> Result<String, String> {
+    fn read(raw: &RawValue, rule: &Rule) -> Result<String, String> {
         let text = raw.text().ok_or("a text")?.trim();
         if text.chars().any(char::is_control) {
             return Err("a text without control characters".to_owned());
@@ -117,14 +117,14 @@ impl Setting for String {
     }
 
     fn toml(&self) -> Option<String> {
-        Some(quoted(self))
+        Some(quote(self))
     }
 }
 
 impl<T: Setting> Setting for Option<T> {
     const IS_COMMAND: bool = T::IS_COMMAND;
 
-    fn read(raw: &Raw, rule: &Rule) -> Result<Option<T>, String> {
+    fn read(raw: &RawValue, rule: &Rule) -> Result<Option<T>, String> {
         if raw.text().is_some_and(|text| text.trim().is_empty()) {
             return Ok(None);
         }
@@ -137,13 +137,13 @@ impl<T: Setting> Setting for Option<T> {
 }
 
 impl Setting for Vec<String> {
-    fn read(raw: &Raw, rule: &Rule) -> Result<Vec<String>, String> {
-        let Raw::Texts(texts) = raw else { return Err("a list of texts".to_owned()) };
-        texts.iter().map(|text| String::read(&Raw::Text(text.clone()), rule)).collect()
+    fn read(raw: &RawValue, rule: &Rule) -> Result<Vec<String>, String> {
+        let RawValue::Texts(texts) = raw else { return Err("a list of texts".to_owned()) };
+        texts.iter().map(|text| String::read(&RawValue::Text(text.clone()), rule)).collect()
     }
 
     fn toml(&self) -> Option<String> {
-        let texts: Vec<String> = self.iter().map(|text| quoted(text)).collect();
+        let texts: Vec<String> = self.iter().map(|text| quote(text)).collect();
         Some(format!("[{}]", texts.join(", ")))
     }
 }
@@ -151,13 +151,13 @@ impl Setting for Vec<String> {
 impl Setting for Command {
     const IS_COMMAND: bool = true;
 
-    fn read(raw: &Raw, _: &Rule) -> Result<Command, String> {
+    fn read(raw: &RawValue, _: &Rule) -> Result<Command, String> {
         let text = raw.text().ok_or("a command")?;
         Command::parse(text).map_err(|fault| format!("a command that may run: {fault}"))
     }
 
     fn toml(&self) -> Option<String> {
-        Some(quoted(self.text()))
+        Some(quote(self.text()))
     }
 }
 
@@ -213,12 +213,12 @@ impl fmt::Display for WorkerCommand {
 impl Setting for WorkerCommand {
     const IS_COMMAND: bool = true;
 
-    fn read(raw: &Raw, _: &Rule) -> Result<WorkerCommand, String> {
+    fn read(raw: &RawValue, _: &Rule) -> Result<WorkerCommand, String> {
         WorkerCommand::parse(raw.text().ok_or("a command")?)
     }
 
     fn toml(&self) -> Option<String> {
-        Some(quoted(&self.text))
+        Some(quote(&self.text))
     }
 }
 
@@ -227,7 +227,7 @@ impl Setting for WorkerCommand {
 pub struct Bytes(pub u64);
 
 impl Setting for Bytes {
-    fn read(raw: &Raw, rule: &Rule) -> Result<Bytes, String> {
+    fn read(raw: &RawValue, rule: &Rule) -> Result<Bytes, String> {
         u64::read(raw, rule).map(Bytes)
     }
 
@@ -240,12 +240,12 @@ impl Setting for Bytes {
 macro_rules! settings {
     ($($name:ident),+ $(,)?) => {$(
         impl Setting for $name {
-            fn read(raw: &Raw, _: &Rule) -> Result<$name, String> {
-                raw.text().and_then($name::of).ok_or_else(|| format!("one of {}", $name::EXPECTED))
+            fn read(raw: &RawValue, _: &Rule) -> Result<$name, String> {
+                raw.text().and_then($name::from_word).ok_or_else(|| format!("one of {}", $name::EXPECTED))
             }
 
             fn toml(&self) -> Option<String> {
-                Some(quoted(self.as_str()))
+                Some(quote(self.as_str()))
             }
         }
     )+};

@@ -5,7 +5,7 @@ use brigade_core::{Json, Object, Timestamp};
 use serde::Deserialize;
 
 use super::record::{Record, TaskOutcome};
-use super::{Life, Stage, TheirState};
+use super::{ForeignState, Life, Stage};
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
 
@@ -39,7 +39,7 @@ pub(crate) fn rows<T: serde::de::DeserializeOwned>(list: &[Object]) -> Vec<T> {
 
 impl Life {
     /// Returns what the files say about a PRD without a journal: `passes`, and the state of another program.
-    pub fn before_approval(prd: &ValidPrd, state: Option<TheirState>, at: Timestamp) -> Life {
+    pub fn before_approval(prd: &ValidPrd, state: Option<ForeignState>, at: Timestamp) -> Life {
         let mut life = Life::default();
         if let Some(state) = state {
             life.apply(at, &Record::Adopted { state });
@@ -51,7 +51,7 @@ impl Life {
     }
 
     /// Takes the state of another program over: at which tier tasks stand, and what ran when it ended.
-    pub(super) fn adopt(&mut self, state: &TheirState) {
+    pub(super) fn adopt(&mut self, state: &ForeignState) {
         let theirs = state.file();
         for row in rows::<HistoryRow>(&theirs.task_history) {
             let life = self.tasks.entry(row.task_id).or_default();

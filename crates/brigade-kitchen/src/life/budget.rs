@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::Used;
+use super::record::ExecutiveUsage;
 use crate::config::Settings;
 use crate::names::Tier;
 
@@ -14,15 +14,15 @@ const WARN_AT: f64 = 0.8;
 /// What attempts used, by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct Usage {
     /// By tier.
-    pub by_tier: BTreeMap<Tier, TierSpent>,
+    pub by_tier: BTreeMap<Tier, TierUsage>,
 }
 
 /// What the attempts of a tier used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct TierSpent {
+pub struct TierUsage {
     /// Starts of its worker, reviews and decisions included.
     pub attempts: u64,
     /// Its minutes.
@@ -33,14 +33,14 @@ pub struct TierSpent {
     pub unpriced_minutes: f64,
 }
 
-impl TierSpent {
+impl TierUsage {
     /// Returns the dollars: those that were reported, and the other minutes at the rate of the tier.
     pub fn cost_usd(&self, rate: f64) -> f64 {
         self.reported_usd + self.unpriced_minutes * rate
     }
 }
 
-impl Spent {
+impl Usage {
     /// Counts the start of a worker.
     pub fn start(&mut self, tier: Tier) {
         self.by_tier.entry(tier).or_default().attempts += 1;
@@ -58,8 +58,8 @@ impl Spent {
     }
 
     /// Counts starts of the executive, and adds what they used.
-    pub fn use_up(&mut self, used: &[Used]) {
-        for Used { seconds, cost_usd, .. } in used {
+    pub fn add_usage(&mut self, used: &[ExecutiveUsage]) {
+        for ExecutiveUsage { seconds, cost_usd, .. } in used {
             self.start(Tier::Executive);
             self.add(Tier::Executive, *seconds, *cost_usd);
         }
@@ -82,7 +82,7 @@ impl Spent {
 
     /// Returns the dollars: those that were reported, and the minutes of the others at the rates of their tiers.
     pub fn cost_usd(&self, settings: &Settings) -> f64 {
-        let cost = |(tier, spent): (&Tier, &TierSpent)| spent.cost_usd(settings.cost_rate(*tier));
+        let cost = |(tier, spent): (&Tier, &TierUsage)| spent.cost_usd(settings.cost_rate(*tier));
         self.by_tier.iter().fold(0.0, |sum, row| sum + cost(row))
     }
 }
@@ -101,7 +101,7 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the limits of the settings. Ceilings of the policy are never exceeded.
-    pub fn of(settings: &Settings, ceiling: Limits) -> Limits {
+    pub fn from_settings(settings: &Settings, ceiling: Limits) -> Limits {
         let least = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -127,7 +127,7 @@ pub enum Budget {
 }
 
 /// Lists the budgets that are nearly or wholly used up: `cost_usd`, `minutes`, `attempts`.
-pub fn budget(spent: &Spent, limits: &Limits, settings: &Settings) -> Vec<(&'static str, Budget)> {
+pub fn budget(spent: &Usage, limits: &Limits, settings: &Settings) -> Vec<(&'static str, Budget)> {
     let cost = spent.cost_usd(settings);
     let rows = [
         ("cost_usd", cost, limits.cost_usd),

@@ -152,11 +152,11 @@ pub struct Answer {
     #[serde(default)]
     pub guidance: Option<String>,
     /// Whether it is what was said. An unclear answer of the executive is replaced.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "default_true", skip_serializing_if = "is_yes")]
     pub is_clear: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 

@@ -2,10 +2,10 @@
 
 use brigade_core::{RunId, Timestamp};
 
-use super::record::{CommandResult, Entry, How, Record, ReviewResult, TaskOutcome, Used};
+use super::record::{AttemptEnd, CommandResult, Entry, ExecutiveUsage, Record, ReviewResult, TaskOutcome};
 use super::{
-    Answer, AnsweredBy, Approval, AttemptRun, Checking, Decided, DecisionKind, Feedback, Life, MAX_HISTORY,
-    PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
+    Answer, AnsweredBy, Approval, AttemptRun, ClaimCheck, DecisionKind, DecisionState, Feedback, Life,
+    MAX_HISTORY, PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
 };
 use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
@@ -28,7 +28,7 @@ fn keep<T>(list: &mut Vec<T>, entry: T) {
 
 impl Life {
     /// Reads a whole journal. Records of newer versions are counted.
-    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Life {
+    pub fn from_entries(entries: impl IntoIterator<Item = Entry>) -> Life {
         let mut life = Life::default();
         for entry in entries {
             life.seq = entry.seq();
@@ -47,7 +47,7 @@ impl Life {
             Record::Approved { fingerprint, items, passed, path, .. } => {
                 self.prd_path.clone_from(path);
                 self.approval = Some(Approval { fingerprint: *fingerprint, items: items.clone(), at });
-                self.somebody_acted();
+                self.note_activity();
                 for task in passed {
                     self.passed(at, task);
                 }
@@ -197,7 +197,11 @@ impl Life {
                         life.stage = Stage::Waiting(decision.id.clone());
                     }
                 }
-                self.decisions.push(Decided { decision: decision.clone(), answer: None, is_past: false });
+                self.decisions.push(DecisionState {
+                    decision: decision.clone(),
+                    answer: None,
+                    is_past: false,
+                });
             }
             Record::DecisionAnswered { id, answer, used } => {
                 self.used(used);
@@ -270,9 +274,9 @@ impl Life {
     }
 
     /// Counts starts of the executive. Of a task, they cost something and are no attempt.
-    fn used(&mut self, used: &[Used]) {
-        self.spent.use_up(used);
-        for Used { task, seconds, cost_usd, .. } in used {
+    fn used(&mut self, used: &[ExecutiveUsage]) {
+        self.spent.add_usage(used);
+        for ExecutiveUsage { task, seconds, cost_usd, .. } in used {
             if let Some(life) = task.as_ref().and_then(|task| self.tasks.get_mut(task)) {
                 life.spent.add(Tier::Executive, *seconds, *cost_usd);
             }
@@ -280,7 +284,7 @@ impl Life {
     }
 
     /// What a service paused for may be over.
-    fn somebody_acted(&mut self) {
+    fn note_activity(&mut self) {
         self.service.iter_mut().for_each(|service| service.is_paused = false);
     }
 
@@ -325,42 +329,42 @@ impl Life {
         self.spent.add(tier, *seconds, *cost_usd);
         let because = reason.clone().unwrap_or_default();
         match how {
-            How::Limit => {
+            AttemptEnd::Limit => {
                 // It is no failure of the task.
                 if let Some(until) = until {
                     self.limits.insert(tier, (*until, None));
                 }
                 return;
             }
-            How::Interrupted => {
+            AttemptEnd::Interrupted => {
                 life.interrupted = true;
                 return self.event(task, at, "interrupted", None);
             }
-            How::Said | How::Iteration | How::TimeLimit | How::Stalled => {
+            AttemptEnd::Said | AttemptEnd::Iteration | AttemptEnd::TimeLimit | AttemptEnd::Stalled => {
                 life.iterations += 1;
                 life.seconds_in_tier += seconds;
             }
         }
         match (how, signal) {
-            (How::TimeLimit, _) => {
+            (AttemptEnd::TimeLimit, _) => {
                 life.asks_for_more = Some("the attempt came to its time limit".to_owned());
                 life.last_error = life.asks_for_more.clone();
                 life.failures += 1;
                 self.event(task, at, "blocked", None);
             }
-            (How::Said, Some(Signal::Blocked)) => {
+            (AttemptEnd::Said, Some(Signal::Blocked)) => {
                 let because = if because.is_empty() { "the worker is blocked".to_owned() } else { because };
                 life.asks_for_more = Some(because.clone());
                 life.last_error = Some(because);
                 life.failures += 1;
                 self.event(task, at, "blocked", None);
             }
-            (How::Said, Some(Signal::Question(question))) => {
+            (AttemptEnd::Said, Some(Signal::Question(question))) => {
                 life.question = Some(question.clone());
                 self.event(task, at, "iteration", None);
             }
-            (How::Said, Some(claim)) if claim.claims_success() => {
-                life.stage = Stage::Checking(Checking::new(run.clone(), claim.clone(), *changed));
+            (AttemptEnd::Said, Some(claim)) if claim.claims_success() => {
+                life.stage = Stage::Checking(ClaimCheck::new(run.clone(), claim.clone(), *changed));
             }
             _ => {
                 let text =
@@ -371,7 +375,7 @@ impl Life {
     }
 
     /// Changes what was found out about the claim of a run. Records of an older run change nothing.
-    fn check(&mut self, task: &TaskId, run: &RunId, change: impl FnOnce(&mut Checking)) {
+    fn check(&mut self, task: &TaskId, run: &RunId, change: impl FnOnce(&mut ClaimCheck)) {
         if let Some(Stage::Checking(checking)) = self.tasks.get_mut(task).map(|life| &mut life.stage)
             && checking.run == *run
         {
@@ -487,7 +491,7 @@ impl Life {
         }
         decided.answer = Some(answer.clone());
         let decision = decided.decision.clone();
-        self.somebody_acted();
+        self.note_activity();
         if decision.about == DecisionKind::Gate && answer.choice == "continue" {
             self.gate_is_open = true;
         }

@@ -1,12 +1,12 @@
 //! The next step of a task.
 
-use super::record::{How, Miss, TaskOutcome};
-use super::{Answer, AnsweredBy, Checking, DecisionId, DecisionKind, Life, Stage, TaskLife};
+use super::record::{AttemptEnd, Miss, TaskOutcome};
+use super::{Answer, AnsweredBy, ClaimCheck, DecisionId, DecisionKind, Life, Stage, TaskLife};
 use crate::config::Settings;
 use crate::names::{TaskId, Tier};
 use crate::prd::Task;
 use crate::route::route;
-use crate::signal::{Choice, Decided, Ending, Iteration, Signal};
+use crate::signal::{Choice, Ending, FailureDecision, Iteration, Signal};
 
 /// Where tasks are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum Step {
         absorbed_by: Option<TaskId>,
     },
     /// Somebody is asked.
-    Ask(Ask),
+    Ask(Question),
     /// A decision waits.
     Wait(DecisionId),
     /// The task has ended.
@@ -84,7 +84,7 @@ impl Step {
 
 /// A question for somebody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct Question {
     /// What it is about.
     pub about: DecisionKind,
     /// What happened.
@@ -106,18 +106,18 @@ pub fn next(task: &Task, life: &Life, settings: &Settings, workplace: Workplace)
             Some(decision) => Step::Wait(decision.id.clone()),
             None => check(task, own, checking, settings, workplace),
         },
-        Stage::Ended(outcome) => ended(task, life, own, *outcome),
+        Stage::Ended(outcome) => step_after_end(task, life, own, *outcome),
     }
 }
 
-fn ended(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome) -> Step {
+fn step_after_end(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome) -> Step {
     if !matches!(outcome, TaskOutcome::Failed | TaskOutcome::Blocked) {
         return Step::Ended(outcome);
     }
     if let Some(decision) = life.decision_of(&task.id) {
         return Step::Wait(decision.id.clone());
     }
-    let is_answered = |decided: &&super::Decided| {
+    let is_answered = |decided: &&super::DecisionState| {
         let decision = &decided.decision;
         decision.task.as_ref() == Some(&task.id)
             && decision.about == DecisionKind::Failure
@@ -129,12 +129,12 @@ fn ended(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome) -> Step
         return Step::Ended(outcome);
     }
     let context = own.last_error.clone().unwrap_or_else(|| "the task failed".to_owned());
-    Step::Ask(Ask { about: DecisionKind::Failure, context })
+    Step::Ask(Question { about: DecisionKind::Failure, context })
 }
 
 fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
     if let Some(question) = &own.question {
-        return Step::Ask(Ask { about: DecisionKind::Scope, context: question.clone() });
+        return Step::Ask(Question { about: DecisionKind::Scope, context: question.clone() });
     }
     let tier = own.tier.unwrap_or_else(|| route(task).tier);
     let end = |outcome, reason: String, stuck| Step::End {
@@ -211,7 +211,7 @@ pub fn is_reviewed(tier: Tier, settings: &Settings) -> bool {
 fn check(
     task: &Task,
     own: &TaskLife,
-    checking: &Checking,
+    checking: &ClaimCheck,
     settings: &Settings,
     workplace: Workplace,
 ) -> Step {
@@ -241,7 +241,7 @@ fn check(
         && !checking.checked_by_hand
     {
         let context = task.manual_verification.join("\n");
-        return Step::Ask(Ask { about: DecisionKind::Manual, context });
+        return Step::Ask(Question { about: DecisionKind::Manual, context });
     }
     match workplace {
         Workplace::InPlace => end(TaskOutcome::Complete, None),
@@ -253,9 +253,9 @@ fn check(
 
 /// How an attempt is recorded: as it ended, judged by what changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct AttemptVerdict {
     /// How, in a word.
-    pub how: How,
+    pub how: AttemptEnd,
     /// The signal, if it counts.
     pub signal: Option<Signal>,
     /// Why it does not count.
@@ -266,21 +266,27 @@ pub struct Judged {
 
 /// Judges the end of an attempt. A claim to have completed the task with nothing changed needs verification, and one
 /// that another task did the work needs that task to be done.
-pub fn judge(ending: &Ending, changed: bool, task: &Task, life: &Life, settings: &Settings) -> Judged {
-    let judged = |how, signal, reason, miss| Judged { how, signal, reason, miss };
-    let claim = |reason: String| judged(How::Iteration, None, Some(reason), Some(Miss::Claim));
+pub fn judge(
+    ending: &Ending,
+    changed: bool,
+    task: &Task,
+    life: &Life,
+    settings: &Settings,
+) -> AttemptVerdict {
+    let judged = |how, signal, reason, miss| AttemptVerdict { how, signal, reason, miss };
+    let claim = |reason: String| judged(AttemptEnd::Iteration, None, Some(reason), Some(Miss::Claim));
     match ending {
         Ending::Iteration(reason @ Iteration::NoSignal) => {
-            judged(How::Iteration, None, Some(reason.to_string()), None)
+            judged(AttemptEnd::Iteration, None, Some(reason.to_string()), None)
         }
         Ending::Iteration(reason) => claim(reason.to_string()),
-        Ending::Limit(_) => judged(How::Limit, None, None, None),
-        Ending::TimeLimit => judged(How::TimeLimit, None, None, None),
+        Ending::Limit(_) => judged(AttemptEnd::Limit, None, None, None),
+        Ending::TimeLimit => judged(AttemptEnd::TimeLimit, None, None, None),
         Ending::Stalled => {
             let reason = Some("the worker printed nothing for too long".to_owned());
-            judged(How::Stalled, None, reason, None)
+            judged(AttemptEnd::Stalled, None, reason, None)
         }
-        Ending::Interrupted => judged(How::Interrupted, None, None, None),
+        Ending::Interrupted => judged(AttemptEnd::Interrupted, None, None, None),
         Ending::Said { signal, .. } => {
             let has_verification = settings.verification_enabled && !task.verification.is_empty();
             match signal {
@@ -294,7 +300,7 @@ pub fn judge(ending: &Ending, changed: bool, task: &Task, life: &Life, settings:
                 Signal::Absorbed(other) if *other == task.id || !life.is_done(other) => {
                     claim(format!("the task {other}, which should have done the work, is not done"))
                 }
-                signal => judged(How::Said, Some(signal.clone()), None, None),
+                signal => judged(AttemptEnd::Said, Some(signal.clone()), None, None),
             }
         }
     }
@@ -302,10 +308,14 @@ pub fn judge(ending: &Ending, changed: bool, task: &Task, life: &Life, settings:
 
 /// Returns the answer to a failure when nobody watches: that of the executive, if it is clear. The first unclear one
 /// counts as retry, the next as skip; when the retries of a task are used up, it is skipped.
-pub fn walkaway_answer(decided: Option<Decided>, own: &TaskLife, settings: &Settings) -> Answer {
+pub fn walkaway_answer(decided: Option<FailureDecision>, own: &TaskLife, settings: &Settings) -> Answer {
     let unclear = || {
         let choice = if own.unclear_decisions == 0 { Choice::Retry } else { Choice::Skip };
-        Decided { choice, reason: Some("the executive gave no clear answer".to_owned()), guidance: None }
+        FailureDecision {
+            choice,
+            reason: Some("the executive gave no clear answer".to_owned()),
+            guidance: None,
+        }
     };
     let is_clear = decided.is_some();
     let mut decided = decided.unwrap_or_else(unclear);

@@ -7,7 +7,7 @@ use brigade_core::{Fingerprint, Json, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Answer, Decision, DecisionId};
-use super::state::TheirState;
+use super::state::ForeignState;
 use crate::adapter::Tokens;
 use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
@@ -90,7 +90,7 @@ impl Entry {
 /// How an attempt ended, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum AttemptEnd {
     /// With a signal.
     Said,
     /// Without one that counts.
@@ -161,7 +161,7 @@ pub enum ReviewResult {
 
 /// What a start of the executive used that has no record of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Used {
+pub struct ExecutiveUsage {
     /// The task that it was about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
@@ -322,7 +322,7 @@ records! {
         reason: Option<String>,
         /// What the executive used for this, and for what came to nothing before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<Used>,
+        used: Vec<ExecutiveUsage>,
     }
     /// A task began.
     TaskStarted = "task_started" {
@@ -358,7 +358,7 @@ records! {
         /// The run.
         run: RunId,
         /// How, in a word.
-        how: How,
+        how: AttemptEnd,
         /// What the worker said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<Signal>,
@@ -541,7 +541,7 @@ records! {
         answer: Answer,
         /// What the executive used for this, and for what came to nothing before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<Used>,
+        used: Vec<ExecutiveUsage>,
     }
     /// What belongs to a task was decided.
     ScopeDecided = "scope_decided" {
@@ -558,7 +558,7 @@ records! {
         by_person: bool,
         /// What the executive used for this, and for what came to nothing before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<Used>,
+        used: Vec<ExecutiveUsage>,
     }
     /// The executive reviewed the PRD.
     PhaseReview = "phase_review" {
@@ -573,7 +573,7 @@ records! {
         content: String,
         /// What the executive used for this, and for what came to nothing before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<Used>,
+        used: Vec<ExecutiveUsage>,
     }
     /// What stands between two PRDs was passed, or not.
     PhaseGate = "phase_gate" {
@@ -584,7 +584,7 @@ records! {
         content: String,
         /// What the executive used for this, and for what came to nothing before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<Used>,
+        used: Vec<ExecutiveUsage>,
     }
     /// A tier waits for the limit of its provider.
     LimitWait = "limit_wait" {
@@ -616,6 +616,6 @@ records! {
     /// The state file of another program was taken over.
     Adopted = "adopted" {
         /// Its members.
-        state: TheirState,
+        state: ForeignState,
     }
 }

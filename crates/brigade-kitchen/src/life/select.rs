@@ -17,7 +17,7 @@ pub struct RunSet(Vec<bool>);
 
 /// Ids that are not in the PRD.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}", shown(.unknown, .known))]
+#[error("{}", unknown_tasks_text(.unknown, .known))]
 pub struct UnknownTasks {
     /// What was typed.
     pub unknown: Vec<String>,
@@ -27,7 +27,7 @@ pub struct UnknownTasks {
 
 /// Why tasks cannot be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoSuchTasks {
+pub enum SelectTasksError {
     /// Ids are not in the PRD.
     #[error(transparent)]
     Unknown(#[from] UnknownTasks),
@@ -36,8 +36,8 @@ pub enum NoSuchTasks {
     Empty(String),
 }
 
-fn shown(unknown: &[String], known: &[TaskId]) -> String {
-    const MOST: usize = 20;
+fn unknown_tasks_text(unknown: &[String], known: &[TaskId]) -> String {
+    const MAX_SHOWN: usize = 20;
     let names: Vec<String> = unknown
         .iter()
         .map(|id| {
@@ -46,8 +46,8 @@ fn shown(unknown: &[String], known: &[TaskId]) -> String {
             format!("`{}`{near}", brigade_core::text::escape_terminal(id))
         })
         .collect();
-    let mut ids: Vec<&str> = known.iter().take(MOST).map(TaskId::as_str).collect();
-    if MOST < known.len() {
+    let mut ids: Vec<&str> = known.iter().take(MAX_SHOWN).map(TaskId::as_str).collect();
+    if MAX_SHOWN < known.len() {
         ids.push("…");
     }
     format!("no such task: {}; there are {}", names.join(", "), ids.join(", "))
@@ -63,13 +63,13 @@ impl RunSet {
     ///
     /// # Errors
     /// Fails if an id is not in the PRD, or no task is left.
-    pub fn of(
+    pub fn select(
         prd: &ValidPrd,
         only: &[String],
         skip: &[String],
         from: Option<&str>,
         until: Option<&str>,
-    ) -> Result<RunSet, NoSuchTasks> {
+    ) -> Result<RunSet, SelectTasksError> {
         let position = |id: &str| id.parse::<TaskId>().ok().and_then(|id| prd.graph().position(&id));
         let typed = only.iter().chain(skip).map(String::as_str).chain(from).chain(until);
         let unknown: Vec<String> = typed.filter(|id| position(id).is_none()).map(str::to_owned).collect();
@@ -93,7 +93,7 @@ impl RunSet {
                 |name: &str, ids: &[String]| (!ids.is_empty()).then(|| format!("{name} {}", ids.join(",")));
             let edge = |name: &str, id: Option<&str>| id.map(|id| format!("{name} {id}"));
             let flags = [flag("only", only), flag("skip", skip), edge("from", from), edge("until", until)];
-            return Err(NoSuchTasks::Empty(flags.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+            return Err(SelectTasksError::Empty(flags.into_iter().flatten().collect::<Vec<_>>().join(", ")));
         }
         Ok(set)
     }
@@ -117,7 +117,7 @@ impl RunSet {
 
 /// A task whose attempt begins now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begin {
+pub struct AttemptStart {
     /// The position of the task.
     pub task: usize,
     /// The tier.
@@ -138,7 +138,7 @@ pub fn select(
     set: &RunSet,
     workplace: Workplace,
     now: Timestamp,
-) -> Vec<Begin> {
+) -> Vec<AttemptStart> {
     let mut all = 0;
     let mut by_tier = [0_u64; 3];
     let mut exclusive: Vec<&str> = Vec::new();
@@ -180,7 +180,7 @@ pub fn select(
         on_the_way += 1;
         by_tier[tier as usize] += 1;
         exclusive.extend(task.exclusive.as_deref());
-        chosen.push(Begin { task: at, tier, number });
+        chosen.push(AttemptStart { task: at, tier, number });
     }
     chosen
 }
@@ -263,11 +263,11 @@ impl Progress {
 }
 
 /// The most tasks that a reason names.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl Progress {
     /// Says why not every task that was served is done, as far as nobody is asked.
-    pub fn why_incomplete(&self, prd: &ValidPrd, life: &Life, set: &RunSet) -> Option<String> {
+    pub fn incomplete_reason(&self, prd: &ValidPrd, life: &Life, set: &RunSet) -> Option<String> {
         let id = |at: usize| &prd.tasks[at].id;
         let mut found: Vec<String> = Vec::new();
         let words =
@@ -283,8 +283,8 @@ impl Progress {
             });
             found.push(format!("{} depends on {}", id(*at), needs.collect::<Vec<_>>().join(", and on ")));
         }
-        let more = found.len().saturating_sub(MOST_NAMED);
-        found.truncate(MOST_NAMED);
+        let more = found.len().saturating_sub(MAX_NAMED);
+        found.truncate(MAX_NAMED);
         if 0 < more {
             found.push(format!("and {more} more"));
         }
@@ -302,7 +302,7 @@ pub fn progress(
 ) -> Progress {
     let mut progress = Progress::default();
     let unreachable = unreachable(prd, life);
-    progress.aborted = life.decisions.iter().any(super::Decided::is_abort);
+    progress.aborted = life.decisions.iter().any(super::DecisionState::is_abort);
     for (at, task) in prd.tasks.iter().enumerate().filter(|(at, _)| set.has(*at)) {
         let step = next(task, life, settings, workplace);
         let list = match (life.outcome(&task.id), &step) {

@@ -44,37 +44,37 @@ pub struct StateFile {
 /// The state of another program: a state file, with its members as they were written. Nothing else is recorded as one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Json", into = "Json")]
-pub struct TheirState {
+pub struct ForeignState {
     json: Json,
     file: Box<StateFile>,
 }
 
-impl TryFrom<Json> for TheirState {
+impl TryFrom<Json> for ForeignState {
     type Error = Mismatch;
 
-    fn try_from(json: Json) -> Result<TheirState, Mismatch> {
-        Ok(TheirState { file: Box::new(from_json(&json)?), json })
+    fn try_from(json: Json) -> Result<ForeignState, Mismatch> {
+        Ok(ForeignState { file: Box::new(from_json(&json)?), json })
     }
 }
 
-impl From<TheirState> for Json {
-    fn from(state: TheirState) -> Json {
+impl From<ForeignState> for Json {
+    fn from(state: ForeignState) -> Json {
         state.json
     }
 }
 
-impl TheirState {
+impl ForeignState {
     /// Reads what another program wrote.
     ///
     /// # Errors
     /// Fails if it is no state file, with what is wrong, without a final stop.
-    pub fn read(bytes: &[u8]) -> Result<TheirState, String> {
+    pub fn read(bytes: &[u8]) -> Result<ForeignState, String> {
         let json = Json::parse_bytes(bytes, Dialect::Lenient)
             .map_err(|error| format!("line {}, column {}: not JSON", error.line, error.column))?;
         if json.as_object().is_none() {
             return Err("it is not an object".to_owned());
         }
-        TheirState::try_from(json).map_err(|error| error.to_string())
+        ForeignState::try_from(json).map_err(|error| error.to_string())
     }
 
     /// Returns the state file that it is.

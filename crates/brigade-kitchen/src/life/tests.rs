@@ -2,7 +2,7 @@ use super::*;
 use crate::config::Settings;
 use crate::prd::{Lints, ValidPrd, read};
 use crate::service::Outcome;
-use crate::signal::{By, Choice, Decided as Said, Ending, Exit, Iteration};
+use crate::signal::{Choice, Ending, Exit, FailureDecision as Said, Iteration, SignalSource};
 use brigade_core::{Fingerprint, Json, Timestamp};
 
 mod approved;
@@ -22,7 +22,7 @@ fn id(text: &str) -> TaskId {
 }
 
 /// A journal that is written line by line, and the life that it says.
-struct Book {
+struct TestJournal {
     prd: ValidPrd,
     settings: Settings,
     lines: Vec<Line>,
@@ -30,10 +30,10 @@ struct Book {
     place: Workplace,
 }
 
-impl Book {
-    fn new(prd: ValidPrd) -> Book {
+impl TestJournal {
+    fn new(prd: ValidPrd) -> TestJournal {
         let settings = Settings { test_cmd: None, review_enabled: false, ..Settings::default() };
-        Book { prd, settings, lines: Vec::new(), life: Life::default(), place: Workplace::Worktrees }
+        TestJournal { prd, settings, lines: Vec::new(), life: Life::default(), place: Workplace::Worktrees }
     }
 
     fn now(&self) -> Timestamp {
@@ -88,7 +88,7 @@ impl Book {
     }
 
     fn said(&mut self, task: &str, signal: Signal, changed: bool) -> RunId {
-        self.attempt(task, &Ending::Said { signal, by: By::Tag }, changed)
+        self.attempt(task, &Ending::Said { signal, by: SignalSource::Tag }, changed)
     }
 
     fn verified(&mut self, task: &str, run: &RunId, index: u64, result: CommandResult) {
@@ -168,7 +168,7 @@ impl Book {
             .lines
             .iter()
             .map(|line| Entry::read(Json::parse(&line.to_text().unwrap()).unwrap()).unwrap());
-        Life::of(entries)
+        Life::from_entries(entries)
     }
 }
 
@@ -182,7 +182,7 @@ const VERIFIED: &str = ",\"complexity\":\"junior\",\"verification\":[\"npm test\
 
 #[test]
 fn a_task_goes_the_whole_way() {
-    let mut book = Book::new(prd(&[("a", VERIFIED)]));
+    let mut book = TestJournal::new(prd(&[("a", VERIFIED)]));
     book.settings.test_cmd = Some(crate::Command::parse("npm test").unwrap());
     book.settings.review_enabled = true;
     let run = book.said("a", Signal::Complete, true);
@@ -265,9 +265,9 @@ fn a_task_goes_the_whole_way() {
 
 #[test]
 fn every_failure_is_an_iteration_with_its_feedback() {
-    let mut book = Book::new(prd(&[("a", VERIFIED)]));
+    let mut book = TestJournal::new(prd(&[("a", VERIFIED)]));
     book.settings.escalation_after = 100;
-    let feedback = |book: &Book| book.life.task(&id("a")).feedback.unwrap().class();
+    let feedback = |book: &TestJournal| book.life.task(&id("a")).feedback.unwrap().class();
     book.attempt("a", &no_signal(), true);
     assert_eq!(feedback(&book), "no_signal");
     let run = book.said("a", Signal::Complete, true);
@@ -293,7 +293,7 @@ fn every_failure_is_an_iteration_with_its_feedback() {
 
 #[test]
 fn two_unclear_reviews_are_a_failure() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.review_enabled = true;
     book.settings.todo_scan_enabled = false;
     let run = book.said("a", Signal::Complete, true);
@@ -318,7 +318,7 @@ fn two_unclear_reviews_are_a_failure() {
         book.life.history.reviews.iter().map(|(.., result, why)| (*result, why.as_str())).collect();
     let fail = (ReviewResult::Fail, "the review gave no clear verdict twice");
     assert_eq!(reviews, [(ReviewResult::Unclear, ""), fail]);
-    let state = StateFile::of(&book.life);
+    let state = StateFile::from_life(&book.life);
     assert_eq!(state.reviews.len(), 1);
     let name = "prd-x".parse().unwrap();
     let events = crate::show::events(&name, &book.prd, &book.life, book.lines.last().unwrap());
@@ -327,7 +327,7 @@ fn two_unclear_reviews_are_a_failure() {
 
 #[test]
 fn a_claim_without_a_change_is_judged_like_already_done() {
-    let mut book = Book::new(prd(&[("a", VERIFIED), ("b", JUNIOR), ("c", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", VERIFIED), ("b", JUNIOR), ("c", JUNIOR)]));
     let run = book.said("a", Signal::Complete, false);
     assert_eq!(book.step("a"), Step::Verify { from: 0 });
     book.verified("a", &run, 0, CommandResult::Passed);
@@ -353,7 +353,7 @@ fn a_claim_without_a_change_is_judged_like_already_done() {
 
 #[test]
 fn a_task_escalates_after_failures_and_at_once_when_blocked() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     for _ in 0..3 {
         book.attempt("a", &no_signal(), true);
     }
@@ -368,14 +368,14 @@ fn a_task_escalates_after_failures_and_at_once_when_blocked() {
     book.said("a", Signal::Blocked, true);
     assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Blocked, .. }));
     book.bookkeep("a");
-    assert!(matches!(book.step("a"), Step::Ask(Ask { about: DecisionKind::Failure, .. })));
+    assert!(matches!(book.step("a"), Step::Ask(Question { about: DecisionKind::Failure, .. })));
     assert_eq!(book.life.history.escalations.len(), 2);
     assert_eq!(book.progress().outcome(), Outcome::Paused);
 }
 
 #[test]
 fn the_time_of_a_tier_is_that_of_all_attempts_in_it() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.task_timeout_junior = 120;
     book.attempt("a", &no_signal(), true);
     assert!(matches!(book.step("a"), Step::Attempt { .. }));
@@ -385,7 +385,7 @@ fn the_time_of_a_tier_is_that_of_all_attempts_in_it() {
 
 #[test]
 fn attempts_are_bounded_in_all_tiers_together() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.max_iterations = 4;
     book.settings.escalation_enabled = false;
     for _ in 0..4 {
@@ -396,13 +396,13 @@ fn attempts_are_bounded_in_all_tiers_together() {
 
 #[test]
 fn who_is_blocked_in_the_last_attempt_is_blocked() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.max_iterations = 1;
     book.settings.escalation_enabled = false;
     book.said("a", Signal::Blocked, true);
     assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Blocked, .. }));
     // With a tier above there is none to go there, so it failed.
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.max_iterations = 1;
     book.said("a", Signal::Blocked, true);
     assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Failed, .. }));
@@ -410,7 +410,7 @@ fn who_is_blocked_in_the_last_attempt_is_blocked() {
 
 #[test]
 fn a_failed_task_goes_on_where_it_stood_after_retry() {
-    let mut book = Book::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"]")]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"]")]));
     book.settings.max_iterations = 1;
     book.attempt("a", &no_signal(), true);
     book.bookkeep("a");
@@ -451,7 +451,7 @@ fn nobody_watching_the_executive_answers() {
 
 #[test]
 fn a_question_about_scope_waits_for_its_answer() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.said("a", Signal::Question("Which?".to_owned()), true);
     let decision = book.ask("a");
     assert_eq!(book.life.decision_of(&id("a")).unwrap().about, DecisionKind::Scope);
@@ -463,7 +463,7 @@ fn a_question_about_scope_waits_for_its_answer() {
 
 #[test]
 fn a_person_checks_by_hand() {
-    let mut book = Book::new(prd(&[("a", ",\"manualVerification\":\"look\"")]));
+    let mut book = TestJournal::new(prd(&[("a", ",\"manualVerification\":\"look\"")]));
     book.settings.manual_verification_enabled = true;
     book.settings.todo_scan_enabled = false;
     book.said("a", Signal::Complete, true);
@@ -477,7 +477,7 @@ fn a_person_checks_by_hand() {
 
 #[test]
 fn tasks_begin_as_there_is_room() {
-    let mut book = Book::new(prd(&[
+    let mut book = TestJournal::new(prd(&[
         ("a", ",\"complexity\":\"senior\",\"exclusive\":\"db\""),
         ("b", SENIOR),
         ("c", ",\"complexity\":\"junior\",\"exclusive\":\"db\""),
@@ -495,7 +495,7 @@ fn tasks_begin_as_there_is_room() {
     let run = book.begin("a");
     assert_eq!(book.chosen(), [(1, Tier::Sous), (3, Tier::Line)]);
     // A claim that is checked keeps its exclusive name, and leaves room for attempts.
-    book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: By::Tag }, true);
+    book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: SignalSource::Tag }, true);
     book.settings.parallel_line = None;
     assert_eq!(book.chosen(), [(1, Tier::Sous), (3, Tier::Line), (4, Tier::Line)]);
     book.place = Workplace::InPlace;
@@ -507,13 +507,13 @@ fn a_run_set_is_typed_by_ids() {
     let prd = prd(&[("US-1", ""), ("US-2", ""), ("US-3", ""), ("US-4", "")]);
     let set = |only: &[&str], skip: &[&str], from, until| {
         let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
-        RunSet::of(&prd, &owned(only), &owned(skip), from, until)
+        RunSet::select(&prd, &owned(only), &owned(skip), from, until)
     };
     let has = |set: RunSet| (0..4).filter(|at| set.has(*at)).collect::<Vec<_>>();
     assert_eq!(has(set(&[], &["US-2"], None, Some("US-3")).unwrap()), [0, 2]);
     assert_eq!(has(set(&["US-4", "US-1"], &[], Some("US-2"), None).unwrap()), [3]);
     let error = set(&["US-9"], &["x/y"], None, None).unwrap_err();
-    let NoSuchTasks::Unknown(unknown) = &error else { panic!("{error}") };
+    let SelectTasksError::Unknown(unknown) = &error else { panic!("{error}") };
     assert_eq!(unknown.unknown, ["US-9", "x/y"]);
     assert!(error.to_string().contains("did you mean `US-1`") && error.to_string().contains("US-4"));
     // A choice that leaves nothing is no success of everything.
@@ -525,7 +525,7 @@ fn a_run_set_is_typed_by_ids() {
 
 #[test]
 fn what_was_done_at_the_approval_is_done() {
-    let mut book = Book::new(prd(&[("a", ",\"passes\":true"), ("b", ",\"dependsOn\":[\"a\"]")]));
+    let mut book = TestJournal::new(prd(&[("a", ",\"passes\":true"), ("b", ",\"dependsOn\":[\"a\"]")]));
     // Before the approval, `passes` counts for nothing.
     assert_eq!(book.chosen().len(), 1);
     book.write(Record::Approved {
@@ -544,9 +544,9 @@ fn what_was_done_at_the_approval_is_done() {
 fn budgets_warn_and_end() {
     let settings = Settings { max_cost_usd: Some(10.0), max_attempts: Some(5), ..Settings::default() };
     let ceiling = Limits { cost_usd: Some(2.0), minutes: Some(100.0), attempts: None };
-    let limits = Limits::of(&settings, ceiling);
+    let limits = Limits::from_settings(&settings, ceiling);
     assert_eq!(limits, Limits { cost_usd: Some(2.0), minutes: Some(100.0), attempts: Some(5) });
-    let mut spent = Spent::default();
+    let mut spent = Usage::default();
     assert_eq!(budget(&spent, &limits, &settings), []);
     spent.add(Tier::Executive, 300.0, None);
     spent.add(Tier::Sous, 60.0, Some(0.2));
@@ -613,7 +613,7 @@ fn newer_records_are_kept_and_foreign_ones_refused() {
     for text in ["{}", "[]", r#"{"v":1,"seq":3,"kind":"escalated"}"#, r#"{"v":1,"kind":"revoked"}"#] {
         assert!(read(text).is_err(), "{text}");
     }
-    let life = Life::of([read(r#"{"v":2,"seq":3,"kind":"approved"}"#).unwrap()]);
+    let life = Life::from_entries([read(r#"{"v":2,"seq":3,"kind":"approved"}"#).unwrap()]);
     assert_eq!((life.seq, life.newer), (3, 1));
 }
 
@@ -637,11 +637,11 @@ fn a_decision_takes_only_its_choices() {
 /// layout or the fold changed: take the next number in `saved.rs`, and then the hash from here.
 #[test]
 fn a_saved_life_is_that_of_its_layout() {
-    let mut book = Book::new(prd(&[("a", ""), ("b", ",\"dependsOn\":[\"a\"]")]));
+    let mut book = TestJournal::new(prd(&[("a", ""), ("b", ",\"dependsOn\":[\"a\"]")]));
     let run = book.begin("a");
     book.end("a", &run, &no_signal(), true);
     let run = book.begin("a");
-    book.end("a", &run, &Ending::Said { signal: Signal::Blocked, by: By::Tag }, false);
+    book.end("a", &run, &Ending::Said { signal: Signal::Blocked, by: SignalSource::Tag }, false);
     let decision = Decision {
         id: "d-0123456789ab".parse().unwrap(),
         about: DecisionKind::Failure,
@@ -658,17 +658,17 @@ fn a_saved_life_is_that_of_its_layout() {
 }
 
 #[test]
-fn one_after_the_other_the_next_task_waits_for_the_branch_and_not_for_a_person() {
+fn sequential_task_waits_for_branch_not_person() {
     let manual = ",\"manualVerification\":[\"look at it\"]";
     let claims = |place| {
-        let mut book = Book::new(prd(&[("a", manual), ("b", ""), ("c", "")]));
+        let mut book = TestJournal::new(prd(&[("a", manual), ("b", ""), ("c", "")]));
         (book.place, book.settings.max_parallel) = (place, 1);
         book.settings.manual_verification_enabled = true;
         let run = book.begin("a");
-        book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: By::Tag }, true);
+        book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: SignalSource::Tag }, true);
         (book, run)
     };
-    let chosen = |book: &Book, set: &RunSet| {
+    let chosen = |book: &TestJournal, set: &RunSet| {
         let begins = select(&book.prd, &book.life, &book.settings, set, book.place, book.now());
         begins.iter().map(|begin| begin.task).collect::<Vec<_>>()
     };
@@ -677,7 +677,7 @@ fn one_after_the_other_the_next_task_waits_for_the_branch_and_not_for_a_person()
         let all = RunSet::all(&book.prd);
         assert_eq!(chosen(&book, &all), [0; 0], "{place:?}");
         // A service of other tasks does not wait for it.
-        let others = RunSet::of(&book.prd, &[], &["a".to_owned()], None, None).unwrap();
+        let others = RunSet::select(&book.prd, &[], &["a".to_owned()], None, None).unwrap();
         assert_eq!(chosen(&book, &others), [1], "{place:?}");
         book.write(Record::Todo { task: id("a"), run, found: vec![] });
         book.ask("a");

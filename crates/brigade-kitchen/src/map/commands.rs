@@ -167,7 +167,7 @@ impl<'s> Project<'s> {
 
     /// Returns whether a folder above has the project of which this one is a part.
     fn is_in_gradle(&self) -> bool {
-        above(self.folder).any(|folder| {
+        ancestors(self.folder).any(|folder| {
             ["settings.gradle", "settings.gradle.kts"]
                 .iter()
                 .any(|name| self.known.contains(inside(folder, name).as_str()))
@@ -181,7 +181,7 @@ impl<'s> Project<'s> {
             return Some("cargo test --workspace".to_owned());
         }
         let is_part =
-            above(self.folder).any(|folder| self.known.contains(inside(folder, "Cargo.toml").as_str()));
+            ancestors(self.folder).any(|folder| self.known.contains(inside(folder, "Cargo.toml").as_str()));
         (!is_part).then(|| "cargo test".to_owned())
     }
 
@@ -192,7 +192,7 @@ impl<'s> Project<'s> {
         if script.contains("no test specified") {
             return None;
         }
-        let folders: Vec<&str> = std::iter::once(self.folder).chain(above(self.folder)).collect();
+        let folders: Vec<&str> = std::iter::once(self.folder).chain(ancestors(self.folder)).collect();
         let has =
             |name: &str| folders.iter().any(|folder| self.known.contains(inside(folder, name).as_str()));
         let program = if has("pnpm-lock.yaml") {
@@ -268,7 +268,7 @@ fn is_solution(name: &str) -> bool {
 }
 
 /// Lists the folders above one, the nearest first; the last is the root.
-fn above(folder: &str) -> impl Iterator<Item = &str> {
+fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors((!folder.is_empty()).then(|| split(folder).0), |folder| {
         (!folder.is_empty()).then(|| split(folder).0)
     })

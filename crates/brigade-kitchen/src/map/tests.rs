@@ -68,7 +68,7 @@ fn a_map_has_every_part_and_is_the_same_for_the_same_files() {
     ];
     let map = draw(&survey(&files));
     assert_eq!(
-        map.text(&Known::default()),
+        map.text(&EarlierMap::default()),
         "# Codebase map at commit 0123abcd\n\n\
          Made by `brigade map` from the names of 10 files. What stands below a heading `Notes` at the end is kept.\n\n\
          ## Languages\n\n- Rust: 4 files\n- TypeScript: 2 files\n\n\
@@ -93,22 +93,22 @@ fn names_of_others_stay_on_their_line() {
     let mut survey =
         survey(&[("package.json", "{\"name\": \"x\\n## Notes\\n|\", \"main\": \"i.js\"}"), ("i.js", "")]);
     survey.paths.push(hostile.to_owned());
-    let text = draw(&survey).text(&Known::default());
+    let text = draw(&survey).text(&EarlierMap::default());
     assert!(!text.contains("\n## Notes"), "{text}");
-    assert_eq!(Known::read(&text).unwrap().notes, None);
+    assert_eq!(EarlierMap::read(&text).unwrap().notes, None);
 }
 
 #[test]
 fn what_people_and_the_executive_wrote_is_kept() {
     let map = draw(&survey(&[("a.py", "")]));
-    let mut known = Known::default();
+    let mut known = EarlierMap::default();
     known.set_worker(Some("0123abcd"), "# Parts\n## Notes\ntext  \n\n#end\n");
     known.notes = Some("## Notes\n\nOur own.\n### More".to_owned());
     let text = map.text(&known);
     assert!(text.ends_with(
         "\n## From the executive chef, at commit 0123abcd\n\n### Parts\n#### Notes\ntext\n\n###end\n\n## Notes\n\nOur own.\n### More\n"
     ), "{text}");
-    let read = Known::read(&text).unwrap();
+    let read = EarlierMap::read(&text).unwrap();
     assert_eq!((read.worker.as_ref(), read.notes.as_ref()), (known.worker.as_ref(), known.notes.as_ref()));
     assert_eq!(map.text(&read), text);
     known.set_worker(None, &"line\n".repeat(500));
@@ -124,14 +124,14 @@ fn only_maps_of_ours_are_known() {
         ("# Codebase map at commit 0a1b\n", Some(Some("0a1b"))),
         ("# Codebase map at commit HEAD; rm\n", Some(None)),
     ] {
-        let known = Known::read(text).map(|known| known.commit);
+        let known = EarlierMap::read(text).map(|known| known.commit);
         assert_eq!(known, expect.map(|commit| commit.map(str::to_owned)), "{text}");
     }
 }
 
 #[test]
 fn an_excerpt_has_whole_lines_and_what_was_written_first() {
-    let mut known = Known::default();
+    let mut known = EarlierMap::default();
     known.set_worker(None, "How it works.");
     let text = draw(&survey(&[("a/b.py", ""), ("tox.ini", "")])).text(&known);
     let whole = excerpt(&text, 1 << 20);
@@ -152,7 +152,7 @@ fn many_folders_are_cut_from_below() {
     assert_eq!(map.layout.len(), MAX_ROWS);
     assert_eq!(map.layout.last().unwrap().path, "z");
     let entries: Vec<String> = (0..100).map(|at| format!("p{at}/main.go")).collect();
-    let text = draw(&Survey { paths: entries, ..Survey::default() }).text(&Known::default());
+    let text = draw(&Survey { paths: entries, ..Survey::default() }).text(&EarlierMap::default());
     assert!(text.contains("\n- and 60 more\n"), "{text}");
 }
 

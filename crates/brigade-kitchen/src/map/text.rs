@@ -22,7 +22,7 @@ const MAX_LINES: usize = 120;
 
 /// What an earlier map says that a new one keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct EarlierMap {
     /// The commit that it was made at.
     pub commit: Option<String>,
     /// The part of the executive, with its heading.
@@ -31,18 +31,18 @@ pub struct Known {
     pub notes: Option<String>,
 }
 
-impl Known {
+impl EarlierMap {
     /// Reads a map; `None` if another program made it.
     ///
     /// ```
-    /// use brigade_kitchen::map::{CodeMap, Known};
+    /// use brigade_kitchen::map::{CodeMap, EarlierMap};
     ///
     /// let map = CodeMap { commit: Some("0123abcd".to_owned()), ..CodeMap::default() };
-    /// let known = Known::read(&map.text(&Known::default())).unwrap();
+    /// let known = EarlierMap::read(&map.text(&EarlierMap::default())).unwrap();
     /// assert_eq!(known.commit.as_deref(), Some("0123abcd"));
-    /// assert_eq!(Known::read("# Our map\n"), None);
+    /// assert_eq!(EarlierMap::read("# Our map\n"), None);
     /// ```
-    pub fn read(text: &str) -> Option<Known> {
+    pub fn read(text: &str) -> Option<EarlierMap> {
         let first = text.lines().next()?.strip_prefix(HEAD)?;
         let commit = first.strip_prefix(AT).map(str::trim);
         let is_commit =
@@ -59,7 +59,7 @@ impl Known {
         let notes = start(NOTES);
         let worker = start(WORKER).filter(|at| notes.is_none_or(|notes| *at < notes));
         let part = |from: usize, to: usize| text.get(from..to).map(|part| part.trim_end().to_owned());
-        Some(Known {
+        Some(EarlierMap {
             commit: commit.filter(is_commit).map(str::to_owned),
             worker: worker.and_then(|from| part(from, notes.unwrap_or(text.len()))),
             notes: notes.and_then(|from| part(from, text.len())),
@@ -121,7 +121,7 @@ fn files(count: u64) -> String {
 
 impl CodeMap {
     /// Writes the map, with what is kept of an earlier one.
-    pub fn text(&self, known: &Known) -> String {
+    pub fn text(&self, known: &EarlierMap) -> String {
         let mut out = match &self.commit {
             Some(commit) => format!("{HEAD}{AT}{commit}\n"),
             None => format!("{HEAD}without a commit\n"),

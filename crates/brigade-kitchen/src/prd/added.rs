@@ -8,7 +8,7 @@ use crate::names::TaskId;
 
 /// Why tasks were not added to a PRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotAdded {
+pub enum AddTasksError {
     /// The file has no list of tasks.
     NoTasks,
     /// The PRD would have these errors.
@@ -19,10 +19,11 @@ pub enum NotAdded {
 ///
 /// # Errors
 /// Fails if the file has no list of tasks, or would have errors.
-pub fn add_tasks(file: &str, bytes: &[u8], tasks: &[Json]) -> Result<(Vec<u8>, Vec<TaskId>), NotAdded> {
-    let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(|_| NotAdded::NoTasks)?;
-    let list = document.members().iter().find(|member| member.key == "tasks").ok_or(NotAdded::NoTasks)?;
-    let PlacedData::Array(entries) = &list.value.data else { return Err(NotAdded::NoTasks) };
+pub fn add_tasks(file: &str, bytes: &[u8], tasks: &[Json]) -> Result<(Vec<u8>, Vec<TaskId>), AddTasksError> {
+    let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(|_| AddTasksError::NoTasks)?;
+    let list =
+        document.members().iter().find(|member| member.key == "tasks").ok_or(AddTasksError::NoTasks)?;
+    let PlacedData::Array(entries) = &list.value.data else { return Err(AddTasksError::NoTasks) };
     let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     // New tasks stand as the last one does.
     let (at, space) = match entries.last() {
@@ -43,7 +44,7 @@ pub fn add_tasks(file: &str, bytes: &[u8], tasks: &[Json]) -> Result<(Vec<u8>, V
     }
     let known = entries.len();
     let added = [&bytes[..at], &text, &bytes[at..]].concat();
-    let prd = read(file, &added, Lints::ALL).valid().map_err(NotAdded::Faults)?;
+    let prd = read(file, &added, Lints::ALL).valid().map_err(AddTasksError::Faults)?;
     let ids = prd.tasks[known..].iter().map(|task| task.id.clone()).collect();
     Ok((added, ids))
 }
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn added(text: &str, task: &str) -> Result<(String, Vec<String>), NotAdded> {
+    fn added(text: &str, task: &str) -> Result<(String, Vec<String>), AddTasksError> {
         let tasks = [Json::parse(task).unwrap()];
         let (bytes, ids) = add_tasks("prd-a.json", text.as_bytes(), &tasks)?;
         Ok((String::from_utf8(bytes).unwrap(), ids.iter().map(ToString::to_string).collect()))
@@ -81,8 +82,8 @@ mod tests {
             r#"{"id": "b", "title": "B", "verification": ["rm -rf /"]}"#,
             "[]",
         ] {
-            assert!(matches!(added(prd, task), Err(NotAdded::Faults(_))), "{task}");
+            assert!(matches!(added(prd, task), Err(AddTasksError::Faults(_))), "{task}");
         }
-        assert_eq!(added(r#"{"featureName": "F"}"#, "{}"), Err(NotAdded::NoTasks));
+        assert_eq!(added(r#"{"featureName": "F"}"#, "{}"), Err(AddTasksError::NoTasks));
     }
 }

@@ -15,7 +15,7 @@ pub struct Graph {
 
 impl Graph {
     /// Reads the dependencies. Of tasks with the same id, the first one counts.
-    pub fn of(tasks: &[Task]) -> Graph {
+    pub fn new(tasks: &[Task]) -> Graph {
         let mut positions = HashMap::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
             positions.entry(task.id.clone()).or_insert(at);

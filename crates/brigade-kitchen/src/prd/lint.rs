@@ -85,7 +85,7 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
             warn(FaultCode::Coverage, "verification", message);
         }
         for (index, criterion) in task.acceptance_criteria.iter().enumerate().filter(|_| lints.criteria) {
-            if let Some(phrase) = vague(criterion) {
+            if let Some(phrase) = vague_word(criterion) {
                 let field = format!("acceptanceCriteria[{index}]");
                 let message = format!("`{phrase}` leaves open when the criterion is met");
                 warn(FaultCode::VagueCriterion, &field, message);
@@ -130,7 +130,7 @@ words! {
 
 /// Returns what the title of a task asks for: `connect`, `flow`, `create` or `other`.
 pub fn coverage_kind(task: &Task) -> CoverageKind {
-    let title = Words::of(&task.title);
+    let title = Words::new(&task.title);
     let kinds = [CoverageKind::Connect, CoverageKind::Flow, CoverageKind::Create].into_iter().zip(COVERAGE);
     let found = kinds.into_iter().find(|(_, (words, _))| words.iter().any(|word| title.has(word)));
     found.map_or(CoverageKind::Other, |(kind, _)| kind)
@@ -141,7 +141,7 @@ fn coverage(task: &Task) -> Option<String> {
     if task.verification_has_errors {
         return None;
     }
-    let title = Words::of(&task.title);
+    let title = Words::new(&task.title);
     let (words, kinds) = COVERAGE.iter().find(|(words, _)| words.iter().any(|word| title.has(word)))?;
     if task.verifies(kinds) {
         return None;
@@ -152,12 +152,12 @@ fn coverage(task: &Task) -> Option<String> {
 }
 
 /// Returns the phrase that makes a criterion vague. A number or quoted text makes it checkable.
-fn vague(criterion: &str) -> Option<&'static str> {
+fn vague_word(criterion: &str) -> Option<&'static str> {
     let is_exact = criterion.contains(|c: char| c.is_ascii_digit() || matches!(c, '`' | '"' | '\''));
     if is_exact {
         return None;
     }
-    let words = Words::of(criterion);
+    let words = Words::new(criterion);
     // The longest phrase says most.
     let found = VAGUE.iter().copied().filter(|phrase| words.has_exactly(phrase));
     found.max_by_key(|phrase| phrase.len())

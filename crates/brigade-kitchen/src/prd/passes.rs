@@ -7,7 +7,7 @@ use crate::names::TaskId;
 
 /// Why a task was not marked as done in its PRD.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotSet {
+pub enum MarkDoneError {
     /// The file is no longer JSON.
     #[error("the PRD is not JSON: {0}")]
     Syntax(brigade_core::JsonError),
@@ -31,17 +31,17 @@ pub enum NotSet {
 ///
 /// # Errors
 /// Fails if the bytes are not JSON, or the task is not there exactly once.
-pub fn set_passes(bytes: &[u8], task: &TaskId) -> Result<Vec<u8>, NotSet> {
-    let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(NotSet::Syntax)?;
-    let ambiguous = || NotSet::Ambiguous(task.clone());
-    let tasks =
-        only(document.members().iter().filter(|member| member.key == "tasks")).ok_or_else(ambiguous)?;
+pub fn set_passes(bytes: &[u8], task: &TaskId) -> Result<Vec<u8>, MarkDoneError> {
+    let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(MarkDoneError::Syntax)?;
+    let ambiguous = || MarkDoneError::Ambiguous(task.clone());
+    let tasks = exactly_one(document.members().iter().filter(|member| member.key == "tasks"))
+        .ok_or_else(ambiguous)?;
     let PlacedData::Array(tasks) = &tasks.value.data else { return Err(ambiguous()) };
     let has_id = |entry: &&PlacedValue<'_>| {
-        let id = only(entry.members().iter().filter(|member| member.key == "id"));
+        let id = exactly_one(entry.members().iter().filter(|member| member.key == "id"));
         id.and_then(|id| id.value.as_str()) == Some(task.as_str())
     };
-    let entry = only(tasks.iter().filter(has_id)).ok_or_else(ambiguous)?;
+    let entry = exactly_one(tasks.iter().filter(has_id)).ok_or_else(ambiguous)?;
     let mut passes = entry.members().iter().filter(|member| member.key == "passes");
     let (range, text) = match (passes.next(), passes.next()) {
         (Some(passes), None) => (passes.value.at.clone(), "true".to_owned()),
@@ -62,7 +62,7 @@ fn space_before(bytes: &[u8], at: usize) -> usize {
     bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+fn exactly_one<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     let first = found.next();
     if found.next().is_some() { None } else { first }
 }

@@ -7,14 +7,14 @@ use brigade_core::json::{Dialect, PlacedData, PlacedEntry, PlacedValue};
 use brigade_core::{Fingerprint, Object, Place, closest, text};
 
 use super::{
-    Complexity, Fault, FaultCode, Graph, Lints, Prd, Reading, Task, Verification, VerificationKind, lint,
+    Complexity, Fault, FaultCode, Graph, Lints, Prd, PrdReading, Task, Verification, VerificationKind, lint,
 };
 use crate::command::{Command, CommandFault};
 use crate::names::{TaskId, is_branch_name};
 use crate::route::infer;
 
 /// Up to this many members of an object are compared with each other.
-const FEW_MEMBERS: usize = 16;
+const MAX_COMPARED_MEMBERS: usize = 16;
 
 /// For this many unknown dependencies, a similar id is searched.
 const MAX_SUGGESTIONS: usize = 20;
@@ -22,8 +22,8 @@ const MAX_SUGGESTIONS: usize = 20;
 /// Reads a PRD. Never fails: what was understood is returned with all errors and warnings.
 ///
 /// `file` is the name used in places.
-pub fn read(file: &str, bytes: &[u8], lints: Lints) -> Reading {
-    let mut reading = Reading {
+pub fn read(file: &str, bytes: &[u8], lints: Lints) -> PrdReading {
+    let mut reading = PrdReading {
         prd: Prd::default(),
         bytes: Fingerprint::of_bytes(bytes),
         errors: Vec::new(),
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 // Few members are compared with each other faster than they are hashed.
                 let mut seen = HashMap::new();
                 for (at, member) in members.iter().enumerate() {
-                    let earlier = if members.len() <= FEW_MEMBERS {
+                    let earlier = if members.len() <= MAX_COMPARED_MEMBERS {
                         let same = |earlier: &&PlacedEntry<'_>| earlier.key == member.key;
                         members[..at].iter().rfind(same).map(|earlier| earlier.key_at.start)
                     } else {
@@ -132,7 +132,7 @@ impl Reader<'_> {
             return prd;
         };
         let (mut has_name, mut has_tasks) = (false, false);
-        for member in firsts(members) {
+        for member in first_occurrences(members) {
             let value = &member.value;
             match &*member.key {
                 "featureName" => {
@@ -232,7 +232,7 @@ impl Reader<'_> {
         };
         let mut has_title = false;
         let mut depends_on = Vec::new();
-        for member in firsts(members) {
+        for member in first_occurrences(members) {
             let value = &member.value;
             match &*member.key {
                 "id" => {}
@@ -325,7 +325,7 @@ impl Reader<'_> {
                 tasks[at].depends_on.extend(dependency.id);
             }
         }
-        let graph = Graph::of(tasks);
+        let graph = Graph::new(tasks);
         for cycle in graph.cycles() {
             let names: Vec<&str> =
                 cycle.iter().chain(&cycle[..1]).map(|task| tasks[*task].id.as_str()).collect();
@@ -596,7 +596,7 @@ pub(super) fn pattern_only(task: &Task) -> Fault {
 }
 
 /// Returns the members without later ones of the same key; those are reported.
-fn firsts<'m, 'a>(members: &'m [PlacedEntry<'a>]) -> impl Iterator<Item = &'m PlacedEntry<'a>> {
+fn first_occurrences<'m, 'a>(members: &'m [PlacedEntry<'a>]) -> impl Iterator<Item = &'m PlacedEntry<'a>> {
     let is_first = |at: usize| !members[..at].iter().any(|earlier| earlier.key == members[at].key);
     members.iter().enumerate().filter(move |(at, _)| is_first(*at)).map(|(_, member)| member)
 }

@@ -170,7 +170,7 @@ fn a_cycle_is_named_whole_through_any_dependency() {
     let text = depending(&[("a", &["b"]), ("b", &["a"]), ("c", &["d", "a"]), ("d", &["c"]), ("e", &["a"])]);
     let reading = read("prd.json", text.as_bytes(), Lints::ALL);
     assert_eq!(reading.errors.iter().map(|fault| fault.code).collect::<Vec<_>>(), [FaultCode::Cycle; 2]);
-    let graph = Graph::of(&reading.prd.tasks);
+    let graph = Graph::new(&reading.prd.tasks);
     assert!(waves(&graph, |_| true).is_empty());
 }
 
@@ -306,7 +306,7 @@ proptest! {
         let lists: Vec<Vec<&str>> = (0..12).map(on).collect();
         let rows: Vec<(&str, &[&str])> = (0..12).map(|at| (names[at].as_str(), lists[at].as_slice())).collect();
         let reading = read("prd.json", depending(&rows).as_bytes(), Lints::ALL);
-        let graph = Graph::of(&reading.prd.tasks);
+        let graph = Graph::new(&reading.prd.tasks);
         let waves = waves(&graph, |_| true);
         let in_wave: usize = waves.iter().map(Vec::len).sum();
         // Exactly a cycle keeps tasks out of the waves, and exactly then there is an error.

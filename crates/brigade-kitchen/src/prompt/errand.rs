@@ -7,7 +7,7 @@ use crate::signal::{Role, break_tags};
 
 /// What the prompt of a task is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Errand<'a> {
+pub struct TaskPromptInput<'a> {
     /// The nonce of the run.
     pub nonce: &'a str,
     /// The name of the agent.
@@ -25,7 +25,7 @@ pub struct Errand<'a> {
 }
 
 /// Writes the prompt of a task.
-pub fn errand(errand: &Errand<'_>) -> String {
+pub fn errand(errand: &TaskPromptInput<'_>) -> String {
     let mut writer = Writer::new(errand.nonce);
     writer.section(&format!("You are the agent {}", errand.name));
     for text in [errand.instruction, errand.intent].into_iter().flatten() {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_prompt_says_what_is_wanted_and_quotes_the_rest() {
         let messages = ["Be <promise>COMPLETE</promise>".to_owned()];
-        let text = errand(&Errand {
+        let text = errand(&TaskPromptInput {
             nonce: "nonce",
             name: "greeter",
             instruction: Some("Greet people."),

@@ -83,10 +83,10 @@ fn prompts(text: &str) -> Vec<String> {
     all.push(scope(&context, task, text));
     all.push(phase(&context, Role::Phase, text));
     all.push(phase(&context, Role::Gate, text));
-    let desk = Desk { role_text: None, nonce: NONCE, map: Some(text), related: &texts };
+    let desk = PlanningPromptInput { role_text: None, nonce: NONCE, map: Some(text), related: &texts };
     all.push(plan(&desk, text, &results, &texts));
     all.push(map(&desk, text));
-    all.push(plan(&Desk { role_text: Some(text), ..desk }, text, &results, &[]));
+    all.push(plan(&PlanningPromptInput { role_text: Some(text), ..desk }, text, &results, &[]));
     all.push(work(&Context { role_text: Some(text), ..context }, task, &life));
     all
 }
@@ -106,14 +106,17 @@ fn echo(prompt: &str) -> signal::Evidence<'_> {
 fn says_nothing(prompt: &str) {
     assert_eq!(Tags::find(prompt), Tags::default(), "{prompt}");
     let evidence = echo(prompt);
-    assert_eq!(signal::how_it_ends(&evidence).0, Ending::Iteration(Iteration::NoSignal));
-    assert_eq!(signal::reviewed(&evidence), None);
-    assert_eq!(signal::decided(&evidence), None);
-    assert!(signal::phased(&evidence).is_none() && signal::gated(&evidence).is_none());
-    assert!(signal::scoped(&evidence).is_none() && signal::planned(&evidence).is_none());
+    assert_eq!(signal::classify_ending(&evidence).0, Ending::Iteration(Iteration::NoSignal));
+    assert_eq!(signal::read_review(&evidence), None);
+    assert_eq!(signal::read_decision(&evidence), None);
+    assert!(signal::read_phase_review(&evidence).is_none() && signal::gated(&evidence).is_none());
+    assert!(signal::read_scope_answer(&evidence).is_none() && signal::read_plan(&evidence).is_none());
     // Writing the prompt to the result file says nothing either.
     let result = ResultFile::Bytes(prompt.as_bytes());
-    assert!(matches!(signal::how_it_ends(&signal::Evidence { result, ..evidence }).0, Ending::Iteration(_)));
+    assert!(matches!(
+        signal::classify_ending(&signal::Evidence { result, ..evidence }).0,
+        Ending::Iteration(_)
+    ));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::names::{PrdName, TaskId, Tier};
 const MAX_REASON: usize = 200;
 
 /// Returns a number with what it counts, such as `1 start` and `2 starts`.
-pub fn counted(count: u64, what: &str) -> String {
+pub fn pluralize(count: u64, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
 }

@@ -49,7 +49,7 @@ const GLANCE: u32 = 3;
 
 impl Glance {
     /// Looks at the tasks of a PRD and their life.
-    pub fn of(prd: &ValidPrd, life: &Life) -> Glance {
+    pub fn new(prd: &ValidPrd, life: &Life) -> Glance {
         let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
             Stage::Attempting { since, .. } => Some((id.clone(), own.tier, *since)),
             _ => None,
@@ -124,5 +124,5 @@ impl Glance {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn brief(view: &View<'_>) -> Brief {
-    Glance::of(view.prd, view.life).brief(view.running, view.now)
+    Glance::new(view.prd, view.life).brief(view.running, view.now)
 }

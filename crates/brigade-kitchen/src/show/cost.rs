@@ -4,7 +4,7 @@ use brigade_core::{Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 use super::status::StatusReport;
-use crate::approval::Taken;
+use crate::approval::PrdOrigin;
 use crate::config::Settings;
 use crate::life::{Life, Limits};
 use crate::names::{TaskId, Tier};
@@ -22,7 +22,7 @@ pub struct KitchenCostReport {
     /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// Starts of workers, reviews included.
     pub attempts: u64,
     /// Minutes of workers.

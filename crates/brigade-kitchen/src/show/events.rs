@@ -29,10 +29,10 @@ impl EventLine {
     /// Returns what happened as a word.
     pub fn word(&self) -> String {
         #[derive(Deserialize)]
-        struct Named {
+        struct EventName {
             event: String,
         }
-        let named = to_json(&self.event).and_then(|event| from_json::<Named>(&event));
+        let named = to_json(&self.event).and_then(|event| from_json::<EventName>(&event));
         named.expect("an event is JSON and has a word").event
     }
 }

@@ -4,7 +4,7 @@ use brigade_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::status::{StatusReport, TaskRow};
-use crate::approval::Taken;
+use crate::approval::PrdOrigin;
 use crate::layout;
 use crate::life::Life;
 use crate::prd::ValidPrd;
@@ -22,20 +22,20 @@ pub struct KeptStatus {
     /// A branch, and the commit that it has to point at.
     pub tip: Option<(String, String)>,
     /// How the PRD is found if it is the only one.
-    pub taken_alone: Taken,
+    pub taken_alone: PrdOrigin,
 }
 
 /// The layout of a status as bytes. A change of it, or of what a status is made of, takes the next number.
-const KEPT: u32 = 2;
+const LAYOUT_VERSION: u32 = 2;
 
 impl KeptStatus {
     /// Takes the status of a PRD that no service works on.
-    pub fn of(
+    pub fn new(
         report: &StatusReport,
         prd: &ValidPrd,
         life: &Life,
         tip: Option<(String, String)>,
-        taken_alone: Taken,
+        taken_alone: PrdOrigin,
     ) -> KeptStatus {
         let begun = prd.tasks.iter().enumerate().filter_map(|(row, task)| {
             let own = life.tasks.get(&task.id).filter(|own| own.ended_at.is_none())?;
@@ -60,11 +60,11 @@ impl KeptStatus {
 
     /// Writes it as bytes that only a program of the same layout reads.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        layout::to_bytes(KEPT, self)
+        layout::to_bytes(LAYOUT_VERSION, self)
     }
 
     /// Reads what [`KeptStatus::to_bytes`] wrote; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<KeptStatus> {
-        layout::from_bytes(KEPT, bytes)
+        layout::from_bytes(LAYOUT_VERSION, bytes)
     }
 }

@@ -18,7 +18,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum In {
+enum ParserState {
     Text,
     Entry,
     Block,
@@ -33,7 +33,7 @@ struct List {
 
 fn read(text: &str, title: &str) -> List {
     let mut entries: Vec<Entry> = Vec::new();
-    let (mut place, mut is_ours, mut end) = (In::Text, false, 0);
+    let (mut place, mut is_ours, mut end) = (ParserState::Text, false, 0);
     for raw in text.split_inclusive('\n') {
         let begin = end;
         end += raw.len();
@@ -42,29 +42,29 @@ fn read(text: &str, title: &str) -> List {
         is_ours |= line == title;
         let entry = |text: &str, is_ours| Entry { text: text.to_owned(), at: begin..end, is_ours };
         if line.starts_with(BLOCK) {
-            place = In::Block;
+            place = ParserState::Block;
             entries.push(entry("", false));
-        } else if place == In::Block && !is_heading && line != BLOCK_END {
+        } else if place == ParserState::Block && !is_heading && line != BLOCK_END {
             let block = entries.last_mut().expect("a block began with an entry");
             block.text.push_str(line);
             block.text.push('\n');
         } else if let Some(text) = line.strip_prefix("- ") {
-            place = In::Entry;
+            place = ParserState::Entry;
             entries.push(entry(text, is_ours));
-        } else if let (In::Entry, Some(more)) = (place, line.strip_prefix("  ")) {
+        } else if let (ParserState::Entry, Some(more)) = (place, line.strip_prefix("  ")) {
             let last = entries.last_mut().expect("an entry began");
             last.text.push('\n');
             last.text.push_str(more);
             last.at.end = end;
         } else {
-            place = In::Text;
+            place = ParserState::Text;
         }
     }
     for entry in &mut entries {
         entry.text = entry.text.trim().to_owned();
     }
     entries.retain(|entry| !entry.text.is_empty());
-    List { entries, is_open: is_ours && place != In::Block }
+    List { entries, is_open: is_ours && place != ParserState::Block }
 }
 
 /// Lists what stands in such a file, the oldest first: items of lists, and blocks of the bash program.

@@ -15,7 +15,7 @@ fn time(at: Timestamp) -> Json {
 }
 
 /// Joins rows that were taken over with ours, and keeps the newest.
-fn joined(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -> Vec<Object> {
+fn merge_entries(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -> Vec<Object> {
     adopted.extend(ours);
     let surplus = adopted.len().saturating_sub(MAX_HISTORY);
     adopted.drain(..surplus);
@@ -24,7 +24,7 @@ fn joined(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -> Vec<O
 
 impl StateFile {
     /// Makes the state file of a life.
-    pub fn of(life: &Life) -> StateFile {
+    pub fn from_life(life: &Life) -> StateFile {
         let history = &life.history;
         let adopted = history.adopted.as_ref().map(|theirs| theirs.file().clone()).unwrap_or_default();
         let tasks = history.tasks.iter().map(|event| {
@@ -105,13 +105,13 @@ impl StateFile {
                 .map(|service| service.started_at.to_string())
                 .or(adopted.last_start_time),
             current_task: current_task(life),
-            task_history: joined(adopted.task_history, tasks),
-            escalations: joined(adopted.escalations, escalations),
-            reviews: joined(adopted.reviews, reviews),
-            absorptions: joined(adopted.absorptions, absorptions),
-            phase_reviews: joined(adopted.phase_reviews, phases),
-            scope_decisions: joined(adopted.scope_decisions, scopes),
-            walkaway_decisions: joined(adopted.walkaway_decisions, walkaway),
+            task_history: merge_entries(adopted.task_history, tasks),
+            escalations: merge_entries(adopted.escalations, escalations),
+            reviews: merge_entries(adopted.reviews, reviews),
+            absorptions: merge_entries(adopted.absorptions, absorptions),
+            phase_reviews: merge_entries(adopted.phase_reviews, phases),
+            scope_decisions: merge_entries(adopted.scope_decisions, scopes),
+            walkaway_decisions: merge_entries(adopted.walkaway_decisions, walkaway),
             others: adopted.others,
         }
     }

@@ -5,10 +5,10 @@ use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Glance;
-use crate::approval::Taken;
+use crate::approval::PrdOrigin;
 use crate::config::Settings;
 use crate::life::{
-    AnsweredBy, Decided, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, StateFile, TaskLife,
+    AnsweredBy, DecisionId, DecisionKind, DecisionState, Life, Limits, RunSet, Stage, StateFile, TaskLife,
     TaskOutcome, Workplace, adopt::rows, is_reviewed, progress, unreachable,
 };
 use crate::names::{PrdName, TaskId, Tier};
@@ -52,7 +52,7 @@ pub struct StatusReport {
     /// The workspace root.
     pub target: String,
     /// How the PRD was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The name of the feature.
     pub feature_name: String,
     /// The PRD.
@@ -329,7 +329,7 @@ pub struct BudgetRow {
 }
 
 /// Returns the decision as people and programs see it.
-pub fn decision_row(prd: &PrdName, decided: &Decided) -> DecisionRow {
+pub fn decision_row(prd: &PrdName, decided: &DecisionState) -> DecisionRow {
     let (decision, answer) = (&decided.decision, decided.answer.as_ref());
     DecisionRow {
         id: decision.id.clone(),
@@ -506,13 +506,13 @@ pub fn status(view: &View<'_>) -> StatusReport {
     let surplus = |count: u64, kept: usize| count.saturating_sub(kept as u64);
     let ended = view.prd.tasks.iter().filter_map(|task| life.tasks.get(&task.id));
     let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.ended_at);
-    let attention_reason = Glance::of(view.prd, life).attention(view.running);
+    let attention_reason = Glance::new(view.prd, life).attention(view.running);
     let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
     let approved = life.approval.as_ref().map(|approval| approval.fingerprint);
     StatusReport {
         schema: StatusReport::SCHEMA,
         target: String::new(),
-        taken: Taken::Named,
+        taken: PrdOrigin::Named,
         feature_name: view.prd.feature_name.clone(),
         prd_path: view.path.to_owned(),
         total_tasks: total,
@@ -596,7 +596,7 @@ fn issues(view: &View<'_>) -> Vec<String> {
     }
     if 0 < view.life.newer {
         let are = if view.life.newer == 1 { "is" } else { "are" };
-        let records = super::counted(view.life.newer, "record");
+        let records = super::pluralize(view.life.newer, "record");
         found.push(format!("{records} {are} of a newer version of Brigade"));
     }
     found

@@ -7,8 +7,8 @@ use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 use super::status::{StatusReport, TaskRow, TaskStatus};
-use super::{counted, duration, tier_costs};
-use crate::approval::Taken;
+use super::{duration, pluralize, tier_costs};
+use crate::approval::PrdOrigin;
 use crate::config::Settings;
 use crate::life::{AnsweredBy, Life, ReviewResult};
 
@@ -28,7 +28,7 @@ pub struct SummaryReport {
     /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How it was found.
-    pub taken: Taken,
+    pub taken: PrdOrigin,
     /// The file that was written; absent if none was asked for.
     pub path: Option<String>,
     /// The report in Markdown.
@@ -90,7 +90,7 @@ pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> Strin
     let _ = writeln!(
         text,
         "* Workers: {}, {:.1} minutes, ${:.2}",
-        counted(budget.attempts, "start"),
+        pluralize(budget.attempts, "start"),
         budget.minutes,
         budget.cost_usd
     );
@@ -118,7 +118,7 @@ pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> Strin
                 ReviewResult::Fail => "fail",
                 ReviewResult::Unclear => "unclear",
             };
-            let _ = writeln!(text, "* {at} {task}: {result}{}", because(Some(reason)));
+            let _ = writeln!(text, "* {at} {task}: {result}{}", reason_suffix(Some(reason)));
         }
     }
     decisions(&mut text, life);
@@ -130,7 +130,7 @@ pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> Strin
     text
 }
 
-fn because(reason: Option<&String>) -> String {
+fn reason_suffix(reason: Option<&String>) -> String {
     reason
         .filter(|reason| !reason.is_empty())
         .map(|reason| format!(": {}", plain(reason)))
@@ -174,7 +174,7 @@ fn left_out(text: &mut String, status: &StatusReport) {
     for task in open {
         let reason = match task.status {
             TaskStatus::Unreachable => ": it depends on a skipped task".to_owned(),
-            _ => because(task.last_error.as_ref()),
+            _ => reason_suffix(task.last_error.as_ref()),
         };
         let _ = writeln!(text, "* {} {}{reason}", plain(task.id.as_str()), task.status.as_str());
     }
@@ -206,7 +206,7 @@ fn decisions(text: &mut String, life: &Life) {
                     AnsweredBy::Supervisor => "the supervisor",
                     AnsweredBy::Executive => "the executive",
                 };
-                format!("{} by {by}{}", plain(&answer.choice), because(answer.reason.as_ref()))
+                format!("{} by {by}{}", plain(&answer.choice), reason_suffix(answer.reason.as_ref()))
             }
         };
         let _ = writeln!(text, "* {}{task}: {}: {answer}", decision.created_at, plain(&decision.context));

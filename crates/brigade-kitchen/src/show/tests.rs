@@ -5,7 +5,8 @@ use brigade_core::{Fingerprint, Json, Timestamp};
 use super::*;
 use crate::config::Settings;
 use crate::life::{
-    Decision, DecisionKind, Entry, How, Life, Limits, Line, Record, ReviewResult, TaskOutcome, Workplace,
+    AttemptEnd, Decision, DecisionKind, Entry, Life, Limits, Line, Record, ReviewResult, TaskOutcome,
+    Workplace,
 };
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::{Lints, ValidPrd, read};
@@ -72,7 +73,7 @@ fn journal() -> Vec<Line> {
             setup: None,
             task: id("US-1"),
             run: run.clone(),
-            how: How::Said,
+            how: AttemptEnd::Said,
             miss: None,
             signal: Some(Signal::Complete),
             reason: None,
@@ -120,7 +121,7 @@ fn journal() -> Vec<Line> {
 }
 
 fn life(lines: &[Line]) -> Life {
-    Life::of(lines.iter().map(|line| Entry::Known(Box::new(line.clone()))))
+    Life::from_entries(lines.iter().map(|line| Entry::Known(Box::new(line.clone()))))
 }
 
 fn with<T>(lines: &[Line], running: bool, read: impl FnOnce(&View<'_>) -> T) -> T {
@@ -215,7 +216,7 @@ fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
         miss: None,
         task: id("US-2"),
         run: "r2".parse().unwrap(),
-        how: How::Iteration,
+        how: AttemptEnd::Iteration,
         signal: None,
         reason: None,
         seconds: 1.0,
@@ -305,7 +306,7 @@ fn events_are_json_with_their_members() {
 
 #[test]
 fn the_state_file_has_the_members_of_the_specification() {
-    let state = StateFile::of(&life(&journal()));
+    let state = StateFile::from_life(&life(&journal()));
     let json = Json::parse(&state.to_text()).unwrap();
     for member in [
         "sessionId",
@@ -346,7 +347,7 @@ fn the_state_of_another_program_is_kept_before_ours() {
         0,
         Line::new(0, at(-1), Record::Adopted { state: Json::parse(theirs).unwrap().try_into().unwrap() }),
     );
-    let state = StateFile::of(&life(&lines));
+    let state = StateFile::from_life(&life(&lines));
     assert_eq!(state.started_at.as_deref(), Some("2025-12-01T00:00:00Z"));
     assert_eq!(state.session_id.as_deref(), Some("s1"));
     assert_eq!(state.task_history.len(), 4);
@@ -373,7 +374,7 @@ fn a_state_file_holds_the_newest_thousand() {
         )
     };
     let lines: Vec<Line> = (1..=3500).map(review).collect();
-    let state = StateFile::of(&life(&lines));
+    let state = StateFile::from_life(&life(&lines));
     assert_eq!(state.reviews.len(), 1000);
     assert_eq!(state.reviews[999]["reason"].as_str(), Some("3500"));
 }
@@ -414,7 +415,7 @@ fn a_kept_status_is_that_of_its_layout_and_its_time_goes_on() {
     let life = life(&lines);
     let tip = Some(("feature/login".to_owned(), "c".repeat(40)));
     let kept = with(&lines, false, |view| {
-        KeptStatus::of(&status(view), view.prd, view.life, tip, crate::approval::Taken::Interrupted)
+        KeptStatus::new(&status(view), view.prd, view.life, tip, crate::approval::PrdOrigin::Interrupted)
     });
     let bytes = kept.to_bytes().unwrap();
     assert_eq!(KeptStatus::from_bytes(&bytes).as_ref(), Some(&kept));

@@ -38,7 +38,7 @@ pub struct Evidence<'a> {
 
 /// Where a signal came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum SignalSource {
     /// The result file.
     ResultFile,
     /// A tag.
@@ -55,7 +55,7 @@ pub enum Ending {
         /// What.
         signal: Signal,
         /// Where.
-        by: By,
+        by: SignalSource,
     },
     /// It needs another attempt.
     Iteration(Iteration),
@@ -106,7 +106,7 @@ impl fmt::Display for Iteration {
 
 /// What an attempt said besides how it ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct AttemptNotes {
     /// Why it is blocked.
     pub reason: Option<String>,
     /// What it did, in short.
@@ -126,7 +126,7 @@ pub struct Said {
 /// Tells how an attempt of the role `work` ended, and what it said.
 ///
 /// ```
-/// use brigade_kitchen::signal::{By, Ending, Evidence, Exit, ResultFile, Signal, how_it_ends};
+/// use brigade_kitchen::signal::{SignalSource, Ending, Evidence, Exit, ResultFile, Signal, classify_ending};
 ///
 /// let mut evidence = Evidence {
 ///     exit: Exit::Code(0),
@@ -135,20 +135,20 @@ pub struct Said {
 ///     answer: Some("All done.\n<promise>COMPLETE</promise>"),
 ///     limit: None,
 /// };
-/// assert_eq!(how_it_ends(&evidence).0, Ending::Said { signal: Signal::Complete, by: By::Tag });
+/// assert_eq!(classify_ending(&evidence).0, Ending::Said { signal: Signal::Complete, by: SignalSource::Tag });
 /// evidence.result = ResultFile::Bytes(br#"{"nonce": "n", "signal": "blocked"}"#);
-/// assert_eq!(how_it_ends(&evidence).0, Ending::Said { signal: Signal::Blocked, by: By::ResultFile });
+/// assert_eq!(classify_ending(&evidence).0, Ending::Said { signal: Signal::Blocked, by: SignalSource::ResultFile });
 /// evidence.exit = Exit::TimeLimit;
-/// assert_eq!(how_it_ends(&evidence).0, Ending::TimeLimit);
+/// assert_eq!(classify_ending(&evidence).0, Ending::TimeLimit);
 /// ```
-pub fn how_it_ends(evidence: &Evidence<'_>) -> (Ending, Said) {
+pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
     let tags = Tags::find(evidence.answer.unwrap_or_default());
-    let mut said = Said {
+    let mut said = AttemptNotes {
         reason: tags.last("reason").map(str::to_owned),
         approach: tags.last("approach").map(str::to_owned),
         learnings: tags.distinct("learning"),
         backlog: tags.distinct("backlog"),
-        ..Said::default()
+        ..AttemptNotes::default()
     };
     let file = evidence.result.read(evidence.nonce);
     if let Some(Ok(json)) = &file {
@@ -160,15 +160,15 @@ pub fn how_it_ends(evidence: &Evidence<'_>) -> (Ending, Said) {
     if let Some(Ok(result)) = &result {
         said.reason = result.reason.clone().or(said.reason);
         said.approach = result.approach.clone().or(said.approach);
-        said.learnings = joined(&result.learnings, said.learnings);
-        said.backlog = joined(&result.backlog, said.backlog);
+        said.learnings = merge_learnings(&result.learnings, said.learnings);
+        said.backlog = merge_learnings(&result.backlog, said.backlog);
     }
     let ending = match evidence.exit {
         Exit::TimeLimit => Ending::TimeLimit,
         Exit::Stalled => Ending::Stalled,
         Exit::Interrupted => Ending::Interrupted,
         Exit::Code(_) | Exit::Signal(_) => {
-            let ending = spoken(evidence, result.map(|file| file.map(|work| work.signal)), &tags);
+            let ending = signal_ending(evidence, result.map(|file| file.map(|work| work.signal)), &tags);
             match (evidence.limit, ending) {
                 (Some(limit), Ending::Iteration(Iteration::NoSignal | Iteration::Failed(_))) => {
                     Ending::Limit(limit)
@@ -180,15 +180,19 @@ pub fn how_it_ends(evidence: &Evidence<'_>) -> (Ending, Said) {
     (ending, said)
 }
 
-fn spoken(evidence: &Evidence<'_>, result: Option<Result<Signal, ResultFault>>, tags: &Tags) -> Ending {
+fn signal_ending(
+    evidence: &Evidence<'_>,
+    result: Option<Result<Signal, ResultFault>>,
+    tags: &Tags,
+) -> Ending {
     let (signal, by) = match result {
-        Some(Ok(signal)) => (signal, By::ResultFile),
+        Some(Ok(signal)) => (signal, SignalSource::ResultFile),
         Some(Err(fault)) => return Ending::Iteration(Iteration::Result(fault)),
         None => match (tags.promises.as_slice(), tags.has_unknown_promise) {
-            ([signal], false) => (signal.clone(), By::Tag),
+            ([signal], false) => (signal.clone(), SignalSource::Tag),
             ([], true) => return Ending::Iteration(Iteration::UnknownPromise),
             ([], false) => match tags.only("scope-question") {
-                Some(question) => (Signal::Question(question.to_owned()), By::Tag),
+                Some(question) => (Signal::Question(question.to_owned()), SignalSource::Tag),
                 None => return by_exit(evidence.exit),
             },
             _ => return Ending::Iteration(Iteration::Conflict),
@@ -213,12 +217,12 @@ fn agrees(exit: Exit, signal: &Signal) -> bool {
 fn by_exit(exit: Exit) -> Ending {
     let speaks = |signal: &Signal| exit == Exit::Code(i32::from(signal.spelling().exit_code));
     match [Signal::Blocked, Signal::AlreadyDone].into_iter().find(speaks) {
-        Some(signal) => Ending::Said { signal, by: By::ExitCode },
+        Some(signal) => Ending::Said { signal, by: SignalSource::ExitCode },
         None => Ending::Iteration(Iteration::NoSignal),
     }
 }
 
-fn joined(first: &[String], then: Vec<String>) -> Vec<String> {
+fn merge_learnings(first: &[String], then: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for text in first.iter().cloned().chain(then) {
         let text = text.trim().to_owned();

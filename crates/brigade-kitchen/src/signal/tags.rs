@@ -61,7 +61,7 @@ impl Tags {
 
     fn add(&mut self, name: &'static str, content: String) {
         if name == "promise" {
-            match Signal::of_promise(&content) {
+            match Signal::from_promise(&content) {
                 Some(signal) if !self.promises.contains(&signal) => self.promises.push(signal),
                 Some(_) => {}
                 None => self.has_unknown_promise = true,

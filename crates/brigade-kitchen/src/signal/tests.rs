@@ -31,13 +31,13 @@ fn the_table_spells_every_signal_once() {
     for (at, signal) in signals.iter().enumerate() {
         assert_eq!(signal.spelling(), &TABLE[at]);
         let id = if TABLE[at].promise.ends_with(':') { "US-1" } else { "" };
-        let read = Signal::of_promise(&format!("{}{id}", TABLE[at].promise));
+        let read = Signal::from_promise(&format!("{}{id}", TABLE[at].promise));
         assert_eq!(read.as_ref(), Some(signal).filter(|_| !TABLE[at].promise.is_empty()));
         let extra = r#""absorbed_by":"US-1","question":"x""#;
         let file = format!(r#"{{"nonce":"n0","signal":"{}",{extra}}}"#, TABLE[at].word);
         let result = ResultFile::Bytes(file.as_bytes());
-        let (ending, _) = how_it_ends(&Evidence { result, ..evidence("") });
-        assert_eq!(ending, Ending::Said { signal: signal.clone(), by: By::ResultFile });
+        let (ending, _) = classify_ending(&Evidence { result, ..evidence("") });
+        assert_eq!(ending, Ending::Said { signal: signal.clone(), by: SignalSource::ResultFile });
     }
     assert_eq!(TABLE.iter().map(|row| row.exit_code).collect::<Vec<_>>(), [0, 33, 34, 32, 1, 1]);
 }
@@ -80,7 +80,7 @@ fn a_promise_counts_alone_on_its_line() {
 
 #[test]
 fn different_promises_are_a_conflict() {
-    let ending = |answer: &str| how_it_ends(&evidence(answer)).0;
+    let ending = |answer: &str| classify_ending(&evidence(answer)).0;
     let both = "<promise>COMPLETE</promise>\n<promise>BLOCKED</promise>";
     assert_eq!(ending(both), Ending::Iteration(Iteration::Conflict));
     let two = "<promise>ABSORBED_BY:a</promise>\n<promise>ABSORBED_BY:b</promise>";
@@ -99,8 +99,8 @@ fn tags_over_several_lines_are_whole() {
     let answer = "<learning>one\n\n  - two\n</learning>\n<learning>one line</learning>\n<backlog>\nlater\n</backlog> \n\
         <learning>one line</learning>\n<learning>a</learning> behind\n<approach>try\nthis</approach>\n\
         <promise>BLOCKED</promise>\n<reason>no\nkey</reason>\n> <backlog>quoted</backlog>";
-    let (ending, said) = how_it_ends(&evidence(answer));
-    assert_eq!(ending, Ending::Said { signal: Signal::Blocked, by: By::Tag });
+    let (ending, said) = classify_ending(&evidence(answer));
+    assert_eq!(ending, Ending::Said { signal: Signal::Blocked, by: SignalSource::Tag });
     assert_eq!(said.learnings, ["one\n\n  - two", "one line"]);
     assert_eq!(said.backlog, ["later"]);
     assert_eq!((said.approach.as_deref(), said.reason.as_deref()), (Some("try\nthis"), Some("no\nkey")));
@@ -109,7 +109,7 @@ fn tags_over_several_lines_are_whole() {
 #[track_caller]
 fn check(exit: Exit, result: Option<&str>, answer: &str, expect: Ending) {
     let result = result.map_or(ResultFile::Absent, |text| ResultFile::Bytes(text.as_bytes()));
-    assert_eq!(how_it_ends(&Evidence { exit, result, ..evidence(answer) }).0, expect);
+    assert_eq!(classify_ending(&Evidence { exit, result, ..evidence(answer) }).0, expect);
 }
 
 const COMPLETE: &str = "<promise>COMPLETE</promise>";
@@ -122,17 +122,17 @@ fn the_first_match_wins() {
     check(TimeLimit, blocked, COMPLETE, Ending::TimeLimit);
     check(Exit::Stalled, blocked, COMPLETE, Ending::Stalled);
     check(Exit::Interrupted, None, COMPLETE, Ending::Interrupted);
-    check(Code(0), blocked, COMPLETE, said(Signal::Blocked, By::ResultFile));
-    check(Code(0), None, COMPLETE, said(Signal::Complete, By::Tag));
-    check(Code(32), None, "", said(Signal::Blocked, By::ExitCode));
-    check(Code(33), None, "no tags", said(Signal::AlreadyDone, By::ExitCode));
+    check(Code(0), blocked, COMPLETE, said(Signal::Blocked, SignalSource::ResultFile));
+    check(Code(0), None, COMPLETE, said(Signal::Complete, SignalSource::Tag));
+    check(Code(32), None, "", said(Signal::Blocked, SignalSource::ExitCode));
+    check(Code(33), None, "no tags", said(Signal::AlreadyDone, SignalSource::ExitCode));
     check(Code(34), None, "", Ending::Iteration(Iteration::NoSignal));
     check(Code(0), None, "", Ending::Iteration(Iteration::NoSignal));
     check(
         Code(0),
         None,
         "<scope-question>Which?</scope-question>",
-        said(Signal::Question("Which?".into()), By::Tag),
+        said(Signal::Question("Which?".into()), SignalSource::Tag),
     );
 }
 
@@ -144,9 +144,9 @@ fn a_claim_of_a_failed_process_does_not_count() {
         check(exit, Some(r#"{"nonce":"n0","signal":"complete"}"#), "", failed(exit));
     }
     check(Exit::Code(1), None, "<promise>ALREADY_DONE</promise>", failed(Exit::Code(1)));
-    let absorbed = Ending::Said { signal: Signal::Absorbed("a".parse().unwrap()), by: By::Tag };
+    let absorbed = Ending::Said { signal: Signal::Absorbed("a".parse().unwrap()), by: SignalSource::Tag };
     check(Exit::Code(34), None, "<promise>ABSORBED_BY:a</promise>", absorbed);
-    let blocked = Ending::Said { signal: Signal::Blocked, by: By::Tag };
+    let blocked = Ending::Said { signal: Signal::Blocked, by: SignalSource::Tag };
     check(Exit::Code(1), None, "<promise>BLOCKED</promise>", blocked);
 }
 
@@ -179,21 +179,24 @@ fn a_result_file_that_does_not_count_never_completes() {
     for (result, expect) in
         [(ResultFile::NotRegular, ResultFault::NotRegular), (ResultFile::Unreadable, ResultFault::Unreadable)]
     {
-        assert_eq!(how_it_ends(&Evidence { result, ..evidence(COMPLETE) }).0, fault(expect));
+        assert_eq!(classify_ending(&Evidence { result, ..evidence(COMPLETE) }).0, fault(expect));
     }
     // Without a nonce there is none to have.
     let result = ResultFile::Bytes(b"{\"nonce\":\"\",\"signal\":\"complete\"}");
-    let ending = how_it_ends(&Evidence { result, nonce: "", ..evidence("") }).0;
+    let ending = classify_ending(&Evidence { result, nonce: "", ..evidence("") }).0;
     assert_eq!(ending, fault(ResultFault::ForeignNonce));
 }
 
 #[test]
 fn a_limit_counts_only_when_nothing_was_said() {
     let limit = Some(Limit { until: None });
-    let ending = |exit, answer| how_it_ends(&Evidence { exit, limit, ..evidence(answer) }).0;
+    let ending = |exit, answer| classify_ending(&Evidence { exit, limit, ..evidence(answer) }).0;
     assert_eq!(ending(Exit::Code(1), "limit"), Ending::Limit(Limit { until: None }));
     assert_eq!(ending(Exit::Code(1), COMPLETE), Ending::Limit(Limit { until: None }));
-    assert_eq!(ending(Exit::Code(0), COMPLETE), Ending::Said { signal: Signal::Complete, by: By::Tag });
+    assert_eq!(
+        ending(Exit::Code(0), COMPLETE),
+        Ending::Said { signal: Signal::Complete, by: SignalSource::Tag }
+    );
     assert_eq!(ending(Exit::TimeLimit, ""), Ending::TimeLimit);
 }
 
@@ -203,7 +206,7 @@ fn what_the_result_file_reports_is_taken_with_the_tags() {
         "approach":"a","learnings":["x"," y "],"backlog":["b"],"theirs":1}"#;
     let result = ResultFile::Bytes(text.as_bytes());
     let answer = "<learning>y</learning>\n<learning>z</learning>\n<approach>other</approach>";
-    let (_, said) = how_it_ends(&Evidence { result, ..evidence(answer) });
+    let (_, said) = classify_ending(&Evidence { result, ..evidence(answer) });
     assert_eq!(said.learnings, ["x", "y", "z"]);
     assert_eq!((said.approach.as_deref(), said.cost_usd), (Some("a"), Some(0.5)));
     assert_eq!(said.tokens, Some(crate::adapter::Tokens { input: 3, output: 4 }));
@@ -211,7 +214,7 @@ fn what_the_result_file_reports_is_taken_with_the_tags() {
 
 #[test]
 fn an_unclear_verdict_is_none() {
-    let pass = |answer: &str| reviewed(&evidence(answer)).map(|review| review.pass);
+    let pass = |answer: &str| read_review(&evidence(answer)).map(|review| review.pass);
     assert_eq!(pass("<review>PASS</review>\n<reason>fine</reason>"), Some(true));
     assert_eq!(pass("<review>FAIL</review>"), Some(false));
     assert_eq!(pass("<review>PASS</review>\n<review>FAIL</review>"), None);
@@ -219,52 +222,53 @@ fn an_unclear_verdict_is_none() {
     assert_eq!(pass("<review>MAYBE</review>"), None);
     assert_eq!(pass(""), None);
     // A review that failed passes nothing.
-    let failed = |answer| reviewed(&Evidence { exit: Exit::Code(1), ..evidence(answer) });
+    let failed = |answer| read_review(&Evidence { exit: Exit::Code(1), ..evidence(answer) });
     assert_eq!(failed("<review>PASS</review>"), None);
     assert!(!failed("<review>FAIL</review>").unwrap().pass);
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"review\":\"fail\",\"reason\":\"r\"}");
-    let review = reviewed(&Evidence { result, ..evidence("<review>PASS</review>") }).unwrap();
+    let review = read_review(&Evidence { result, ..evidence("<review>PASS</review>") }).unwrap();
     assert_eq!((review.pass, review.reason.as_deref()), (false, Some("r")));
     let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"review\":\"pass\"}");
-    assert_eq!(reviewed(&Evidence { result, ..evidence("<review>PASS</review>") }), None);
+    assert_eq!(read_review(&Evidence { result, ..evidence("<review>PASS</review>") }), None);
 }
 
 #[test]
 fn the_other_roles_are_read_too() {
-    let choice = |answer: &str| decided(&evidence(answer)).map(|decided| decided.choice);
+    let choice = |answer: &str| read_decision(&evidence(answer)).map(|decided| decided.choice);
     assert_eq!(choice("<decision>SKIP</decision>\n<reason>r</reason>"), Some(Choice::Skip));
     assert_eq!(choice("<decision>SKIP</decision>\n<decision>RETRY</decision>"), None);
     assert_eq!(choice("<decision>skip it</decision>"), None);
     let phase =
-        phased(&evidence("<phase_review>\nSTATUS: needs_attention\nTwo tests.\n</phase_review>")).unwrap();
+        read_phase_review(&evidence("<phase_review>\nSTATUS: needs_attention\nTwo tests.\n</phase_review>"))
+            .unwrap();
     assert_eq!((phase.status, phase.content.as_str()), (PhaseStatus::NeedsAttention, "Two tests."));
     assert_eq!(gated(&evidence("<phase_gate>STATUS: stop</phase_gate>")).unwrap().status, GateStatus::Stop);
     assert!(gated(&evidence("<phase_gate>STATUS: perhaps</phase_gate>")).is_none());
     assert_eq!(
-        planned(&evidence("<prd_generated>brigade/tasks/prd-x.json</prd_generated>")),
-        Some(Planned::Path("brigade/tasks/prd-x.json".to_owned()))
+        read_plan(&evidence("<prd_generated>brigade/tasks/prd-x.json</prd_generated>")),
+        Some(PlanningResult::Path("brigade/tasks/prd-x.json".to_owned()))
     );
-    assert_eq!(planned(&evidence("<prd_generated>../x</prd_generated>")), None);
+    assert_eq!(read_plan(&evidence("<prd_generated>../x</prd_generated>")), None);
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"questions\":[\"Which?\"]}");
     assert_eq!(
-        planned(&Evidence { result, ..evidence("") }),
-        Some(Planned::Questions(vec!["Which?".to_owned()]))
+        read_plan(&Evidence { result, ..evidence("") }),
+        Some(PlanningResult::Questions(vec!["Which?".to_owned()]))
     );
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"prd\":{\"tasks\":[]}}");
-    assert!(matches!(planned(&Evidence { result, ..evidence("") }), Some(Planned::Prd(_))));
-    let prd_at_the_end = |answer: &str| matches!(planned(&evidence(answer)), Some(Planned::Prd(_)));
+    assert!(matches!(read_plan(&Evidence { result, ..evidence("") }), Some(PlanningResult::Prd(_))));
+    let prd_at_the_end = |answer: &str| matches!(read_plan(&evidence(answer)), Some(PlanningResult::Prd(_)));
     assert!(prd_at_the_end("{\"tasks\": []}"));
     assert!(prd_at_the_end("Here it is:\n\n```json\n{\"prd\": {\"tasks\": []}}\n```\n"));
     assert!(!prd_at_the_end("```json\n{\"tasks\": []}\n```\nI would not."));
     assert!(!prd_at_the_end("```json\n{\"tasks\": []}\n{}\n```"));
     assert!(!prd_at_the_end("```\n[]\n```") && !prd_at_the_end("```"));
     assert_eq!(
-        planned(&evidence("```\n{\"questions\": [\"Which?\"]}\n```")),
-        Some(Planned::Questions(vec!["Which?".to_owned()]))
+        read_plan(&evidence("```\n{\"questions\": [\"Which?\"]}\n```")),
+        Some(PlanningResult::Questions(vec!["Which?".to_owned()]))
     );
     // What a tag says outranks the end of the answer.
-    assert_eq!(planned(&evidence("<prd_generated>/a</prd_generated>\n{\"tasks\": []}")), None);
-    assert_eq!(planned(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
+    assert_eq!(read_plan(&evidence("<prd_generated>/a</prd_generated>\n{\"tasks\": []}")), None);
+    assert_eq!(read_plan(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":\" text \"}");
     assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), Some("text"));
     for (output, text) in [
@@ -279,12 +283,16 @@ fn the_other_roles_are_read_too() {
     }
     // Issue 17: `null` is the output of a task. Without the member, what the worker answered is.
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":null}");
-    assert_eq!(tasked(&Evidence { result, ..evidence("other") }).as_deref(), Some("null"));
+    assert_eq!(read_tasks(&Evidence { result, ..evidence("other") }).as_deref(), Some("null"));
     for members in ["", ",\"summary\":\"s\"", ",\"cost_usd\":1"] {
         let bytes = format!("{{\"nonce\":\"n0\"{members}}}");
         let result = ResultFile::Bytes(bytes.as_bytes());
-        assert_eq!(tasked(&Evidence { result, ..evidence("other") }).as_deref(), Some("other"), "{members}");
-        assert_eq!(tasked(&Evidence { result, ..evidence("n0 in it") }), None, "{members}");
+        assert_eq!(
+            read_tasks(&Evidence { result, ..evidence("other") }).as_deref(),
+            Some("other"),
+            "{members}"
+        );
+        assert_eq!(read_tasks(&Evidence { result, ..evidence("n0 in it") }), None, "{members}");
     }
     assert_eq!(mapped(&evidence("text\n")).as_deref(), Some("text"));
     assert_eq!(
@@ -294,12 +302,15 @@ fn the_other_roles_are_read_too() {
     let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"output\":\"x\"}");
     assert_eq!(mapped(&Evidence { result, ..evidence("x") }), None);
     assert_eq!(
-        why_nothing(&Evidence { result, ..evidence("x") }),
+        missing_verdict_reason(&Evidence { result, ..evidence("x") }),
         "the result file does not have the nonce of this run"
     );
-    assert_eq!(why_nothing(&Evidence { exit: Exit::Code(3), ..evidence("x") }), "it exited with 3");
+    assert_eq!(
+        missing_verdict_reason(&Evidence { exit: Exit::Code(3), ..evidence("x") }),
+        "it exited with 3"
+    );
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"answer\":\"yes\",\"reason\":\"r\"}");
-    assert_eq!(scoped(&Evidence { result, ..evidence("") }).unwrap().answer, "yes");
+    assert_eq!(read_scope_answer(&Evidence { result, ..evidence("") }).unwrap().answer, "yes");
 }
 
 proptest! {
@@ -310,7 +321,7 @@ proptest! {
 
     #[test]
     fn any_text_has_tags_or_none(text in any::<String>()) {
-        let _ = how_it_ends(&evidence(&text));
+        let _ = classify_ending(&evidence(&text));
         prop_assert_eq!(Tags::find(&break_tags(&text)), Tags::default());
     }
 
@@ -325,7 +336,7 @@ proptest! {
 fn a_file_of_the_run_says_what_was_spent_also_without_a_verdict() {
     let spent = |file: &str, exit| {
         let result = ResultFile::Bytes(file.as_bytes());
-        let (ending, said) = how_it_ends(&Evidence { exit, result, ..evidence("") });
+        let (ending, said) = classify_ending(&Evidence { exit, result, ..evidence("") });
         (matches!(ending, Ending::Said { .. }), said.cost_usd, said.tokens.map(|tokens| tokens.output))
     };
     let tokens = r#""cost_usd":5,"tokens":{"input":1,"output":2}"#;

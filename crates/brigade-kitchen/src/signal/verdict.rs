@@ -9,7 +9,7 @@ use super::{Evidence, Exit, Tags};
 
 /// The verdict of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reviewed {
+pub struct ReviewVerdict {
     /// Whether the task passes.
     pub pass: bool,
     /// Why not, or what was good.
@@ -30,7 +30,7 @@ pub enum Choice {
 
 /// A decision about a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct FailureDecision {
     /// What follows.
     pub choice: Choice,
     /// Why.
@@ -41,7 +41,7 @@ pub struct Decided {
 
 /// An answer to a question about scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scoped {
+pub struct ScopeAnswer {
     /// The answer.
     pub answer: String,
     /// Why.
@@ -85,7 +85,7 @@ impl GateStatus {
 
 /// A review of a PRD, or of what stands between two.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Phased<S> {
+pub struct PhaseVerdict<S> {
     /// The verdict.
     pub status: S,
     /// The text.
@@ -96,7 +96,7 @@ pub struct Phased<S> {
 
 /// What planning gave.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Planned {
+pub enum PlanningResult {
     /// A PRD.
     Prd(Box<Json>),
     /// A file with a PRD, named by a tag; inside of the workspace.
@@ -149,7 +149,7 @@ fn ended_well(evidence: &Evidence<'_>) -> bool {
 }
 
 /// Returns the verdict of a review. `None` if it is unclear, and never a pass from a review that failed.
-pub fn reviewed(evidence: &Evidence<'_>) -> Option<Reviewed> {
+pub fn read_review(evidence: &Evidence<'_>) -> Option<ReviewVerdict> {
     let (verdict, reason) = match view(evidence)? {
         View::File(members) => (members.review?.to_ascii_lowercase(), members.reason),
         View::Tags(tags) => {
@@ -157,21 +157,21 @@ pub fn reviewed(evidence: &Evidence<'_>) -> Option<Reviewed> {
         }
     };
     match verdict.as_str() {
-        "pass" if ended_well(evidence) => Some(Reviewed { pass: true, reason }),
-        "fail" => Some(Reviewed { pass: false, reason }),
+        "pass" if ended_well(evidence) => Some(ReviewVerdict { pass: true, reason }),
+        "fail" => Some(ReviewVerdict { pass: false, reason }),
         _ => None,
     }
 }
 
 /// Returns a decision about a failure. `None` if it is unclear.
-pub fn decided(evidence: &Evidence<'_>) -> Option<Decided> {
+pub fn read_decision(evidence: &Evidence<'_>) -> Option<FailureDecision> {
     if !ended_well(evidence) {
         return None;
     }
     match view(evidence)? {
         View::File(members) => {
             let (reason, guidance) = (members.reason, members.guidance);
-            Some(Decided { choice: members.decision?, reason, guidance })
+            Some(FailureDecision { choice: members.decision?, reason, guidance })
         }
         View::Tags(tags) => {
             let choice = match tags.only("decision")? {
@@ -181,13 +181,13 @@ pub fn decided(evidence: &Evidence<'_>) -> Option<Decided> {
                 _ => return None,
             };
             let text = |name: &str| tags.last(name).map(str::to_owned);
-            Some(Decided { choice, reason: text("reason"), guidance: text("guidance") })
+            Some(FailureDecision { choice, reason: text("reason"), guidance: text("guidance") })
         }
     }
 }
 
 /// Returns the answer to a question about scope: that of the result file, else the guidance or the decision in tags.
-pub fn scoped(evidence: &Evidence<'_>) -> Option<Scoped> {
+pub fn read_scope_answer(evidence: &Evidence<'_>) -> Option<ScopeAnswer> {
     if !ended_well(evidence) {
         return None;
     }
@@ -198,11 +198,11 @@ pub fn scoped(evidence: &Evidence<'_>) -> Option<Scoped> {
             (answer, tags.last("reason").map(str::to_owned))
         }
     };
-    (!answer.trim().is_empty()).then_some(Scoped { answer, reason })
+    (!answer.trim().is_empty()).then_some(ScopeAnswer { answer, reason })
 }
 
 /// Returns a review of a PRD. `None` if it is unclear.
-pub fn phased(evidence: &Evidence<'_>) -> Option<Phased<PhaseStatus>> {
+pub fn read_phase_review(evidence: &Evidence<'_>) -> Option<PhaseVerdict<PhaseStatus>> {
     with_status(evidence, "phase_review", |word| match word {
         "on_track" => Some(PhaseStatus::OnTrack),
         "minor_concerns" => Some(PhaseStatus::MinorConcerns),
@@ -212,7 +212,7 @@ pub fn phased(evidence: &Evidence<'_>) -> Option<Phased<PhaseStatus>> {
 }
 
 /// Returns whether the next PRD begins. `None` if it is unclear.
-pub fn gated(evidence: &Evidence<'_>) -> Option<Phased<GateStatus>> {
+pub fn gated(evidence: &Evidence<'_>) -> Option<PhaseVerdict<GateStatus>> {
     with_status(evidence, "phase_gate", |word| match word {
         "proceed" => Some(GateStatus::Proceed),
         "pause" => Some(GateStatus::Pause),
@@ -221,7 +221,11 @@ pub fn gated(evidence: &Evidence<'_>) -> Option<Phased<GateStatus>> {
     })
 }
 
-fn with_status<S>(evidence: &Evidence<'_>, tag: &str, read: fn(&str) -> Option<S>) -> Option<Phased<S>> {
+fn with_status<S>(
+    evidence: &Evidence<'_>,
+    tag: &str,
+    read: fn(&str) -> Option<S>,
+) -> Option<PhaseVerdict<S>> {
     if !ended_well(evidence) {
         return None;
     }
@@ -229,44 +233,44 @@ fn with_status<S>(evidence: &Evidence<'_>, tag: &str, read: fn(&str) -> Option<S
         View::File(members) => {
             let status = read(&members.status?.to_ascii_lowercase())?;
             let content = members.content.unwrap_or_default();
-            Some(Phased { status, content, remediation: members.remediation })
+            Some(PhaseVerdict { status, content, remediation: members.remediation })
         }
         View::Tags(tags) => {
             let text = tags.only(tag)?;
             let rest = text.strip_prefix("STATUS:")?.trim_start();
             let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
             let status = read(&rest[..end].to_ascii_lowercase())?;
-            Some(Phased { status, content: rest[end..].trim().to_owned(), remediation: Vec::new() })
+            Some(PhaseVerdict { status, content: rest[end..].trim().to_owned(), remediation: Vec::new() })
         }
     }
 }
 
 /// Returns what planning gave: in the result file, in the file that a tag names, or in the object that ends the answer.
 /// `None` if it is neither a PRD nor questions.
-pub fn planned(evidence: &Evidence<'_>) -> Option<Planned> {
+pub fn read_plan(evidence: &Evidence<'_>) -> Option<PlanningResult> {
     if !ended_well(evidence) {
         return None;
     }
     match view(evidence)? {
         View::File(members) => match members.prd.flatten() {
-            Some(prd) => Some(Planned::Prd(Box::new(Json::Object(prd)))),
-            None if !members.questions.is_empty() => Some(Planned::Questions(members.questions)),
+            Some(prd) => Some(PlanningResult::Prd(Box::new(Json::Object(prd)))),
+            None if !members.questions.is_empty() => Some(PlanningResult::Questions(members.questions)),
             None => None,
         },
         View::Tags(tags) => {
             if tags.last("prd_generated").is_some() {
                 let path = tags.only("prd_generated")?;
                 let is_inside = !path.starts_with(['/', '~']) && path.split('/').all(|name| name != "..");
-                return is_inside.then(|| Planned::Path(path.to_owned()));
+                return is_inside.then(|| PlanningResult::Path(path.to_owned()));
             }
             let json = closing_object(evidence.answer?)?;
             if json.get("tasks").is_some() {
-                return Some(Planned::Prd(Box::new(json)));
+                return Some(PlanningResult::Prd(Box::new(json)));
             }
             let members: Members = from_json(&json).ok()?;
             match members.prd.flatten() {
-                Some(prd) => Some(Planned::Prd(Box::new(Json::Object(prd)))),
-                None if !members.questions.is_empty() => Some(Planned::Questions(members.questions)),
+                Some(prd) => Some(PlanningResult::Prd(Box::new(Json::Object(prd)))),
+                None if !members.questions.is_empty() => Some(PlanningResult::Questions(members.questions)),
                 None => None,
             }
         }
@@ -298,7 +302,7 @@ pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
 
 /// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, as JSON
 /// if it is no text, else its answer. `null` is a value, too.
-pub fn tasked(evidence: &Evidence<'_>) -> Option<String> {
+pub fn read_tasks(evidence: &Evidence<'_>) -> Option<String> {
     text_of(output(evidence)?)
 }
 
@@ -324,7 +328,7 @@ fn text_of(output: Json) -> Option<String> {
 }
 
 /// Says why planning or a map gave nothing.
-pub fn why_nothing(evidence: &Evidence<'_>) -> String {
+pub fn missing_verdict_reason(evidence: &Evidence<'_>) -> String {
     if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
         return fault.to_string();
     }

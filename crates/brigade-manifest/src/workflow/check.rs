@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::Json;
-use brigade_core::yaml::At;
+use brigade_core::yaml::Position;
 
 use crate::manifest::Root;
 use crate::member::{Reader, below};
@@ -18,7 +18,7 @@ const ROOTS: [&str; 8] = ["blackboard", "execution", "human", "input", "intent",
 /// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
 pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     let states = &spec.states;
-    let at = |name: &str| -> At { root.at(&["spec", "states", name]) };
+    let at = |name: &str| -> Position { root.at(&["spec", "states", name]) };
     let path = |name: &str| below("spec.states", name);
     if !states.contains_key(&spec.initial_state) {
         let at = root.at(&["spec", "initial_state"]);
@@ -94,24 +94,26 @@ fn templates(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
             let is_custom = transition.condition == Some(Condition::Custom);
             if let Some(text) = transition.expression.as_deref().filter(|_| is_custom) {
                 let found = condition_faults(text, &|name| spec.states.contains_key(name));
-                found.into_iter().for_each(|message| told(&key("expression"), message, name, root, reader));
+                found
+                    .into_iter()
+                    .for_each(|message| report_fault(&key("expression"), message, name, root, reader));
             }
         }
         let mut is_readable = true;
         for (key, text) in texts {
             for message in Template::read(text, &|name| spec.states.contains_key(name)).1 {
                 is_readable = false;
-                told(&key, message, name, root, reader);
+                report_fault(&key, message, name, root, reader);
             }
         }
         let command = state.command.as_ref().filter(|_| is_readable);
-        if let Some(Err(message)) = command.map(StateCommand::of) {
-            told("command", message, name, root, reader);
+        if let Some(Err(message)) = command.map(StateCommand::parse) {
+            report_fault("command", message, name, root, reader);
         }
     }
 }
 
-fn told(key: &str, message: String, state: &str, root: &Root<'_>, reader: &mut Reader) {
+fn report_fault(key: &str, message: String, state: &str, root: &Root<'_>, reader: &mut Reader) {
     let first = key.split(['.', '[']).next().unwrap_or_default();
     let path = format!("{}.{key}", below("spec.states", state));
     reader.fault(root.at(&["spec", "states", state, first]), &path, message);

@@ -31,7 +31,7 @@ const COMMAND: &str = "cmd.run";
 const MARK: u32 = 0xF_0000;
 
 /// The most words of a list that data gives which a launcher may take before the command that it starts.
-const MOST_BEFORE: usize = 4;
+const MAX_LAUNCHER_WORDS: usize = 4;
 
 const FORM: &str = "expected a command line, a list of words, or a map of `tool` and `arguments`";
 
@@ -44,7 +44,7 @@ impl StateCommand {
     ///
     /// # Errors
     /// Returns what is wrong with it, without its text.
-    pub fn of(command: &Json) -> Result<StateCommand, String> {
+    pub fn parse(command: &Json) -> Result<StateCommand, String> {
         match command {
             Json::String(text) => StateCommand::of_line(text),
             Json::Array(words) => {
@@ -52,8 +52,8 @@ impl StateCommand {
                 let words = words.collect::<Result<Vec<_>, _>>()?;
                 let (program, words) = words.split_first().ok_or("names no program")?;
                 StateCommand::of_words(
-                    &Template::of(program),
-                    words.iter().map(|word| Template::of(word)).collect(),
+                    &Template::from_valid(program),
+                    words.iter().map(|word| Template::from_valid(word)).collect(),
                 )
             }
             Json::Object(members) => {
@@ -61,7 +61,7 @@ impl StateCommand {
                 if members.keys().any(|name| name != "tool" && name != "arguments") {
                     return Err(FORM.to_owned());
                 }
-                if !Template::of(tool).is_plain() {
+                if !Template::from_valid(tool).is_plain() {
                     return Err("the tool is no template".to_owned());
                 }
                 let arguments = members.get("arguments").cloned();
@@ -70,7 +70,8 @@ impl StateCommand {
                     return Err("`arguments` is a map".to_owned());
                 }
                 let command = arguments.get("command").and_then(Json::as_str);
-                if tool == COMMAND && command.is_some_and(|command| !Template::of(command).is_plain()) {
+                if tool == COMMAND && command.is_some_and(|command| !Template::from_valid(command).is_plain())
+                {
                     return Err("the command is no template; values stand in `args`".to_owned());
                 }
                 if let Some(command) = command.filter(|_| tool == COMMAND) {
@@ -87,7 +88,7 @@ impl StateCommand {
         if marks(line).next().is_some() {
             return Err("has a character that no command may have".to_owned());
         }
-        let parts = Template::of(line).parts;
+        let parts = Template::from_valid(line).parts;
         let mut marked = String::new();
         for (index, part) in parts.iter().enumerate() {
             let mark = u32::try_from(index).ok().and_then(|index| char::from_u32(MARK + index));
@@ -159,17 +160,17 @@ fn check_started<'t>(words: impl Iterator<Item = &'t Template>) -> Result<(), St
 /// Does the same for a command whose further words are an argument of a tool: a list, or a value that gives one.
 fn check_args(command: &str, args: Option<&Json>) -> Result<(), String> {
     let Ok(argv) = Argv::parse(command) else { return Ok(()) };
-    let words: Vec<Template> = argv.words().iter().map(|word| Template::of(word)).collect();
+    let words: Vec<Template> = argv.words().iter().map(|word| Template::from_valid(word)).collect();
     match args {
         None | Some(Json::Null) => check_started(words.iter()),
         Some(Json::Array(more)) => {
             let more: Vec<Template> =
-                more.iter().map(|word| Template::of(word.as_str().unwrap_or_default())).collect();
+                more.iter().map(|word| Template::from_valid(word.as_str().unwrap_or_default())).collect();
             check_started(words.iter().chain(&more))
         }
         Some(value) => {
-            let value = Template::of(value.as_str().unwrap_or_default());
-            (1..=MOST_BEFORE)
+            let value = Template::from_valid(value.as_str().unwrap_or_default());
+            (1..=MAX_LAUNCHER_WORDS)
                 .try_for_each(|count| check_started(words.iter().chain(std::iter::repeat_n(&value, count))))
         }
     }
@@ -201,7 +202,7 @@ mod tests {
     fn check(command: &str, expect: Result<&[&str], &str>) {
         let names = Json::parse(r#"{"input": {"x": "a b; rm -rf / $(id) '\"", "none": ""}}"#).unwrap();
         let scope = Scope { names: names.as_object().unwrap().clone() };
-        match (StateCommand::of(&Json::parse(command).unwrap()), expect) {
+        match (StateCommand::parse(&Json::parse(command).unwrap()), expect) {
             (Ok(StateCommand::Words { program, words }), Ok(expect)) => {
                 let words = words.iter().map(|word| scope.render(word).unwrap());
                 let found: Vec<String> = std::iter::once(program).chain(words).collect();
@@ -265,7 +266,7 @@ mod tests {
             (&["timeout", "5", "env", "--", "A=1", "sort", "{{input.x}}"], 7),
             (&["sh", "-c", "sort -- a", "--", "{{input.x}}"], 5),
         ] {
-            let words: Vec<Template> = words.iter().map(|word| Template::of(word)).collect();
+            let words: Vec<Template> = words.iter().map(|word| Template::from_valid(word)).collect();
             assert_eq!(words_with_options(&words), expect, "{words:?}");
         }
     }

@@ -15,7 +15,7 @@ const THRESHOLD: f64 = 0.7;
 
 /// How an execution stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ExecutionState {
     /// The state that it is in.
     pub state: String,
     /// How often it came to each state.
@@ -24,11 +24,11 @@ pub struct Standing {
     pub transitions: u64,
 }
 
-impl Standing {
+impl ExecutionState {
     /// Returns how an execution stands that begins.
-    pub fn begin(spec: &WorkflowSpec) -> Standing {
+    pub fn begin(spec: &WorkflowSpec) -> ExecutionState {
         let state = spec.initial_state.clone();
-        Standing { visits: [(state.clone(), 1)].into(), state, transitions: 0 }
+        ExecutionState { visits: [(state.clone(), 1)].into(), state, transitions: 0 }
     }
 }
 
@@ -144,11 +144,11 @@ impl StateOutput {
 
 /// What follows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub enum NextAction {
     /// Another state.
     Enter {
         /// How the execution stands then.
-        standing: Standing,
+        standing: ExecutionState,
         /// What the state is told.
         feedback: Option<String>,
     },
@@ -259,12 +259,17 @@ pub fn consent(consensus: &Consensus, verdicts: Vec<Verdict>, output: Json) -> O
     Outcome { output, verdicts, score: Some(score), confidence: Some(confidence), ..outcome }
 }
 
-fn over(code: &str, message: String) -> Next {
-    Next::End { failure: Some((code.to_owned(), message)) }
+fn over(code: &str, message: String) -> NextAction {
+    NextAction::End { failure: Some((code.to_owned(), message)) }
 }
 
 /// Decides what follows the outcome of a state. `scope` names the outcome, too.
-pub fn decide(spec: &WorkflowSpec, standing: &Standing, outcome: &Outcome, scope: &Scope) -> Next {
+pub fn decide(
+    spec: &WorkflowSpec,
+    standing: &ExecutionState,
+    outcome: &Outcome,
+    scope: &Scope,
+) -> NextAction {
     let Some(state) = spec.states.get(&standing.state) else {
         return over("no_state", "the workflow has no such state any more".to_owned());
     };
@@ -275,8 +280,8 @@ pub fn decide(spec: &WorkflowSpec, standing: &Standing, outcome: &Outcome, scope
     };
     let Some(transition) = state.transitions.iter().find(|one| fits(one, state, outcome, scope)) else {
         return match (state.transitions.is_empty(), outcome.is_success) {
-            (true, true) => Next::End { failure: None },
-            (_, false) => Next::End { failure: Some(failure()) },
+            (true, true) => NextAction::End { failure: None },
+            (_, false) => NextAction::End { failure: Some(failure()) },
             (false, true) => over("no_transition", format!("state {}: no transition fits", standing.state)),
         };
     };
@@ -299,9 +304,9 @@ pub fn decide(spec: &WorkflowSpec, standing: &Standing, outcome: &Outcome, scope
         let message = format!("state {}: it was visited {most} times already (max_state_visits)", next.state);
         return over("max_state_visits", message);
     }
-    let feedback = transition.feedback.as_deref().map(|text| scope.render(&Template::of(text)));
+    let feedback = transition.feedback.as_deref().map(|text| scope.render(&Template::from_valid(text)));
     match feedback.transpose() {
-        Ok(feedback) => Next::Enter { standing: next, feedback },
+        Ok(feedback) => NextAction::Enter { standing: next, feedback },
         Err(error) => over("too_long", format!("state {}: {error}", standing.state)),
     }
 }

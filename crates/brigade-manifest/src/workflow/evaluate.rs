@@ -12,15 +12,15 @@ use super::template::{Part, Template};
 pub const MAX_RENDERED: usize = 256 << 10;
 
 /// How many parts are written at most.
-const MOST_PARTS: usize = 20_000;
+const MAX_PARTS: usize = 20_000;
 
 /// The value of a template is too long, or takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong;
+pub struct TemplateTooLong;
 
-impl std::fmt::Display for TooLong {
+impl std::fmt::Display for TemplateTooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a template gives more than {} KiB, or more than {MOST_PARTS} parts", MAX_RENDERED >> 10)
+        write!(f, "a template gives more than {} KiB, or more than {MAX_PARTS} parts", MAX_RENDERED >> 10)
     }
 }
 
@@ -153,11 +153,11 @@ impl Evaluator<'_> {
         }
     }
 
-    fn write(&mut self, parts: &[Part]) -> Result<(), TooLong> {
+    fn write(&mut self, parts: &[Part]) -> Result<(), TemplateTooLong> {
         for part in parts {
             self.parts += 1;
-            if MOST_PARTS < self.parts {
-                return Err(TooLong);
+            if MAX_PARTS < self.parts {
+                return Err(TemplateTooLong);
             }
             match part {
                 Part::Text(text) => self.out.push_str(text),
@@ -191,7 +191,7 @@ impl Evaluator<'_> {
                 }
             }
             if MAX_RENDERED < self.out.len() {
-                return Err(TooLong);
+                return Err(TemplateTooLong);
             }
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Scope {
     ///
     /// # Errors
     /// Fails if it is too long.
-    pub fn render(&self, template: &Template) -> Result<String, TooLong> {
+    pub fn render(&self, template: &Template) -> Result<String, TemplateTooLong> {
         let mut evaluator = self.evaluator();
         evaluator.write(&template.parts)?;
         Ok(evaluator.out)
@@ -232,10 +232,10 @@ impl Scope {
     ///
     /// # Errors
     /// Fails if a text is too long.
-    pub fn fill(&self, value: &Json) -> Result<Json, TooLong> {
+    pub fn fill(&self, value: &Json) -> Result<Json, TemplateTooLong> {
         Ok(match value {
             Json::String(text) => {
-                let template = Template::of(text);
+                let template = Template::from_valid(text);
                 match template.parts.as_slice() {
                     [Part::Value(expression)] => self.evaluator().value(expression),
                     _ => Json::from(self.render(&template)?),
@@ -257,7 +257,7 @@ impl Scope {
     /// be read or is too long does not hold.
     pub fn holds(&self, condition: &str) -> bool {
         if condition.contains("{{") {
-            let said = self.render(&Template::of(condition)).unwrap_or_default();
+            let said = self.render(&Template::from_valid(condition)).unwrap_or_default();
             return !matches!(said.trim(), "" | "false" | "0" | "null");
         }
         let read = super::expression::parse(condition, &|_| true, &mut Vec::new());
@@ -279,7 +279,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        assert_eq!(scope().render(&Template::of(text)).as_deref(), Ok(expect), "{text}");
+        assert_eq!(scope().render(&Template::from_valid(text)).as_deref(), Ok(expect), "{text}");
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         check("{{#with input.list[0]}}{{this.a}}{{/with}}", "1");
         // What a value holds is not read again.
         let scope = Scope { names: [("intent".to_owned(), Json::from("{{input.n}}"))].into() };
-        assert_eq!(scope.render(&Template::of("{{intent}}")).as_deref(), Ok("{{input.n}}"));
+        assert_eq!(scope.render(&Template::from_valid("{{intent}}")).as_deref(), Ok("{{input.n}}"));
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
         let names = [("input".to_owned(), Json::from(vec![Json::from(1); 200]))].into();
         let scope = Scope { names };
         let each = "{{#each input}}".repeat(3) + "x" + &"{{/each}}".repeat(3);
-        assert_eq!(scope.render(&Template::of(&each)), Err(TooLong));
+        assert_eq!(scope.render(&Template::from_valid(&each)), Err(TemplateTooLong));
     }
 
     proptest! {
@@ -342,7 +342,7 @@ mod tests {
         #[test]
         fn any_text_has_a_value(text in "[a-z{}#/ !|&<>=+*%().\\[\\]'\"0-9-]{0,60}") {
             let scope = scope();
-            if let Ok(said) = scope.render(&Template::of(&text)) {
+            if let Ok(said) = scope.render(&Template::from_valid(&text)) {
                 prop_assert!(said.len() <= MAX_RENDERED);
             }
             scope.holds(&text);

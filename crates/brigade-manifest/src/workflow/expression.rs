@@ -8,7 +8,7 @@ pub(super) const ROOTS: &[&str] =
     &["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
 
 /// How deep parentheses and functions may nest.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 words! {
     /// What a value can be asked for.
@@ -113,7 +113,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut found = Vec::new();
     let mut left = text.trim_start();
     while let Some(first) = left.chars().next() {
-        let pair = left.get(..2).and_then(Operator::of);
+        let pair = left.get(..2).and_then(Operator::from_word);
         let (token, end) = match first {
             '"' | '\'' => {
                 let end = left[1..].find(first).ok_or("a text in an expression is not closed")?;
@@ -132,7 +132,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             }
             '(' => (Token::Open, 1),
             ')' => (Token::Close, 1),
-            _ => match (pair, left.get(..1).and_then(Operator::of)) {
+            _ => match (pair, left.get(..1).and_then(Operator::from_word)) {
                 (Some(operator), _) => (Token::Operator(operator), 2),
                 (None, Some(operator)) => (Token::Operator(operator), 1),
                 (None, None) if first == '!' => (Token::Not, 1),
@@ -196,7 +196,7 @@ impl Parser<'_> {
                 "null" => return Ok(Expression::Constant(Json::Null)),
                 _ => {}
             }
-            if let Some(function) = Function::of(root) {
+            if let Some(function) = Function::from_word(root) {
                 if !matches!(
                     self.tokens.peek(),
                     Some(Token::Text(_) | Token::Number(_) | Token::Word(_) | Token::Open)
@@ -215,8 +215,8 @@ impl Parser<'_> {
 
     fn single(&mut self) -> Result<Expression, String> {
         self.depth += 1;
-        if DEEPEST < self.depth {
-            return Err(format!("an expression nests deeper than {DEEPEST}"));
+        if MAX_DEPTH < self.depth {
+            return Err(format!("an expression nests deeper than {MAX_DEPTH}"));
         }
         let found = match self.tokens.next() {
             Some(Token::Text(text)) => Expression::Constant(Json::from(text)),

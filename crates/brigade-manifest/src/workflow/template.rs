@@ -3,7 +3,7 @@
 use super::expression::{self, Expression};
 
 /// How deep blocks may nest.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// A text with places for values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,13 +38,13 @@ brigade_core::words! {
 }
 
 /// A block that is not closed yet.
-struct Open {
+struct OpenBlock {
     kind: BlockKind,
     arms: Vec<(Expression, Vec<Part>)>,
     otherwise: Option<Vec<Part>>,
 }
 
-impl Open {
+impl OpenBlock {
     fn parts(&mut self) -> &mut Vec<Part> {
         match &mut self.otherwise {
             Some(parts) => parts,
@@ -69,7 +69,7 @@ impl Open {
 
 struct Parser<'p> {
     whole: Vec<Part>,
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     is_state: &'p dyn Fn(&str) -> bool,
     faults: Vec<String>,
 }
@@ -91,22 +91,22 @@ impl Parser<'_> {
         if let Some(block) = inside.strip_prefix('#') {
             let (name, rest) = block.split_once(char::is_whitespace).unwrap_or((block, ""));
             let value = self.expression(rest);
-            let Some(kind) = BlockKind::of(name) else {
+            let Some(kind) = BlockKind::from_word(name) else {
                 let message = format!("there is no such block; the blocks are {}", BlockKind::EXPECTED);
                 self.faults.push(message);
                 return;
             };
-            if self.open.len() == DEEPEST {
-                self.faults.push(format!("blocks nest deeper than {DEEPEST}"));
+            if self.open.len() == MAX_DEPTH {
+                self.faults.push(format!("blocks nest deeper than {MAX_DEPTH}"));
                 return;
             }
             let value = match kind {
                 BlockKind::Unless => Expression::Not(Box::new(value)),
                 BlockKind::Each | BlockKind::If | BlockKind::With => value,
             };
-            self.open.push(Open { kind, arms: vec![(value, Vec::new())], otherwise: None });
+            self.open.push(OpenBlock { kind, arms: vec![(value, Vec::new())], otherwise: None });
         } else if let Some(name) = inside.strip_prefix('/') {
-            match (self.open.pop(), BlockKind::of(name.trim())) {
+            match (self.open.pop(), BlockKind::from_word(name.trim())) {
                 (Some(open), Some(kind)) if open.kind == kind => {
                     let part = open.close();
                     self.push(part);
@@ -163,7 +163,7 @@ impl Template {
     }
 
     /// Reads a template of a manifest without faults. Of one with faults, what cannot be read is left out.
-    pub fn of(text: &str) -> Template {
+    pub fn from_valid(text: &str) -> Template {
         Template::read(text, &|_| true).0
     }
 

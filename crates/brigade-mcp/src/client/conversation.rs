@@ -24,7 +24,7 @@ use crate::pin::{ListedTool, Pin, PinChange};
 pub(super) const PAGES: usize = 500;
 
 /// Tools of a list.
-pub(super) const TOOLS: usize = 20_000;
+pub(super) const MAX_TOOLS: usize = 20_000;
 
 /// The purpose of the conversation.
 pub(super) enum Goal<'a> {
@@ -48,7 +48,7 @@ impl Goal<'_> {
 }
 
 /// The result of a complete conversation.
-pub(super) enum Said {
+pub(super) enum ConversationResult {
     /// The tools were listed.
     Listed,
     /// The call was answered with this result.
@@ -71,20 +71,24 @@ impl Failure {
 }
 
 /// Runs the conversation.
-pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
+pub(super) async fn converse(
+    link: Arc<Link>,
+    goal: Goal<'_>,
+    redactor: &Redactor,
+) -> Result<ConversationResult, Failure> {
     let peer = begin(&link, &ClientCapabilities::default()).await?;
     match goal {
         Goal::Read { reads, arguments, listener } => {
             let flight = Arc::new(reads::request(reads, arguments).heard_by(listener));
             link.known().call = Some(flight.clone());
-            return reads::read(reads, &peer.ask(&flight).await?).map(Said::Answered);
+            return reads::read(reads, &peer.ask(&flight).await?).map(ConversationResult::Answered);
         }
         Goal::List | Goal::Call { .. } => {}
     }
     let tools = peer.list(redactor).await?;
     link.known().tools.clone_from(&tools);
     let Goal::Call { tool_name, arguments, pin, listener } = goal else {
-        return Ok(Said::Listed);
+        return Ok(ConversationResult::Listed);
     };
     let tool = the_tool(&tools, tool_name)?;
     link.known().tool = Some(tool.clone());
@@ -93,7 +97,7 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
     compare(pin.as_ref(), tool)?;
     let flight = Arc::new(Flight::call(tool_name, arguments).heard_by(listener));
     link.known().call = Some(flight.clone());
-    answered(&peer.ask(&flight).await?).map(Said::Answered)
+    answered(&peer.ask(&flight).await?).map(ConversationResult::Answered)
 }
 
 /// Returns the pin that a tool is compared with. At the first use, its listing is kept.
@@ -122,14 +126,17 @@ pub(super) fn compare(pin: Option<&Pin>, tool: &ListedTool) -> Result<(), Failur
 }
 
 /// A server after the handshake.
-pub(super) struct Greeted {
+pub(super) struct ConnectedServer {
     link: Arc<Link>,
     service: RunningService<RoleClient, ClientConfig>,
     first_id: i64,
 }
 
 /// Performs the handshake, unless the server does not support it.
-pub(super) async fn begin(link: &Arc<Link>, declared: &ClientCapabilities) -> Result<Greeted, Failure> {
+pub(super) async fn begin(
+    link: &Arc<Link>,
+    declared: &ClientCapabilities,
+) -> Result<ConnectedServer, Failure> {
     let handshake = ClientLifecycleMode::Initialize;
     let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
     let refusal = match greet(link, declared, handshake.clone(), newest.clone()).await {
@@ -160,13 +167,13 @@ async fn greet(
     declared: &ClientCapabilities,
     lifecycle: ClientLifecycleMode,
     version: ProtocolVersion,
-) -> Result<Greeted, ClientInitializeError> {
+) -> Result<ConnectedServer, ClientInitializeError> {
     let transport = LineTransport::new(Arc::clone(link));
     let first_id = transport.first_id();
     let ourselves = Implementation::new("brigade", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(declared.clone(), ourselves).with_protocol_version(version);
     let service = serve_client_with_lifecycle(config, transport, lifecycle).await?;
-    Ok(Greeted { link: Arc::clone(link), service, first_id })
+    Ok(ConnectedServer { link: Arc::clone(link), service, first_id })
 }
 
 /// The newest revision with a handshake that a refusal lists, other than the refused one.
@@ -180,7 +187,7 @@ fn offered(refusal: &ErrorData, refused: &ProtocolVersion) -> Option<ProtocolVer
     ProtocolVersion::KNOWN_VERSIONS.iter().rev().find(is_offered).cloned()
 }
 
-fn spoken_here(greeted: Greeted) -> Result<Greeted, Failure> {
+fn spoken_here(greeted: ConnectedServer) -> Result<ConnectedServer, Failure> {
     let Some(peer) = greeted.service.peer_info() else {
         return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not say who it is"));
     };
@@ -261,7 +268,7 @@ fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
     Failure { changes, ..Failure::new(McpErrorKind::PinChanged, message) }
 }
 
-impl Greeted {
+impl ConnectedServer {
     /// Returns whether the server speaks a revision without a handshake.
     pub(super) fn is_late(&self) -> bool {
         self.link.known().is_late()
@@ -286,8 +293,8 @@ impl Greeted {
             };
             let listed = page.iter().filter_map(ListedTool::from_json);
             tools.extend(listed.map(|tool| tool.redacted(redactor)));
-            if TOOLS < tools.len() {
-                return Err(fail(format!("the server lists more than {TOOLS} tools")));
+            if MAX_TOOLS < tools.len() {
+                return Err(fail(format!("the server lists more than {MAX_TOOLS} tools")));
             }
             let next =
                 response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str);

@@ -12,7 +12,7 @@ use crate::requester::Requester;
 const META: &str = "_meta";
 
 /// Requests of ours that are no work for a server. One of them is never answered.
-const QUIET: [&str; 4] = ["ping", "server/discover", "logging/setLevel", "subscriptions/listen"];
+const QUIET_METHODS: [&str; 4] = ["ping", "server/discover", "logging/setLevel", "subscriptions/listen"];
 
 /// One request. Its parameters keep the digits of their numbers, which the SDK may not hold.
 pub(super) struct Flight {
@@ -22,12 +22,12 @@ pub(super) struct Flight {
     requester: Option<Arc<dyn Requester>>,
     /// Members of `_meta` for a server without a handshake.
     late: Object,
-    sent: Mutex<Sent>,
+    sent: Mutex<SentRequest>,
 }
 
 /// What is known of a request that was sent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     pub(super) id: Option<i64>,
     /// What its progress is told under.
     pub(super) token: Option<ProgressToken>,
@@ -112,7 +112,7 @@ impl Flight {
 
     /// Returns whether a server may log or ask something because of it.
     pub(super) fn may_be_spoken_of(&self) -> bool {
-        !QUIET.contains(&self.method.as_str())
+        !QUIET_METHODS.contains(&self.method.as_str())
     }
 
     /// Returns the request as the SDK sends it, and how it finds this again.
@@ -122,16 +122,16 @@ impl Flight {
         request
     }
 
-    pub(super) fn sent(&self) -> Sent {
+    pub(super) fn sent(&self) -> SentRequest {
         self.lock().clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sent> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SentRequest> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts its own parameters into the message of the SDK, and notes how it is sent.
-    pub(super) fn send(&self, message: Json, sent: Sent, is_late: bool) -> Json {
+    pub(super) fn send(&self, message: Json, sent: SentRequest, is_late: bool) -> Json {
         let Json::Object(mut members) = message else { return message };
         let mut params = self.params.clone();
         let theirs = members.get("params").and_then(|params| params.get(META)).and_then(Json::as_object);
@@ -145,7 +145,7 @@ impl Flight {
         params.insert(META.to_owned(), Json::Object(meta));
         members.insert("params".to_owned(), Json::Object(params));
         let message = Json::Object(members);
-        *self.lock() = Sent { message: Some(message.clone()), ..sent };
+        *self.lock() = SentRequest { message: Some(message.clone()), ..sent };
         message
     }
 }

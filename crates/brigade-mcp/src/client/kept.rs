@@ -13,11 +13,11 @@ use rmcp::model::ClientCapabilities;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
-use super::conversation::{Failure, Greeted, begin};
+use super::conversation::{ConnectedServer, Failure, begin};
 use super::flight::Flight;
 use super::link::Link;
 use super::pipes::Pipes;
-use super::session::{Hurry, cancelled, clean, drain, lost, settle};
+use super::session::{HurrySignal, cancelled, clean, drain, lost_answer_text, settle};
 use super::uses::Uses;
 use crate::exchange::{McpErrorKind, McpFault};
 use crate::pin::{ListedTool, redact_texts};
@@ -27,13 +27,13 @@ use crate::server::{Farewell, ServerEnd, ServerStart};
 pub(super) type Job = Box<dyn FnOnce(Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// How long a server that said nothing during a whole call may take to answer whether it is there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a list that keeps changing is read before it counts as it is.
 const LISTINGS: usize = 3;
 
 /// The tools of a server, as it lists them.
-pub(super) struct Listed {
+pub(super) struct ListedTools {
     /// How often the server had said that they changed.
     pub(super) changes: u64,
     pub(super) tools: Arc<Vec<ListedTool>>,
@@ -43,15 +43,15 @@ pub(super) struct Listed {
 pub(super) struct Session {
     pub(super) link: Arc<Link>,
     redactor: Redactor,
-    greeted: watch::Receiver<Option<Result<Arc<Greeted>, Failure>>>,
+    greeted: watch::Receiver<Option<Result<Arc<ConnectedServer>, Failure>>>,
     listing: tokio::sync::Mutex<()>,
-    listed: Mutex<Option<Arc<Listed>>>,
+    listed: Mutex<Option<Arc<ListedTools>>>,
     /// Set to why the server is to end by itself.
     fault: watch::Sender<Option<Failure>>,
 }
 
 /// Whether a request was sent.
-pub(super) enum Asked {
+pub(super) enum SendOutcome {
     /// It was, and this is the whole response.
     Answered(Json),
     /// The tools changed since they were looked at, so it was not.
@@ -59,7 +59,7 @@ pub(super) enum Asked {
 }
 
 impl Session {
-    pub(super) async fn greeted(&self) -> Result<Arc<Greeted>, Failure> {
+    pub(super) async fn greeted(&self) -> Result<Arc<ConnectedServer>, Failure> {
         let mut greeted = self.greeted.clone();
         let gone = || Failure::new(McpErrorKind::ServerEnded, "the server ended before it had begun");
         let known = greeted.wait_for(Option::is_some).await.map_err(|_| gone())?;
@@ -67,17 +67,17 @@ impl Session {
     }
 
     /// Returns the tools as they were listed last, unless the server has said that they changed.
-    pub(super) fn listed(&self) -> Option<Arc<Listed>> {
+    pub(super) fn listed(&self) -> Option<Arc<ListedTools>> {
         let changes = self.link.known().changes;
         self.lock_listed().clone().filter(|listed| listed.changes == changes)
     }
 
-    fn lock_listed(&self) -> MutexGuard<'_, Option<Arc<Listed>>> {
+    fn lock_listed(&self) -> MutexGuard<'_, Option<Arc<ListedTools>>> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the tools. Lists them the first time, and whenever they have changed.
-    pub(super) async fn list(&self) -> Result<Arc<Listed>, Failure> {
+    pub(super) async fn list(&self) -> Result<Arc<ListedTools>, Failure> {
         let greeted = self.greeted().await?;
         let _turn = self.listing.lock().await;
         for _ in 0..LISTINGS {
@@ -86,22 +86,26 @@ impl Session {
             }
             let changes = self.link.known().changes;
             let tools = Arc::new(greeted.list(&self.redactor).await?);
-            *self.lock_listed() = Some(Arc::new(Listed { changes, tools }));
+            *self.lock_listed() = Some(Arc::new(ListedTools { changes, tools }));
         }
         let mut held = self.lock_listed();
         let tools = held.take().map(|listed| listed.tools.clone()).unwrap_or_default();
-        let listed = Arc::new(Listed { changes: self.link.known().changes, tools });
+        let listed = Arc::new(ListedTools { changes: self.link.known().changes, tools });
         *held = Some(listed.clone());
         Ok(listed)
     }
 
     /// Sends a request and returns its response, unless the tools are no longer those of this listing.
-    pub(super) async fn ask(&self, flight: &Arc<Flight>, changes: Option<u64>) -> Result<Asked, Failure> {
+    pub(super) async fn ask(
+        &self,
+        flight: &Arc<Flight>,
+        changes: Option<u64>,
+    ) -> Result<SendOutcome, Failure> {
         let greeted = self.greeted().await?;
         if changes.is_some_and(|changes| changes != self.link.known().changes) {
-            return Ok(Asked::Relisted);
+            return Ok(SendOutcome::Relisted);
         }
-        greeted.ask(flight).await.map(Asked::Answered)
+        greeted.ask(flight).await.map(SendOutcome::Answered)
     }
 
     /// Tells a server with a handshake which log messages are wanted, unless it knows. One that has none refuses.
@@ -120,7 +124,7 @@ impl Session {
         let Ok(greeted) = self.greeted().await else { return };
         let method = if greeted.is_late() { "server/discover" } else { "ping" };
         let flight = Arc::new(Flight::new(method, Json::Null));
-        if tokio::time::timeout(SIGN_OF_LIFE, greeted.ask(&flight)).await.is_err() {
+        if tokio::time::timeout(PING_TIMEOUT, greeted.ask(&flight)).await.is_err() {
             let message = "the server answers nothing any more, so it was ended";
             self.fail(Failure::new(McpErrorKind::TimedOut, message));
         }
@@ -189,7 +193,7 @@ pub(super) fn keep(
     match (runtime, child) {
         (Ok(runtime), Ok(child)) => {
             watcher.started(child.identity(), child.enforcement());
-            end = runtime.block_on(serve(Serving {
+            end = runtime.block_on(serve(ServingLoop {
                 child,
                 sink: &mut *sink,
                 output_cap,
@@ -210,7 +214,7 @@ pub(super) fn keep(
     end
 }
 
-struct Serving<'a> {
+struct ServingLoop<'a> {
     child: Child,
     sink: &'a mut dyn Sink,
     output_cap: u64,
@@ -223,9 +227,19 @@ struct Serving<'a> {
     begun: &'a OnceLock<Weak<Session>>,
 }
 
-async fn serve(serving: Serving<'_>) -> ServerEnd {
-    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, uses, begun } =
-        serving;
+async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
+    let ServingLoop {
+        mut child,
+        sink,
+        output_cap,
+        patience,
+        capabilities,
+        redactor,
+        jobs,
+        asked,
+        uses,
+        begun,
+    } = serving;
     let (to_server, outgoing) = unbounded_channel();
     let (incoming, from_server) = unbounded_channel();
     let link = Arc::new(Link::new(to_server, from_server));
@@ -292,7 +306,7 @@ async fn greet(
     session: Arc<Session>,
     capabilities: ClientCapabilities,
     patience: Duration,
-    tell: watch::Sender<Option<Result<Arc<Greeted>, Failure>>>,
+    tell: watch::Sender<Option<Result<Arc<ConnectedServer>, Failure>>>,
 ) {
     let greeted = tokio::time::timeout(patience, begin(&session.link, &capabilities)).await;
     let greeted = greeted.unwrap_or_else(|_| {
@@ -345,7 +359,7 @@ async fn carry(
         }
         let lost_one = {
             let known = session.link.known();
-            known.lost.map(|kind| (kind, lost(kind, &known)))
+            known.lost.map(|kind| (kind, lost_answer_text(kind, &known)))
         };
         if let Some((kind, message)) = lost_one {
             return Stop::Fault(Failure::new(kind, message));
@@ -368,7 +382,7 @@ fn log_failure(error: &io::Error) -> Failure {
 
 /// Ends the process tree, and reads the streams to their end.
 async fn finish(child: &mut Child, pipes: &mut Pipes<'_>, farewell: Farewell) -> Result<Outcome, RunError> {
-    let hurry = || Hurry::new(None);
+    let hurry = || HurrySignal::new(None);
     let mut outcome = settle(child, pipes, farewell.patience, &hurry()).await?;
     if outcome.is_none() {
         child.end(farewell.grace);

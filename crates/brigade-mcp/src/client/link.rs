@@ -14,8 +14,8 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::flight::{Flight, Sent};
-use super::message::{Broken, Received};
+use super::flight::{Flight, SentRequest};
+use super::message::{BrokenMessage, ServerMessage};
 use crate::exchange::{McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
 use crate::requester::{McpLog, Question, QuestionKind, Reply, Requester};
@@ -28,7 +28,7 @@ const UNNAMED_VERSION: &str = "2024-11-05";
 
 /// The state of a conversation. It outlives a conversation that is cut short.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ConversationState {
     pub(super) protocol_version: Option<String>,
     pub(super) server: Option<Json>,
     pub(super) tools: Vec<ListedTool>,
@@ -71,10 +71,10 @@ pub(super) struct Known {
 }
 
 /// How many requests of the server may wait for a reply, and how long they may be together, before no more are read.
-const ASKED: usize = 64;
-const ASKED_BYTES: usize = 1 << 20;
+const MAX_OPEN_REQUESTS: usize = 64;
+const MAX_OPEN_REQUEST_BYTES: usize = 1 << 20;
 
-impl Known {
+impl ConversationState {
     /// Returns whether the server speaks a revision without a handshake.
     pub(super) fn is_late(&self) -> bool {
         let version = self.protocol_version.as_deref();
@@ -108,35 +108,41 @@ impl Known {
 
     /// Returns who hears a message of the server: the client of the call that it names, else the only client whose call
     /// may have led to it.
-    fn meant(&self, params: Option<&Json>) -> Meant {
+    fn meant(&self, params: Option<&Json>) -> MessageTarget {
         let meta = params.and_then(|params| params.get("_meta"));
         let named = |name: &str| meta.and_then(|meta| meta.get(name));
         let id = named("io.modelcontextprotocol/related-request-id").or_else(|| named("relatedRequestId"));
         if let Some(id) = id {
             let id = id.as_i64().or_else(|| id.as_str()?.parse().ok());
-            return id.and_then(|id| self.flights.get(&id)).map_or(Meant::Unclear, Meant::of);
+            return id
+                .and_then(|id| self.flights.get(&id))
+                .map_or(MessageTarget::Unclear, MessageTarget::from_flight);
         }
         if let Some(token) = named("progressToken").map(Json::to_compact) {
             let its = |flight: &&Arc<Flight>| {
                 let known = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
                 known.as_ref() == Some(&token)
             };
-            return self.flights.values().find(its).map_or(Meant::Unclear, Meant::of);
+            return self
+                .flights
+                .values()
+                .find(its)
+                .map_or(MessageTarget::Unclear, MessageTarget::from_flight);
         }
         let spoken_of = || self.flights.values().filter(|flight| flight.may_be_spoken_of());
-        let Some(last) = spoken_of().next_back() else { return Meant::Nobody };
+        let Some(last) = spoken_of().next_back() else { return MessageTarget::Nobody };
         let client = last.client();
         let is_its = |other: &Option<String>| other.is_some() && *other == client;
         let is_alone = spoken_of().count() == 1 && self.left.is_empty();
         let is_of_one =
             || spoken_of().all(|flight| is_its(&flight.client())) && self.left.values().all(is_its);
-        if is_alone || is_of_one() { Meant::of(last) } else { Meant::Unclear }
+        if is_alone || is_of_one() { MessageTarget::from_flight(last) } else { MessageTarget::Unclear }
     }
 
     /// Returns who hears a log message: as any message, unless it may be about an answered call of another session.
-    fn hears(&self, params: Option<&Json>) -> Meant {
+    fn hears(&self, params: Option<&Json>) -> MessageTarget {
         let meant = self.meant(params);
-        let Meant::Client(requester) = &meant else { return meant };
+        let MessageTarget::Client(requester) = &meant else { return meant };
         let names_call = || {
             let meta = params.and_then(|params| params.get("_meta"));
             let names = ["io.modelcontextprotocol/related-request-id", "relatedRequestId", "progressToken"];
@@ -144,7 +150,7 @@ impl Known {
         };
         let session = requester.session();
         let is_of_another = self.done.iter().any(|(its, _)| Some(its) != session.as_ref());
-        if is_of_another && !names_call() { Meant::Unclear } else { meant }
+        if is_of_another && !names_call() { MessageTarget::Unclear } else { meant }
     }
 
     /// Takes note of the answer to a request.
@@ -164,7 +170,7 @@ impl Known {
 }
 
 /// Who hears a message of the server.
-enum Meant {
+enum MessageTarget {
     /// The client of the call that it is about.
     Client(Arc<dyn Requester>),
     /// It may be about calls of several clients.
@@ -173,15 +179,15 @@ enum Meant {
     Nobody,
 }
 
-impl Meant {
-    fn of(flight: &Arc<Flight>) -> Meant {
-        flight.requester().cloned().map_or(Meant::Nobody, Meant::Client)
+impl MessageTarget {
+    fn from_flight(flight: &Arc<Flight>) -> MessageTarget {
+        flight.requester().cloned().map_or(MessageTarget::Nobody, MessageTarget::Client)
     }
 }
 
 /// Both directions of one conversation.
 pub(super) struct Link {
-    known: Mutex<Known>,
+    known: Mutex<ConversationState>,
     outgoing: UnboundedSender<Vec<u8>>,
     incoming: tokio::sync::Mutex<UnboundedReceiver<Json>>,
 }
@@ -191,14 +197,14 @@ impl Link {
         Link { known: Mutex::default(), outgoing, incoming: tokio::sync::Mutex::new(incoming) }
     }
 
-    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, ConversationState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether so many requests of the server wait for a reply that no more should be read.
     pub(super) fn is_stuffed(&self) -> bool {
         let (requests, bytes) = self.known().asked;
-        ASKED < requests || ASKED_BYTES < bytes
+        MAX_OPEN_REQUESTS < requests || MAX_OPEN_REQUEST_BYTES < bytes
     }
 
     /// Expects no more replies to what the server has asked so far.
@@ -207,11 +213,11 @@ impl Link {
     }
 
     /// Takes note of what arrived in a line of this length; returns the message that the SDK is to see.
-    pub(super) fn note(self: &Arc<Link>, received: Received, length: usize) -> Option<Json> {
+    pub(super) fn note(self: &Arc<Link>, received: ServerMessage, length: usize) -> Option<Json> {
         let mut known = self.known();
-        known.heard += u64::from(!matches!(received, Received::Log));
+        known.heard += u64::from(!matches!(received, ServerMessage::Log));
         match received {
-            Received::Response { id, message } => {
+            ServerMessage::Response { id, message } => {
                 let code = message.get("error").and_then(|error| error.get("code")).and_then(Json::as_i64);
                 let id = known.answered(id, code)?;
                 known.responses += 1;
@@ -225,22 +231,22 @@ impl Link {
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
-            Received::Other(message) if message.get("id").is_none() => {
+            ServerMessage::Other(message) if message.get("id").is_none() => {
                 drop(known);
                 self.hear(&message);
                 None
             }
-            Received::Other(message) => {
+            ServerMessage::Other(message) => {
                 let (requests, bytes) = known.asked;
                 known.asked = (requests + 1, bytes.saturating_add(length));
                 drop(known);
                 self.question(message)
             }
-            Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
+            ServerMessage::Broken(BrokenMessage::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::MalformedMessage);
                 None
             }
-            Received::Broken(_) | Received::Log => {
+            ServerMessage::Broken(_) | ServerMessage::Log => {
                 known.log_lines += 1;
                 None
             }
@@ -260,7 +266,7 @@ impl Link {
                 let member = |name: &str| params.and_then(|params| params.get(name));
                 let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);
                 let meant = self.known().hears(params);
-                if let (Meant::Client(requester), Some(level)) = (meant, text("level")) {
+                if let (MessageTarget::Client(requester), Some(level)) = (meant, text("level")) {
                     let data = member("data").cloned().unwrap_or_default();
                     requester.hear(McpLog { level, logger: text("logger"), data });
                 }
@@ -286,7 +292,7 @@ impl Link {
         let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };
         let params = message.get("params");
         let meant = self.known().meant(params);
-        if matches!(meant, Meant::Nobody) {
+        if matches!(meant, MessageTarget::Nobody) {
             return Some(message);
         }
         let params = params.cloned().unwrap_or_default();
@@ -305,9 +311,9 @@ impl Link {
         });
         let key = message.get("id").map(Json::to_compact).unwrap_or_default();
         match meant {
-            Meant::Client(requester) => requester.ask(vec![(Question { key, kind, params }, reply)]),
+            MessageTarget::Client(requester) => requester.ask(vec![(Question { key, kind, params }, reply)]),
             // Dropping the way back says that nobody answers.
-            Meant::Unclear | Meant::Nobody => {
+            MessageTarget::Unclear | MessageTarget::Nobody => {
                 tracing::debug!("a question of a server names no call, and several may have led to it");
             }
         }
@@ -343,10 +349,10 @@ impl Link {
     }
 
     /// Takes note of a line that was too long to be read.
-    pub(super) fn note_oversized(&self, beginning: Received) {
+    pub(super) fn note_oversized(&self, beginning: ServerMessage) {
         let mut known = self.known();
         match beginning {
-            Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
+            ServerMessage::Broken(BrokenMessage::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::OversizedMessage);
             }
             _ => known.log_lines += 1,
@@ -374,7 +380,7 @@ impl Link {
                     if let Some(sent) = request.request.extensions().get::<Arc<Flight>>().cloned() {
                         known.flights.insert(id, sent.clone());
                         let token = request.request.get_meta().get_progress_token();
-                        let note = Sent { id: Some(id), token, message: None, heard: known.heard };
+                        let note = SentRequest { id: Some(id), token, message: None, heard: known.heard };
                         flight = Some((sent, note, known.is_late()));
                     }
                 }
@@ -506,7 +512,8 @@ mod tests {
 
     #[track_caller]
     fn check(notified: &[i64], last_id: i64, responses: &[Option<i64>], expect: &[Option<i64>]) {
-        let mut known = Known { notified: notified.to_vec(), last_id, ..Known::default() };
+        let mut known =
+            ConversationState { notified: notified.to_vec(), last_id, ..ConversationState::default() };
         let found: Vec<Option<i64>> = responses.iter().map(|id| known.answered(*id, None)).collect();
         assert_eq!(found, expect, "{notified:?} {last_id} {responses:?}");
     }
@@ -528,7 +535,7 @@ mod tests {
 
     #[test]
     fn an_unknown_method_is_that_of_a_notification_however_late_it_is_told() {
-        let mut known = Known { notified: vec![1], last_id: 3, ..Known::default() };
+        let mut known = ConversationState { notified: vec![1], last_id: 3, ..ConversationState::default() };
         assert_eq!(known.answered(Some(2), None), Some(2));
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), None);
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
@@ -567,11 +574,15 @@ mod tests {
             .iter()
             .map(|(id, client)| (*id, Arc::new(Client(*client)) as Arc<dyn Requester>))
             .collect();
-        let mut known = Known::default();
+        let mut known = ConversationState::default();
         for (id, client) in &clients {
             let flight = Flight::call("x", &Json::Null).asked_by(Some(client.clone()));
             let token = serde_json::from_value(serde_json::json!(id)).ok();
-            flight.send(Json::object::<&str>([]), Sent { id: Some(*id), token, ..Sent::default() }, false);
+            flight.send(
+                Json::object::<&str>([]),
+                SentRequest { id: Some(*id), token, ..SentRequest::default() },
+                false,
+            );
             known.flights.insert(*id, Arc::new(flight));
         }
         // It is never answered, and no call.
@@ -579,10 +590,10 @@ mod tests {
         known.left = (0..).zip(left).map(|(id, client)| (id, client.map(str::to_owned))).collect();
         let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
         let found = match known.meant(Some(&params)) {
-            Meant::Client(found) => {
+            MessageTarget::Client(found) => {
                 clients.iter().find(|(_, client)| Arc::ptr_eq(client, &found)).map(|(id, _)| *id)
             }
-            Meant::Unclear | Meant::Nobody => None,
+            MessageTarget::Unclear | MessageTarget::Nobody => None,
         };
         assert_eq!(found, expect, "{flights:?} {left:?} {meta}");
     }
@@ -620,16 +631,16 @@ mod tests {
     /// Issue 14: what a server logged after its answer came to the next session.
     #[test]
     fn a_log_message_after_an_answer_comes_to_no_other_session() {
-        let mut known = Known::default();
-        let send = |known: &mut Known, id: i64, session: &'static str| {
+        let mut known = ConversationState::default();
+        let send = |known: &mut ConversationState, id: i64, session: &'static str| {
             let flight = Flight::call("x", &Json::Null).asked_by(Some(Arc::new(Client(Some(session)))));
             (known.last_id, _) = (id, known.flights.insert(id, Arc::new(flight)));
         };
-        let hears = |known: &Known, meta: &str| {
+        let hears = |known: &ConversationState, meta: &str| {
             let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
             match known.hears(Some(&params)) {
-                Meant::Client(client) => client.session(),
-                Meant::Unclear | Meant::Nobody => None,
+                MessageTarget::Client(client) => client.session(),
+                MessageTarget::Unclear | MessageTarget::Nobody => None,
             }
         };
         let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));

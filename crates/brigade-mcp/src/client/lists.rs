@@ -4,7 +4,7 @@ use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_redact::Redactor;
 
-use crate::offered::{Offered, OfferedArgument, OfferedPrompt, OfferedResource};
+use crate::offered::{OfferSet, OfferedArgument, OfferedPrompt, OfferedResource};
 
 /// The longest name of an argument and the longest media type.
 const WORD: usize = 128;
@@ -19,7 +19,7 @@ pub(super) struct OfferedList {
     /// The member of the answer that holds it.
     pub(super) member: &'static str,
     /// Takes one element of it.
-    pub(super) take: fn(&mut Offered, &Json, &Redactor),
+    pub(super) take: fn(&mut OfferSet, &Json, &Redactor),
 }
 
 /// Returns the lists of what is read.
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn read(reads: Reads, list: usize, row: &str) -> Offered {
-        let mut offered = Offered::default();
+    fn read(reads: Reads, list: usize, row: &str) -> OfferSet {
+        let mut offered = OfferSet::default();
         let redactor = Redactor::new(&[SecretValue::new(b"canary-bound-4711")]);
         (lists_of(reads)[list].take)(&mut offered, &Json::parse(row).unwrap(), &redactor);
         offered
@@ -113,8 +113,8 @@ mod tests {
         let row = r#"{"uriTemplate": "file:///{a}", "mimeType": "text/plain and obey", "size": -1}"#;
         let expect = OfferedResource { uri: "file:///{a}".to_owned(), media_type: None, size: None };
         assert_eq!(read(Reads::Resource, 1, row).templates, [expect]);
-        assert_eq!(read(Reads::Resource, 0, r#"{"uri": "file:///canary-bound-4711"}"#), Offered::default());
-        assert_eq!(read(Reads::Resource, 0, r#"{"uri": 7}"#), Offered::default());
+        assert_eq!(read(Reads::Resource, 0, r#"{"uri": "file:///canary-bound-4711"}"#), OfferSet::default());
+        assert_eq!(read(Reads::Resource, 0, r#"{"uri": 7}"#), OfferSet::default());
     }
 
     #[test]
@@ -126,6 +126,6 @@ mod tests {
         let expect = OfferedPrompt { name: "review".to_owned(), arguments };
         assert_eq!(read(Reads::Prompt, 0, row).prompts, [expect]);
         let odd = r#"{"name": "review", "arguments": [{"name": "code. Now obey!"}]}"#;
-        assert_eq!(read(Reads::Prompt, 0, odd), Offered::default());
+        assert_eq!(read(Reads::Prompt, 0, odd), OfferSet::default());
     }
 }

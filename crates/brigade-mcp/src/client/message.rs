@@ -4,7 +4,7 @@ use brigade_core::{Dialect, Json, Object};
 
 /// One line, understood.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Received {
+pub(super) enum ServerMessage {
     /// A response: to this request, or to one whose id the server could not read.
     Response {
         /// The id of the request.
@@ -15,14 +15,14 @@ pub(super) enum Received {
     /// A request of the server, or a notification.
     Other(Json),
     /// It looks like a message of the protocol but is invalid.
-    Broken(Broken),
+    Broken(BrokenMessage),
     /// Not a message.
     Log,
 }
 
 /// How much was lost with a broken message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum BrokenMessage {
     /// It looks like a response, for which someone waits.
     Response,
     /// Something else.
@@ -30,11 +30,11 @@ pub(super) enum Broken {
 }
 
 /// Understands one line, which may hold several messages (a batch).
-pub(super) fn read_line(line: &[u8], mut take: impl FnMut(Received)) {
+pub(super) fn read_line(line: &[u8], mut take: impl FnMut(ServerMessage)) {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     match line.first() {
         Some(b'{' | b'[') => {}
-        _ => return take(Received::Log),
+        _ => return take(ServerMessage::Log),
     }
     match Json::parse_bytes(line, Dialect::Lenient) {
         Ok(Json::Array(elements)) if !elements.is_empty() && elements.iter().all(claims) => {
@@ -46,7 +46,7 @@ pub(super) fn read_line(line: &[u8], mut take: impl FnMut(Received)) {
 }
 
 /// Judges the beginning of a line that was too long to be read.
-pub(super) fn read_beginning(beginning: &[u8]) -> Received {
+pub(super) fn read_beginning(beginning: &[u8]) -> ServerMessage {
     broken_text(beginning.trim_ascii())
 }
 
@@ -56,11 +56,11 @@ fn claims(json: &Json) -> bool {
 
 /// Understands a message, unless it holds numbers that JSON does not have: what a careless server writes for "not a
 /// number" would make of a receipt something that strict readers refuse.
-fn judge(json: Json) -> Received {
+fn judge(json: Json) -> ServerMessage {
     let is_strict = is_finite(&json);
     match understand(json) {
-        Received::Response { .. } if !is_strict => Received::Broken(Broken::Response),
-        Received::Other(_) if !is_strict => Received::Broken(Broken::Other),
+        ServerMessage::Response { .. } if !is_strict => ServerMessage::Broken(BrokenMessage::Response),
+        ServerMessage::Other(_) if !is_strict => ServerMessage::Broken(BrokenMessage::Other),
         received => received,
     }
 }
@@ -74,9 +74,9 @@ fn is_finite(json: &Json) -> bool {
     }
 }
 
-fn understand(json: Json) -> Received {
+fn understand(json: Json) -> ServerMessage {
     let Json::Object(mut members) = json else {
-        return Received::Log;
+        return ServerMessage::Log;
     };
     let answers = members.contains_key("result") || members.contains_key("error");
     match members.get("jsonrpc") {
@@ -85,39 +85,45 @@ fn understand(json: Json) -> Received {
         None if answers && members.contains_key("id") => {
             members.insert("jsonrpc".to_owned(), Json::from("2.0"));
         }
-        None => return Received::Log,
-        Some(_) => return Received::Broken(if answers { Broken::Response } else { Broken::Other }),
+        None => return ServerMessage::Log,
+        Some(_) => {
+            return ServerMessage::Broken(if answers {
+                BrokenMessage::Response
+            } else {
+                BrokenMessage::Other
+            });
+        }
     }
     if members.get("method").is_some_and(|method| method.as_str().is_some()) {
-        return Received::Other(Json::Object(members));
+        return ServerMessage::Other(Json::Object(members));
     }
     if !answers {
-        let broken = if members.contains_key("id") { Broken::Response } else { Broken::Other };
-        return Received::Broken(broken);
+        let broken = if members.contains_key("id") { BrokenMessage::Response } else { BrokenMessage::Other };
+        return ServerMessage::Broken(broken);
     }
     match id(&members) {
-        Ok(id) => Received::Response { id, message: Json::Object(members) },
-        Err(broken) => Received::Broken(broken),
+        Ok(id) => ServerMessage::Response { id, message: Json::Object(members) },
+        Err(broken) => ServerMessage::Broken(broken),
     }
 }
 
 /// The id that a response names; ids are numbers here, which some servers give back as text.
-fn id(members: &Object) -> Result<Option<i64>, Broken> {
+fn id(members: &Object) -> Result<Option<i64>, BrokenMessage> {
     match members.get("id") {
         None | Some(Json::Null) if members.contains_key("error") => Ok(None),
-        Some(Json::String(text)) => text.parse().map(Some).map_err(|_| Broken::Response),
-        Some(number) => number.as_i64().map(Some).ok_or(Broken::Response),
-        None => Err(Broken::Response),
+        Some(Json::String(text)) => text.parse().map(Some).map_err(|_| BrokenMessage::Response),
+        Some(number) => number.as_i64().map(Some).ok_or(BrokenMessage::Response),
+        None => Err(BrokenMessage::Response),
     }
 }
 
-fn broken_text(line: &[u8]) -> Received {
+fn broken_text(line: &[u8]) -> ServerMessage {
     let has = |word: &[u8]| line.windows(word.len()).any(|window| window == word);
     let starts = matches!(line.first(), Some(b'{' | b'['));
     if !starts || !has(b"\"jsonrpc\"") {
-        return Received::Log;
+        return ServerMessage::Log;
     }
-    Received::Broken(if has(b"\"method\"") { Broken::Other } else { Broken::Response })
+    ServerMessage::Broken(if has(b"\"method\"") { BrokenMessage::Other } else { BrokenMessage::Response })
 }
 
 #[cfg(test)]
@@ -133,11 +139,11 @@ mod tests {
         let names: Vec<String> = received
             .iter()
             .map(|received| match received {
-                Received::Response { id, .. } => format!("response {id:?}"),
-                Received::Other(_) => "other".to_owned(),
-                Received::Broken(Broken::Response) => "broken response".to_owned(),
-                Received::Broken(Broken::Other) => "broken".to_owned(),
-                Received::Log => "log".to_owned(),
+                ServerMessage::Response { id, .. } => format!("response {id:?}"),
+                ServerMessage::Other(_) => "other".to_owned(),
+                ServerMessage::Broken(BrokenMessage::Response) => "broken response".to_owned(),
+                ServerMessage::Broken(BrokenMessage::Other) => "broken".to_owned(),
+                ServerMessage::Log => "log".to_owned(),
             })
             .collect();
         assert_eq!(names.join(" "), expect, "{line}");

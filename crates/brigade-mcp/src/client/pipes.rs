@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::Json;
-use brigade_process::{Captured, Child, Sink, Stream};
+use brigade_process::{CapturedBytes, Child, Sink, Stream};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
@@ -19,11 +19,11 @@ const READ_SIZE: usize = 64 * 1024;
 
 /// How much may wait to be written to the server before nothing more is read from it: lines, and bytes of those behind
 /// them.
-const UNSENT_LINES: usize = 256;
-const UNSENT: usize = 1 << 20;
+const MAX_UNSENT_LINES: usize = 256;
+const MAX_UNSENT_BYTES: usize = 1 << 20;
 
 /// How long replies may take to be made while nothing is read.
-const REPLY_PATIENCE: Duration = Duration::from_millis(20);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Bytes of the longest line that is read as a message.
 pub(super) const LINE_LIMIT: usize = 16 << 20;
@@ -40,8 +40,8 @@ pub(super) struct Pipes<'a> {
     link: Arc<Link>,
     sink: &'a mut dyn Sink,
     cap: u64,
-    pub(super) stdout_captured: Captured,
-    pub(super) stderr_captured: Captured,
+    pub(super) stdout_captured: CapturedBytes,
+    pub(super) stderr_captured: CapturedBytes,
     buffer: Vec<u8>,
 }
 
@@ -67,8 +67,8 @@ impl<'a> Pipes<'a> {
             link,
             sink,
             cap,
-            stdout_captured: Captured::default(),
-            stderr_captured: Captured::default(),
+            stdout_captured: CapturedBytes::default(),
+            stderr_captured: CapturedBytes::default(),
             buffer: vec![0; READ_SIZE],
         })
     }
@@ -109,7 +109,7 @@ impl<'a> Pipes<'a> {
                 Ok(())
             }
             // Whatever is not replied to by then never will be: of requests with the same id, only one is.
-            () = tokio::time::sleep(REPLY_PATIENCE), if !may_read => {
+            () = tokio::time::sleep(REPLY_TIMEOUT), if !may_read => {
                 self.link.forget_asked();
                 Ok(())
             }
@@ -127,7 +127,9 @@ impl<'a> Pipes<'a> {
     /// they would pile up here.
     fn is_stuffed(&self) -> bool {
         self.incoming.is_some()
-            && (self.link.is_stuffed() || UNSENT < self.unsent.len() || UNSENT_LINES < self.outgoing.len())
+            && (self.link.is_stuffed()
+                || MAX_UNSENT_BYTES < self.unsent.len()
+                || MAX_UNSENT_LINES < self.outgoing.len())
     }
 
     fn read_stdout(&mut self) -> io::Result<()> {
@@ -199,7 +201,7 @@ fn store(
     stream: Stream,
     bytes: &[u8],
     cap: u64,
-    captured: &mut Captured,
+    captured: &mut CapturedBytes,
 ) -> io::Result<()> {
     let room = usize::try_from(cap.saturating_sub(captured.bytes)).unwrap_or(usize::MAX);
     let taken = bytes.len().min(room);

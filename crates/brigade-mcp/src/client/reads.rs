@@ -7,29 +7,29 @@ use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_redact::Redactor;
 
-use super::conversation::{Failure, Greeted, PAGES, TOOLS, completed, spoken_json};
+use super::conversation::{ConnectedServer, Failure, MAX_TOOLS, PAGES, completed, spoken_json};
 use super::flight::Flight;
 use super::link::Link;
 use super::lists::lists_of;
-use super::server::{Server, Telling};
+use super::server::{RequestProgress, Server};
 use super::session::clean;
 use crate::exchange::{McpErrorKind, McpFault};
-use crate::offered::Offered;
+use crate::offered::OfferSet;
 use crate::server::RequestTerms;
 
 /// The code of the error for a method that a server does not have.
 const NO_METHOD: i64 = -32601;
 
 /// What a kept server lists besides its tools.
-pub struct OfferedNow {
+pub struct LiveOffers {
     /// The lists.
-    pub offered: Offered,
+    pub offered: OfferSet,
     link: Arc<Link>,
     /// How often the server had said that a list changed.
     changes: u64,
 }
 
-impl OfferedNow {
+impl LiveOffers {
     /// Returns whether the server said since that a list changed. One that has ended says nothing.
     pub fn has_changed(&self) -> bool {
         self.changes < self.link.known().offer_changes
@@ -48,13 +48,13 @@ impl Server {
         reads: Reads,
         terms: &RequestTerms,
         redactor: &Redactor,
-    ) -> Result<OfferedNow, McpFault> {
+    ) -> Result<LiveOffers, McpFault> {
         let masks = redactor.clone();
-        let listed = self.within(&Telling::new(self, terms, redactor), move |session| async move {
+        let listed = self.within(&RequestProgress::new(self, terms, redactor), move |session| async move {
             let greeted = session.greeted().await?;
             let changes = session.link.known().offer_changes;
             let offered = offered(&greeted, reads, &masks).await?;
-            Ok(OfferedNow { offered, link: session.link.clone(), changes })
+            Ok(LiveOffers { offered, link: session.link.clone(), changes })
         });
         listed.map_err(|failure| {
             let message = match failure.fault.message.as_str() {
@@ -85,11 +85,11 @@ pub(super) fn read(reads: Reads, response: &Json) -> Result<Json, Failure> {
 /// Reads every page of the lists of resources and templates, or of prompts. A list that the server does not have is
 /// empty.
 pub(super) async fn offered(
-    greeted: &Greeted,
+    greeted: &ConnectedServer,
     reads: Reads,
     redactor: &Redactor,
-) -> Result<Offered, Failure> {
-    let mut offered = Offered::default();
+) -> Result<OfferSet, Failure> {
+    let mut offered = OfferSet::default();
     for list in lists_of(reads) {
         let fail = |message: String| Failure::new(McpErrorKind::ListFailed, message);
         let mut cursors = HashSet::new();
@@ -115,7 +115,9 @@ pub(super) async fn offered(
             let next = result.and_then(|result| result.get("nextCursor")).and_then(Json::as_str);
             match next.filter(|next| !next.is_empty()) {
                 None => break,
-                Some(next) if TOOLS < rows || PAGES < cursors.len() || !cursors.insert(next.to_owned()) => {
+                Some(next)
+                    if MAX_TOOLS < rows || PAGES < cursors.len() || !cursors.insert(next.to_owned()) =>
+                {
                     return Err(fail(format!("the pages of {} do not end", list.method)));
                 }
                 Some(next) => cursor = Some(next.to_owned()),

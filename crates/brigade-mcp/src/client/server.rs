@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_process::{
-    Captured, EndedBy, Enforcement, Exit, KillMethod, Outcome, ProcessIdentity, Sink, Stream, Usage,
+    CapturedBytes, EndedBy, Enforcement, Exit, KillMethod, Outcome, ProcessIdentity, Sink, Stream, Usage,
 };
 use brigade_redact::Redactor;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -15,21 +15,21 @@ use tracing::Instrument as _;
 
 use super::conversation::{Failure, answered, compare, pin_of, the_tool};
 use super::flight::Flight;
-use super::kept::{Asked, Job, Listed, Session, keep};
+use super::kept::{Job, ListedTools, SendOutcome, Session, keep};
 use super::reads;
 use super::session::clean;
 use super::uses::Uses;
 use crate::content::{McpAnswer, shown_result};
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
 use crate::pin::redact_texts;
-use crate::requester::{NoReply, Question, QuestionKind, Reply};
+use crate::requester::{Question, QuestionKind, Reply, ReplyError};
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
 
 /// How often a call looks at a list that changes while it does.
-const LOOKS: usize = 5;
+const MAX_LIST_READS: usize = 5;
 
 /// How often a server may require more input for one call.
-const ROUNDS: usize = 16;
+const MAX_INPUT_ROUNDS: usize = 16;
 
 /// The member of `_meta` that tells a server without a handshake which log messages are wanted.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -43,14 +43,14 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub struct Server {
     jobs: UnboundedSender<Job>,
     ask_to_end: watch::Sender<Option<Farewell>>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     uses: Arc<Uses>,
     /// There once the process runs, and as long as it does.
     session: Arc<OnceLock<Weak<Session>>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -61,19 +61,19 @@ struct State {
     ended: Option<ServerEnd>,
 }
 
-impl Shared {
+impl SharedState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Notes the process, and passes on what is told.
-struct Noting {
-    shared: Arc<Shared>,
+struct RecordingWatcher {
+    shared: Arc<SharedState>,
     watcher: Box<dyn ServerWatcher>,
 }
 
-impl ServerWatcher for Noting {
+impl ServerWatcher for RecordingWatcher {
     fn started(&mut self, identity: &ProcessIdentity, enforcement: Option<&Enforcement>) {
         self.shared.state().process = Some(identity.clone());
         self.shared.changed.notify_all();
@@ -88,17 +88,17 @@ impl ServerWatcher for Noting {
 }
 
 /// Counts a request for as long as it lasts.
-struct Counted(Arc<Uses>);
+struct RequestGuard(Arc<Uses>);
 
-impl Drop for Counted {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.end();
     }
 }
 
 /// A server that does not end because nothing is asked of it.
-pub struct Held {
-    _counted: Counted,
+pub struct ServerHold {
+    _counted: RequestGuard,
 }
 
 impl Server {
@@ -109,9 +109,9 @@ impl Server {
     pub fn start(start: ServerStart) -> io::Result<Server> {
         let (jobs, taken) = unbounded_channel();
         let (ask_to_end, asked) = watch::channel(None);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedState::default());
         let uses = Arc::new(Uses::default());
-        let noting = Noting { shared: shared.clone(), watcher: start.watcher };
+        let noting = RecordingWatcher { shared: shared.clone(), watcher: start.watcher };
         let start = ServerStart { watcher: Box::new(noting), ..start };
         let session = Arc::default();
         let (used, begun) = (uses.clone(), Arc::clone(&session));
@@ -142,9 +142,9 @@ impl Server {
     }
 
     /// Keeps it from ending because nothing is asked, until the result is dropped. `None` if it ends already.
-    pub fn hold(&self) -> Option<Held> {
+    pub fn hold(&self) -> Option<ServerHold> {
         self.uses.begin();
-        let held = Held { _counted: Counted(self.uses.clone()) };
+        let held = ServerHold { _counted: RequestGuard(self.uses.clone()) };
         self.is_kept().then_some(held)
     }
 
@@ -177,13 +177,13 @@ impl Server {
         redactor: &Redactor,
     ) -> Exchange {
         let _span = tracing::debug_span!("mcp_call", tool = request.tool_name).entered();
-        let mut telling = Telling::new(self, terms, redactor);
+        let mut telling = RequestProgress::new(self, terms, redactor);
         let mut call = || -> Result<Json, Failure> {
             if request.reads.is_some() {
                 let response = self.send(&mut telling, flight_of(request), None, sink)?;
                 return self.complete(&mut telling, request, response.unwrap_or_default(), sink);
             }
-            for _ in 0..LOOKS {
+            for _ in 0..MAX_LIST_READS {
                 let listed = self.listed(&telling)?;
                 telling.exchange.tools.clone_from(&listed.tools);
                 let tool = the_tool(&listed.tools, request.tool_name)?;
@@ -201,7 +201,7 @@ impl Server {
         };
         let said = call();
         let said = said.and_then(|result| {
-            let answer = McpAnswer::of(&result, redactor);
+            let answer = McpAnswer::from_result(&result, redactor);
             if telling.captured.dropped == 0 {
                 telling.exchange.result = shown_result(&result, redactor);
             }
@@ -225,7 +225,7 @@ impl Server {
         redactor: &Redactor,
     ) -> (Exchange, Option<Json>) {
         let _span = tracing::debug_span!("mcp_request", method = request.method).entered();
-        let mut telling = Telling::new(self, terms, redactor);
+        let mut telling = RequestProgress::new(self, terms, redactor);
         let flight = Flight::new(request.method, request.params);
         let sent = self.send(&mut telling, flight, None, sink);
         let result = sent.and_then(|response| {
@@ -248,13 +248,14 @@ impl Server {
     /// Completes a call: the caller is asked for what the server requires first.
     fn complete(
         &self,
-        telling: &mut Telling<'_>,
+        telling: &mut RequestProgress<'_>,
         request: &McpRequest<'_>,
         mut response: Json,
         sink: &mut dyn Sink,
     ) -> Result<Json, Failure> {
-        for _ in 0..ROUNDS {
-            let (Some(required), Some(requester)) = (Required::of(&response), &telling.terms.requester)
+        for _ in 0..MAX_INPUT_ROUNDS {
+            let (Some(required), Some(requester)) =
+                (RequiredInput::parse(&response), &telling.terms.requester)
             else {
                 return match request.reads {
                     Some(reads) => reads::read(reads, &response),
@@ -293,7 +294,7 @@ impl Server {
         Err(Failure::new(McpErrorKind::UnsupportedAnswer, message))
     }
 
-    fn listed(&self, telling: &Telling<'_>) -> Result<Arc<Listed>, Failure> {
+    fn listed(&self, telling: &RequestProgress<'_>) -> Result<Arc<ListedTools>, Failure> {
         // What is known needs no word from the server's thread, which compares it once more when the call is sent.
         if let Some(listed) = self.session.get().and_then(Weak::upgrade).and_then(|session| session.listed())
         {
@@ -310,7 +311,7 @@ impl Server {
     /// Sends a request; `None` if the tools were listed anew meanwhile.
     fn send(
         &self,
-        telling: &mut Telling<'_>,
+        telling: &mut RequestProgress<'_>,
         flight: Flight,
         changes: Option<u64>,
         sink: &mut dyn Sink,
@@ -352,8 +353,8 @@ impl Server {
         telling.exchange.request_id = state.id;
         telling.exchange.request = state.message.map(|message| telling.redactor.redact_json(&message));
         match asked {
-            Ok(Asked::Relisted) => Ok(None),
-            Ok(Asked::Answered(response)) => {
+            Ok(SendOutcome::Relisted) => Ok(None),
+            Ok(SendOutcome::Answered(response)) => {
                 telling.exchange.responses = 1;
                 telling.keep(&response, sink)?;
                 Ok(Some(response))
@@ -381,13 +382,13 @@ impl Server {
     /// Does something on the thread of the server, within the limits of the request, and waits for it.
     pub(super) fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
         &self,
-        telling: &Telling<'_>,
+        telling: &RequestProgress<'_>,
         work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
     ) -> Result<T, Failure> {
         let (tell, told) = mpsc::sync_channel(1);
         let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
         self.uses.begin();
-        let _counted = Counted(self.uses.clone());
+        let _counted = RequestGuard(self.uses.clone());
         // What happens on the other thread belongs to the request.
         let span = tracing::debug_span!("ask");
         let job: Job = Box::new(move |session| {
@@ -421,7 +422,7 @@ fn flight_of(request: &McpRequest<'_>) -> Flight {
 }
 
 /// What a server requires before it completes a call.
-struct Required {
+struct RequiredInput {
     requests: Vec<(String, QuestionKind, Json)>,
     /// Answers to what is never passed on.
     roots: Vec<(String, Json)>,
@@ -429,16 +430,19 @@ struct Required {
 }
 
 /// A question and where its answer comes.
-type Answers = Vec<(String, tokio::sync::oneshot::Receiver<Result<Json, NoReply>>)>;
+type Answers = Vec<(String, tokio::sync::oneshot::Receiver<Result<Json, ReplyError>>)>;
 
-impl Required {
-    fn of(response: &Json) -> Option<Required> {
+impl RequiredInput {
+    fn parse(response: &Json) -> Option<RequiredInput> {
         let result = response.get("result")?;
         if result.get("resultType").and_then(Json::as_str) != Some("input_required") {
             return None;
         }
-        let mut required =
-            Required { requests: Vec::new(), roots: Vec::new(), state: result.get("requestState").cloned() };
+        let mut required = RequiredInput {
+            requests: Vec::new(),
+            roots: Vec::new(),
+            state: result.get("requestState").cloned(),
+        };
         for (key, request) in result.get("inputRequests").and_then(Json::as_object).into_iter().flatten() {
             let method = request.get("method").and_then(Json::as_str).unwrap_or_default();
             match QuestionKind::of_method(method) {
@@ -480,24 +484,28 @@ impl Drop for Server {
 }
 
 /// What is known of one request, as it becomes known.
-pub(super) struct Telling<'a> {
+pub(super) struct RequestProgress<'a> {
     server: &'a Server,
     terms: &'a RequestTerms,
     redactor: &'a Redactor,
     started: Instant,
     deadline: Option<Instant>,
     check_gap: Option<Duration>,
-    captured: Captured,
+    captured: CapturedBytes,
     exchange: Exchange,
 }
 
-impl<'a> Telling<'a> {
-    pub(super) fn new(server: &'a Server, terms: &'a RequestTerms, redactor: &'a Redactor) -> Telling<'a> {
+impl<'a> RequestProgress<'a> {
+    pub(super) fn new(
+        server: &'a Server,
+        terms: &'a RequestTerms,
+        redactor: &'a Redactor,
+    ) -> RequestProgress<'a> {
         let started = Instant::now();
         let deadline = terms.timeout.and_then(|timeout| started.checked_add(timeout));
-        let (check_gap, captured) = (None, Captured::default());
+        let (check_gap, captured) = (None, CapturedBytes::default());
         let exchange = Exchange::default();
-        Telling { server, terms, redactor, started, deadline, check_gap, captured, exchange }
+        RequestProgress { server, terms, redactor, started, deadline, check_gap, captured, exchange }
     }
 
     /// Hands the response to the sink, in one line.
@@ -515,7 +523,7 @@ impl<'a> Telling<'a> {
     }
 
     fn told(self, said: Result<(), Failure>) -> Exchange {
-        let Telling { server, redactor, started, mut exchange, .. } = self;
+        let RequestProgress { server, redactor, started, mut exchange, .. } = self;
         let fault = said.err();
         let kind = fault.as_ref().map(|failure| failure.fault.kind);
         exchange.outcome = server.process().map(|identity| Outcome {
@@ -529,7 +537,7 @@ impl<'a> Telling<'a> {
             duration: started.elapsed(),
             usage: Usage::default(),
             stdout: self.captured,
-            stderr: Captured::default(),
+            stderr: CapturedBytes::default(),
             outlived: 0,
             survivors: Vec::new(),
             method: KillMethod::ProcessTree,

@@ -15,18 +15,18 @@ use brigade_redact::Redactor;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::conversation::{Failure, Goal, Said, converse};
-use super::link::{Known, Link};
+use super::conversation::{ConversationResult, Failure, Goal, converse};
+use super::link::{ConversationState, Link};
 use super::pipes::{LINE_LIMIT, Pipes};
 use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
 use crate::pin::redact_texts;
 
 /// How long a server may take to exit on its own once its input is closed.
-const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often a second request to end is looked for.
-const TICK: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Characters of a fault's message.
 const MESSAGE: usize = 1000;
@@ -111,7 +111,7 @@ pub(super) fn clean(message: &str, redactor: &Redactor) -> String {
 
 /// What ended the talk.
 enum Stop {
-    Said(Result<Said, Failure>),
+    Said(Result<ConversationResult, Failure>),
     TimedOut,
     /// It was cancelled, as these words say.
     Cancelled(String),
@@ -128,7 +128,7 @@ fn interrupted(cancel: Option<&CancelToken>) -> Stop {
 async fn listen(
     pipes: &mut Pipes<'_>,
     link: &Link,
-    conversation: impl Future<Output = Result<Said, Failure>>,
+    conversation: impl Future<Output = Result<ConversationResult, Failure>>,
     deadline: Option<Instant>,
     cancel: Option<&CancelToken>,
 ) -> Stop {
@@ -179,7 +179,7 @@ pub(super) async fn cancelled(cancel: Option<&CancelToken>) {
         // Not to be watched on this system: looked at, then.
         Err(_) => {
             while !cancel.is_cancelled() {
-                tokio::time::sleep(TICK).await;
+                tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
             }
         }
     }
@@ -194,9 +194,9 @@ async fn end(
 ) -> Result<Outcome, RunError> {
     pipes.hang_up();
     let ending = control.ending;
-    let hurry = || Hurry::new(control.cancel.as_ref());
+    let hurry = || HurrySignal::new(control.cancel.as_ref());
     let outcome = match stop {
-        Stop::Said(_) => settle(&mut child, pipes, EXIT_PATIENCE, &hurry()).await?,
+        Stop::Said(_) => settle(&mut child, pipes, EXIT_TIMEOUT, &hurry()).await?,
         Stop::TimedOut | Stop::Cancelled(_) | Stop::Lost(_) | Stop::Log(_) => None,
     };
     let mut outcome = match outcome {
@@ -229,14 +229,14 @@ async fn end(
 }
 
 /// Returns whether the user asked to end again, and so does not want to wait.
-pub(super) struct Hurry<'a> {
+pub(super) struct HurrySignal<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,
 }
 
-impl Hurry<'_> {
-    pub(super) fn new(cancel: Option<&CancelToken>) -> Hurry<'_> {
-        Hurry { cancel, before: cancel.map_or(0, CancelToken::requests) }
+impl HurrySignal<'_> {
+    pub(super) fn new(cancel: Option<&CancelToken>) -> HurrySignal<'_> {
+        HurrySignal { cancel, before: cancel.map_or(0, CancelToken::requests) }
     }
 
     fn is_asked(&self) -> bool {
@@ -249,16 +249,16 @@ pub(super) async fn settle(
     child: &mut Child,
     pipes: &mut Pipes<'_>,
     at_most: Duration,
-    hurry: &Hurry<'_>,
+    hurry: &HurrySignal<'_>,
 ) -> Result<Option<Outcome>, RunError> {
     let until = Instant::now() + at_most;
     loop {
         if !pipes.are_closed() {
-            drain(pipes, TICK.min(until.saturating_duration_since(Instant::now()))).await;
+            drain(pipes, CANCEL_POLL_INTERVAL.min(until.saturating_duration_since(Instant::now()))).await;
         }
         let left = until.saturating_duration_since(Instant::now());
         // With the streams closed nothing else is to be done than to wait for the tree.
-        let patience = if pipes.are_closed() { TICK.min(left) } else { Duration::ZERO };
+        let patience = if pipes.are_closed() { CANCEL_POLL_INTERVAL.min(left) } else { Duration::ZERO };
         if let Some(outcome) = child.wait(patience)? {
             return Ok(Some(outcome));
         }
@@ -293,7 +293,7 @@ fn conclude(
     let answered = matches!(stop, Stop::Said(Ok(_)));
     let mut exchange = Exchange::default();
     let mut answer = |result: &Json| {
-        let answer = McpAnswer::of(result, redactor);
+        let answer = McpAnswer::from_result(result, redactor);
         let fault = answer
             .is_error
             .then(|| Failure::new(McpErrorKind::ToolError, format!("the tool failed: {}", answer.summary)));
@@ -301,12 +301,12 @@ fn conclude(
         fault
     };
     let failure = match stop {
-        Stop::Said(Ok(Said::Listed)) => None,
-        Stop::Said(Ok(Said::Answered(result))) => answer(&result),
+        Stop::Said(Ok(ConversationResult::Listed)) => None,
+        Stop::Said(Ok(ConversationResult::Answered(result))) => answer(&result),
         Stop::Said(Err(failure)) => Some(failure),
         Stop::TimedOut => Some(Failure::new(McpErrorKind::TimedOut, timed_out(&known))),
         Stop::Cancelled(why) => Some(Failure::new(McpErrorKind::Cancelled, why)),
-        Stop::Lost(kind) => Some(Failure::new(kind, lost(kind, &known))),
+        Stop::Lost(kind) => Some(Failure::new(kind, lost_answer_text(kind, &known))),
         Stop::Log(error) => {
             Some(Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}")))
         }
@@ -327,7 +327,9 @@ fn conclude(
     }
     if let Some(Failure { fault, changes, error }) = failure {
         let message = match (&exchange.outcome, fault.kind) {
-            (Some(outcome), McpErrorKind::ServerEnded) => format!("{} ({})", fault.message, how(outcome)),
+            (Some(outcome), McpErrorKind::ServerEnded) => {
+                format!("{} ({})", fault.message, end_text(outcome))
+            }
             _ => fault.message,
         };
         exchange.fault = Some(McpFault { kind: fault.kind, message: clean(&message, redactor) });
@@ -349,7 +351,7 @@ fn conclude(
     exchange
 }
 
-fn how(outcome: &Outcome) -> String {
+fn end_text(outcome: &Outcome) -> String {
     match (outcome.exit, outcome.ended_by) {
         (Exit::Unknown, _) => "it is not known how".to_owned(),
         (exit, EndedBy::Itself) => exit.to_string(),
@@ -357,7 +359,7 @@ fn how(outcome: &Outcome) -> String {
     }
 }
 
-fn timed_out(known: &Known) -> String {
+fn timed_out(known: &ConversationState) -> String {
     let awaited = known.method.as_deref().unwrap_or("anything");
     let mut message = format!("the server did not answer {awaited} in time");
     if 0 < known.log_lines {
@@ -366,7 +368,7 @@ fn timed_out(known: &Known) -> String {
     message
 }
 
-pub(super) fn lost(kind: McpErrorKind, known: &Known) -> String {
+pub(super) fn lost_answer_text(kind: McpErrorKind, known: &ConversationState) -> String {
     let awaited = known.method.as_deref().unwrap_or("a request");
     match kind {
         McpErrorKind::OversizedMessage => {

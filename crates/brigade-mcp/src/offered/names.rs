@@ -8,11 +8,11 @@ use brigade_core::{Dialect, Json};
 use brigade_fs::{Fs, RelPath};
 use serde::{Deserialize, Serialize};
 
-use super::Offered;
+use super::OfferSet;
 use crate::pins::server_file_name;
 
 /// The directory of the files.
-const OFFERED: &str = ".brigade/tools/runtime/offered";
+const OFFERED_FOLDER: &str = ".brigade/tools/runtime/offered";
 
 /// The schema id of a file.
 const SCHEMA: &str = "brigade.offered.v1";
@@ -49,7 +49,7 @@ impl OfferedNames {
     }
 
     /// Keeps what a server listed now. A write error is ignored: the next list is kept again.
-    pub fn keep(fs: &dyn Fs, server: &str, reads: Reads, offered: &Offered) {
+    pub fn keep(fs: &dyn Fs, server: &str, reads: Reads, offered: &OfferSet) {
         let before = OfferedNames::read(fs, server);
         let uris = |rows: &[super::OfferedResource]| rows.iter().map(|row| row.uri.clone()).collect();
         let now = match reads {
@@ -65,14 +65,14 @@ impl OfferedNames {
         };
         let Some(path) = path(server).filter(|_| now != before) else { return };
         let text = to_json(&now).map(|json| json.to_pretty()).unwrap_or_default();
-        if let Ok(folder) = OFFERED.parse() {
+        if let Ok(folder) = OFFERED_FOLDER.parse() {
             let _ = fs.create_dir_all(&folder).and_then(|()| fs.write_cache(&path, text.as_bytes()));
         }
     }
 }
 
 fn path(server: &str) -> Option<RelPath> {
-    let folder: RelPath = OFFERED.parse().ok()?;
+    let folder: RelPath = OFFERED_FOLDER.parse().ok()?;
     folder.join(&server_file_name(server, None)).ok()
 }
 
@@ -89,14 +89,14 @@ mod tests {
         let uri = |uri: &str| OfferedResource { uri: uri.to_owned(), media_type: None, size: None };
         let prompt = OfferedPrompt { name: "review".to_owned(), arguments: Vec::new() };
         let resources = vec![uri("file:///a")];
-        let offered = Offered { resources, templates: vec![uri("file:///{a}")], prompts: Vec::new() };
+        let offered = OfferSet { resources, templates: vec![uri("file:///{a}")], prompts: Vec::new() };
         assert_eq!(OfferedNames::read(&fs, "a/b").resources, Vec::<String>::new());
         OfferedNames::keep(&fs, "a/b", Reads::Resource, &offered);
         OfferedNames::keep(
             &fs,
             "a/b",
             Reads::Prompt,
-            &Offered { prompts: vec![prompt], ..Offered::default() },
+            &OfferSet { prompts: vec![prompt], ..OfferSet::default() },
         );
         let names = OfferedNames::read(&fs, "a/b");
         assert_eq!(

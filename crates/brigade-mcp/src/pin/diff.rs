@@ -15,13 +15,13 @@ use super::{ListedTool, normal, redact_texts};
 const QUOTE: usize = 160;
 
 /// Words around a place that changed.
-const AROUND: usize = 4;
+const CONTEXT_WORDS: usize = 4;
 
 /// The most characters of a quoted text. The rest is left out, with a note on its length.
-const LONGEST: usize = 20_000;
+const MAX_QUOTE_CHARS: usize = 20_000;
 
 /// Words of two texts, multiplied, that are compared word by word. More than that is one change.
-const COMPARED: usize = 16_000_000;
+const MAX_COMPARED_WORDS: usize = 16_000_000;
 
 /// What kind of a change it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,13 +194,13 @@ fn places(what: &str, old: &str, new: &str) -> Vec<String> {
     let tails = rest_before.iter().rev().zip(rest_after.iter().rev());
     let end = tails.take_while(|(left, right)| left == right).count();
     let hunks: Vec<(Range<usize>, Range<usize>)> =
-        if COMPARED < (rest_before.len() - end).saturating_mul(rest_after.len() - end) {
-            let first = start.saturating_sub(AROUND);
-            let last = |words: &[&str]| (words.len() - end + AROUND).min(words.len());
+        if MAX_COMPARED_WORDS < (rest_before.len() - end).saturating_mul(rest_after.len() - end) {
+            let first = start.saturating_sub(CONTEXT_WORDS);
+            let last = |words: &[&str]| (words.len() - end + CONTEXT_WORDS).min(words.len());
             vec![(first..last(&before), first..last(&after))]
         } else {
             let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
-            let groups = group_diff_ops(operations, AROUND);
+            let groups = group_diff_ops(operations, CONTEXT_WORDS);
             let span = |group: &Vec<DiffOp>| {
                 let (first, last) = (group.first()?, group.last()?);
                 let old = first.old_range().start..last.old_range().end;
@@ -227,11 +227,11 @@ fn quoted(text: &str, before: &str, after: &str) -> String {
 /// Makes a text fit for one line of a terminal. Says how much it leaves out.
 fn whole(text: &str) -> String {
     let text = short(text, usize::MAX);
-    let left_out = text.chars().count().saturating_sub(LONGEST);
+    let left_out = text.chars().count().saturating_sub(MAX_QUOTE_CHARS);
     if left_out == 0 {
         return escape_terminal(&told_apart(&text)).into_owned();
     }
-    let beginning: String = text.chars().take(LONGEST).collect();
+    let beginning: String = text.chars().take(MAX_QUOTE_CHARS).collect();
     format!("{}... ({left_out} more characters)", escape_terminal(&told_apart(&beginning)))
 }
 

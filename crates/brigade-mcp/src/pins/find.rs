@@ -9,7 +9,7 @@ use brigade_policy::Failure;
 use super::{PinRecord, PinStore, ServerState};
 
 /// The minimum number of fingerprint digits that identify an offered change.
-const SHORTEST: usize = 8;
+const MIN_PREFIX_LEN: usize = 8;
 
 impl PinStore<'_> {
     /// Finds a pin by its id, a prefix of its id, or the id of a catalog tool.
@@ -77,8 +77,8 @@ impl PinStore<'_> {
         };
         if let Some(wanted) = fingerprint {
             let wanted = wanted.trim().to_ascii_lowercase();
-            let failure = if wanted.len() < SHORTEST {
-                Some(refused(format!("the fingerprint needs at least {SHORTEST} digits")))
+            let failure = if wanted.len() < MIN_PREFIX_LEN {
+                Some(refused(format!("the fingerprint needs at least {MIN_PREFIX_LEN} digits")))
             } else if !offered.fingerprint().to_hex().starts_with(&wanted) {
                 Some(refused(format!("the server offers something else for the pin `{shown}`")))
             } else {

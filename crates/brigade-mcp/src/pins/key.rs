@@ -20,7 +20,7 @@ pub struct ServerCommand(pub(crate) Fingerprint);
 
 impl ServerCommand {
     /// Returns what starts the server of a tool.
-    pub fn of(tool: &Tool) -> ServerCommand {
+    pub fn from_tool(tool: &Tool) -> ServerCommand {
         let builder = Fingerprint::builder("brigade.mcp-command.v1");
         ServerCommand(
             builder.text("command", tool.command.as_deref()).text("cwd", tool.cwd.as_deref()).finish(),
@@ -32,7 +32,7 @@ impl ServerCommand {
         let mut last: Option<(&Tool, ServerCommand)> = None;
         let command = |tool: &'c Tool| {
             let known = last.filter(|(before, _)| before.command == tool.command && before.cwd == tool.cwd);
-            let command = known.map_or_else(|| ServerCommand::of(tool), |(_, command)| command);
+            let command = known.map_or_else(|| ServerCommand::from_tool(tool), |(_, command)| command);
             last = Some((tool, command));
             command
         };
@@ -177,7 +177,7 @@ mod tests {
         different.dedup();
         assert_eq!(different.len(), names.len(), "different names never share a file");
         for name in &names {
-            assert!(RelPath::of(PINS).join(name).is_ok() && name.len() < 255, "{name}");
+            assert!(RelPath::from_static(PINS).join(name).is_ok() && name.len() < 255, "{name}");
             assert!(!name.starts_with('.') && !name.contains(['/', '\0']), "{name}");
         }
         assert_ne!(file_name("a--b", "c", None), file_name("a", "b--c", None));

@@ -36,7 +36,7 @@ const NAME: usize = 80;
 
 /// Whether a server that nothing is known of becomes known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstTime {
+pub enum OnFirstUse {
     /// What it lists is known from now on.
     Begin,
     /// Nothing is kept.
@@ -126,18 +126,18 @@ impl PinStore<'_> {
         catalog: &Catalog,
         tool: &Tool,
         names: impl Iterator<Item = &'n str>,
-        first_time: FirstTime,
+        first_time: OnFirstUse,
     ) -> Result<(), FsError> {
         let listed: BTreeSet<String> = names.map(str::to_owned).collect();
         let Some(server) = tool.mcp_server().filter(|_| !listed.is_empty()) else { return Ok(()) };
-        let command = ServerCommand::of(tool);
+        let command = ServerCommand::from_tool(tool);
         let variant = self.variant_of_server(catalog, server, command)?;
         let path = path_of(server, variant.as_deref());
         let now = self.clock.now();
         let listing = match self.read_listing(&path)? {
-            Found::Newer => return Ok(()),
-            Found::Nothing if first_time == FirstTime::Leave => return Ok(()),
-            Found::Nothing => Listing {
+            ListingFile::Newer => return Ok(()),
+            ListingFile::Nothing if first_time == OnFirstUse::Leave => return Ok(()),
+            ListingFile::Nothing => Listing {
                 schema: SCHEMA.to_owned(),
                 server: server.to_owned(),
                 variant,
@@ -148,8 +148,10 @@ impl PinStore<'_> {
                 listed_at: now,
                 extra: Object::new(),
             },
-            Found::Listing(known) if known.listed == listed && known.command == command => return Ok(()),
-            Found::Listing(known) => Listing { command, listed, listed_at: now, ..*known },
+            ListingFile::Listing(known) if known.listed == listed && known.command == command => {
+                return Ok(());
+            }
+            ListingFile::Listing(known) => Listing { command, listed, listed_at: now, ..*known },
         };
         self.write_listing(&listing)
     }
@@ -159,7 +161,7 @@ impl PinStore<'_> {
     /// # Errors
     /// When the disk fails.
     pub fn servers(&self, catalog: &Catalog, pins: &[PinRecord]) -> Result<Vec<ServerState>, FsError> {
-        let folder = RelPath::of(PINS).join(SERVERS).expect("it is a name");
+        let folder = RelPath::from_static(PINS).join(SERVERS).expect("it is a name");
         let entries = match self.fs.list_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
@@ -168,7 +170,7 @@ impl PinStore<'_> {
         let mut found = Vec::new();
         for entry in entries {
             let Ok(path) = folder.join(&entry.name) else { continue };
-            if let Found::Listing(listing) = self.read_listing(&path)?
+            if let ListingFile::Listing(listing) = self.read_listing(&path)?
                 && listing.path() == path
             {
                 found.push(state(*listing, catalog, pins));
@@ -200,20 +202,22 @@ impl PinStore<'_> {
         let variant = own.variant();
         let is_there = self.fs.exists(&path_of(server, Some(&variant)))?;
         let common = self.read_listing(&path_of(server, None))?;
-        let recorded = || if let Found::Listing(listing) = common { Some(listing.command) } else { None };
+        let recorded =
+            || if let ListingFile::Listing(listing) = common { Some(listing.command) } else { None };
         Ok(has_own_place(own, &all, is_there, recorded).then_some(variant))
     }
 
-    fn read_listing(&self, path: &RelPath) -> Result<Found, FsError> {
+    fn read_listing(&self, path: &RelPath) -> Result<ListingFile, FsError> {
         let bytes = match self.fs.read(path, LIMIT) {
             Ok(bytes) => bytes,
-            Err(_) => return Ok(Found::Nothing),
+            Err(_) => return Ok(ListingFile::Nothing),
         };
-        let Some(json) = parse(&bytes) else { return Ok(Found::Nothing) };
+        let Some(json) = parse(&bytes) else { return Ok(ListingFile::Nothing) };
         if is_newer(&json, SCHEMA) {
-            return Ok(Found::Newer);
+            return Ok(ListingFile::Newer);
         }
-        Ok(Listing::parse(&json).map_or(Found::Nothing, |listing| Found::Listing(Box::new(listing))))
+        Ok(Listing::parse(&json)
+            .map_or(ListingFile::Nothing, |listing| ListingFile::Listing(Box::new(listing))))
     }
 
     fn write_listing(&self, listing: &Listing) -> Result<(), FsError> {
@@ -225,7 +229,7 @@ impl PinStore<'_> {
 }
 
 /// What a file was found to be.
-enum Found {
+enum ListingFile {
     /// None, or one that is damaged.
     Nothing,
     /// Of a newer version, which is left alone.
@@ -234,7 +238,7 @@ enum Found {
 }
 
 fn path_of(server: &str, variant: Option<&str>) -> RelPath {
-    let folder = RelPath::of(PINS).join(SERVERS).expect("it is a name");
+    let folder = RelPath::from_static(PINS).join(SERVERS).expect("it is a name");
     folder.join(&server_file_name(server, variant)).expect("the name was made to be a file name")
 }
 

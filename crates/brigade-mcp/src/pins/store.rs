@@ -66,7 +66,7 @@ impl PinRecord {
         if is_newer(&json, SCHEMA) {
             return Err(PinTrouble::Newer);
         }
-        let record: PinRecord = from_json(&json).map_err(|error| PinError::of(&error))?;
+        let record: PinRecord = from_json(&json).map_err(|error| PinError::from_mismatch(&error))?;
         if record.schema == SCHEMA { Ok(record) } else { Err(PinTrouble::OtherSchema) }
     }
 }
@@ -98,7 +98,7 @@ impl PinStore<'_> {
     /// When the disk fails.
     pub fn key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, FsError> {
         let Some(common) = McpTool::of_tool(tool) else { return Ok(None) };
-        let own = ServerCommand::of(tool);
+        let own = ServerCommand::from_tool(tool);
         let variant = McpTool { variant: Some(own.variant()), ..common.clone() };
         let is_there = self.fs.exists(&path_of(&variant))?;
         let all = common.commands(catalog);
@@ -134,14 +134,14 @@ impl PinStore<'_> {
     /// # Errors
     /// When the disk fails.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
-        self.fs.create_dir_all(&RelPath::of(PINS))?;
+        self.fs.create_dir_all(&RelPath::from_static(PINS))?;
         let text = pretty_text(record).expect("a pin is JSON");
         self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }
 
 fn path_of(tool: &McpTool) -> RelPath {
-    RelPath::of(PINS).join(&tool.file_name()).expect("the name was made to be a file name")
+    RelPath::from_static(PINS).join(&tool.file_name()).expect("the name was made to be a file name")
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
 
     fn pin(description: &str) -> Pin {
         let json = Json::object([("name", Json::from("echo")), ("description", Json::from(description))]);
-        Pin::of(&ListedTool::from_json(&json).unwrap(), Timestamp::from_unix_micros(0))
+        Pin::new(&ListedTool::from_json(&json).unwrap(), Timestamp::from_unix_micros(0))
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Trial {
 }
 
 /// What came of it.
-pub struct Seen {
+pub struct ExchangeResult {
     pub exchange: Exchange,
     pub stdout: String,
     pub stderr: String,
@@ -114,18 +114,21 @@ impl Trial {
 
     /// Calls the tool; fails when any process of the server is left.
     #[track_caller]
-    pub fn call(&self) -> Seen {
+    pub fn call(&self) -> ExchangeResult {
         self.run(|sink, control| call_tool(&self.spec, sink, control, &self.request(), &self.redactor()))
     }
 
     /// Lists the tools.
     #[track_caller]
-    pub fn list(&self) -> Seen {
+    pub fn list(&self) -> ExchangeResult {
         self.run(|sink, control| list_tools(&self.spec, sink, control, &self.redactor()))
     }
 
     #[track_caller]
-    fn run(&self, speak: impl FnOnce(&mut dyn brigade_process::Sink, &Control) -> Exchange) -> Seen {
+    fn run(
+        &self,
+        speak: impl FnOnce(&mut dyn brigade_process::Sink, &Control) -> Exchange,
+    ) -> ExchangeResult {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut sink = |stream: Stream, bytes: &[u8]| {
             match stream {
@@ -148,7 +151,7 @@ impl Trial {
         };
         let exchange = speak(&mut sink, &control);
         assert_eq!(living(&self.mark), Vec::<String>::new(), "{:?} left something", self.faults);
-        Seen {
+        ExchangeResult {
             exchange,
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -156,7 +159,7 @@ impl Trial {
     }
 }
 
-impl Seen {
+impl ExchangeResult {
     pub fn kind(&self) -> Option<McpErrorKind> {
         self.exchange.fault.as_ref().map(|fault| fault.kind)
     }

@@ -12,7 +12,7 @@ use brigade_workspace::{Config, FactReader, WorkspaceContext, gather, load};
 
 use crate::calls;
 use crate::calls::Calls;
-use crate::calls::request::Blocked;
+use crate::calls::request::OnBlocked;
 use crate::error::{Error, ErrorKind};
 use crate::report::{BatchReport, BatchRow, Report as _};
 
@@ -33,7 +33,7 @@ impl Calls {
     pub fn queue_lines(
         &self,
         input: &mut dyn BufRead,
-        blocked: Blocked,
+        blocked: OnBlocked,
         found: &mut dyn FnMut(&BatchRow),
     ) -> Result<BatchReport, Error> {
         let config = gather::config(&self.context)?;

@@ -8,7 +8,7 @@ use brigade_call::{VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
 use brigade_exec::OpenedProgram;
-use brigade_mcp::{Against, Asking, Comparison, Exchange, McpTool, Silence};
+use brigade_mcp::{Comparison, ComparisonBasis, Exchange, ListContext, McpTool, Silence};
 use brigade_workspace::{
     Config, FactReader, StartInput, ToolReader, WorkspaceContext, gather, load, parse_json,
 };
@@ -30,7 +30,7 @@ pub fn tool_live(context: &WorkspaceContext, id: &str) -> Result<LiveReport, Err
         let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
         return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
     }
-    compare(context, &config, &[tool], Against::ContractsAndPins)
+    compare(context, &config, &[tool], ComparisonBasis::ContractsAndPins)
 }
 
 /// Compares the contracts of the enabled MCP tools with the current lists of their servers.
@@ -38,7 +38,7 @@ pub fn tool_live(context: &WorkspaceContext, id: &str) -> Result<LiveReport, Err
 /// # Errors
 /// Returns file errors.
 pub fn contracts_live(context: &WorkspaceContext) -> Result<LiveReport, Error> {
-    live(context, Against::ContractsAndPins)
+    live(context, ComparisonBasis::ContractsAndPins)
 }
 
 impl Pins {
@@ -48,7 +48,7 @@ impl Pins {
     /// # Errors
     /// Returns file errors.
     pub fn list_live(&self) -> Result<PinListReport, Error> {
-        let live = live(&self.context, Against::Pins)?;
+        let live = live(&self.context, ComparisonBasis::Pins)?;
         Ok(PinListReport {
             is_live: true,
             issue_count: live.issues.len(),
@@ -58,7 +58,7 @@ impl Pins {
     }
 }
 
-fn live(context: &WorkspaceContext, against: Against) -> Result<LiveReport, Error> {
+fn live(context: &WorkspaceContext, against: ComparisonBasis) -> Result<LiveReport, Error> {
     let config = gather::config(context)?;
     compare(context, &config, &load::enabled(&config.catalog), against)
 }
@@ -67,7 +67,7 @@ fn compare(
     context: &WorkspaceContext,
     config: &Config,
     tools: &[&Tool],
-    against: Against,
+    against: ComparisonBasis,
 ) -> Result<LiveReport, Error> {
     let schema = |tool: &Tool| {
         let reader = ToolReader { host: context.host(), tool, outside: &[] };
@@ -80,7 +80,7 @@ fn compare(
         ask: &|tool: &Tool| ask(context, config, tool),
         schema: &schema,
     };
-    let mut report = comparison.of(tools)?;
+    let mut report = comparison.report(tools)?;
     report.issues.iter_mut().for_each(|issue| issue.spell(&context.speller()));
     Ok(report)
 }
@@ -92,7 +92,7 @@ fn compare(
 pub(crate) fn ask(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
     let (start, program) = plan_list(context, config, tool)?;
     let secrets = gather::bound_secrets(context, &config.policy);
-    let asking = Asking {
+    let asking = ListContext {
         workspace: context.fs.root(),
         environment: &context.environment,
         secrets: &secrets,

@@ -51,8 +51,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let only = |why: String| Changes { said: vec![why], is_only_moved: false };
         let plan = match self.plan_call(call) {
             Ok(plan) => plan,
-            Err(NoPlan::NoTool(why)) => return Ok(only(why)),
-            Err(NoPlan::Files(error)) => return Err(error),
+            Err(ReplanError::NoTool(why)) => return Ok(only(why)),
+            Err(ReplanError::Files(error)) => return Err(error),
         };
         let Err(refusal) = verify(call.clone(), plan, RuntimeFact::NotNeeded, Purpose::Run, self.now) else {
             return Ok(Changes::default());
@@ -84,8 +84,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
                 let objections = plan.approvable(call).err().unwrap_or_default();
                 Ok(objections.iter().map(ToString::to_string).collect())
             }
-            Err(NoPlan::NoTool(why)) => Ok(vec![why]),
-            Err(NoPlan::Files(error)) => Err(error),
+            Err(ReplanError::NoTool(why)) => Ok(vec![why]),
+            Err(ReplanError::Files(error)) => Err(error),
         }
     }
 
@@ -93,13 +93,13 @@ impl<'a, 'c> Replanner<'a, 'c> {
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
         let plan = match self.plan(tool_id, args, self.caller.clone(), None, None, None) {
             Ok(plan) => plan,
-            Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
-            Err(NoPlan::Files(error)) => return Err(error),
+            Err(ReplanError::NoTool(why)) => return Ok(vec![why]),
+            Err(ReplanError::Files(error)) => return Err(error),
         };
         Ok(plan.blockers().iter().map(ToString::to_string).collect())
     }
 
-    fn plan_call(&mut self, call: &Call) -> Result<Plan, NoPlan> {
+    fn plan_call(&mut self, call: &Call) -> Result<Plan, ReplanError> {
         match call.kind() {
             CallKind::Run | CallKind::Read => {
                 let (caller, session) = (call.caller.clone(), call.session.clone());
@@ -111,10 +111,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 
     /// Plans an installation with today's facts. There are few of them.
-    fn plan_installation(&self, call: &Call) -> Result<Plan, NoPlan> {
+    fn plan_installation(&self, call: &Call) -> Result<Plan, ReplanError> {
         let Some(entry) = self.config.catalog.tool(&call.tool_id) else {
             let error = self.config.catalog.find(&call.tool_id).err();
-            return Err(NoPlan::NoTool(error.map_or_else(String::new, |error| error.to_string())));
+            return Err(ReplanError::NoTool(error.map_or_else(String::new, |error| error.to_string())));
         };
         let shown = call.command.as_deref().unwrap_or_default();
         let installation =
@@ -133,7 +133,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         within: Option<&[String]>,
         session: Option<CallSession>,
         learned: Option<&[String]>,
-    ) -> Result<Plan, NoPlan> {
+    ) -> Result<Plan, ReplanError> {
         let root = session.as_ref().and_then(|session| session.root_of(tool_id)).map(str::to_owned);
         let (config, host) = (self.config, self.reader.host());
         let complete = |facts| plan(config.with_args(&host, facts, Ok(args.clone()), session, learned));
@@ -144,7 +144,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         // Which server such a call reads from depends on its arguments.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);
-            let tool = tool.map_err(|error| NoPlan::NoTool(error.to_string()))?;
+            let tool = tool.map_err(|error| ReplanError::NoTool(error.to_string()))?;
             let facts = self.reader.plan(tool, caller)?.facts;
             return Ok(complete(facts));
         }
@@ -154,7 +154,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
                 Some(read) => self.reader.deepen(read, caller.clone())?,
                 None => match self.config.entry(&self.reader.host(), tool_id, args) {
                     Ok(tool) => self.reader.plan(tool, caller.clone())?.facts,
-                    Err(error) => return Err(NoPlan::NoTool(error.to_string())),
+                    Err(error) => return Err(ReplanError::NoTool(error.to_string())),
                 },
             };
             self.facts.insert(key.clone(), facts);
@@ -166,15 +166,15 @@ impl<'a, 'c> Replanner<'a, 'c> {
 }
 
 /// Why there is no plan.
-enum NoPlan {
+enum ReplanError {
     /// The tool is not in the catalog.
     NoTool(String),
     /// File access failed.
     Files(FsError),
 }
 
-impl From<FsError> for NoPlan {
-    fn from(error: FsError) -> NoPlan {
-        NoPlan::Files(error)
+impl From<FsError> for ReplanError {
+    fn from(error: FsError) -> ReplanError {
+        ReplanError::Files(error)
     }
 }

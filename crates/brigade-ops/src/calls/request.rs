@@ -4,7 +4,7 @@ use brigade_core::{Json, Object};
 
 use crate::calls::args::ArgsSource;
 
-pub use brigade_call::Blocked;
+pub use brigade_call::OnBlocked;
 
 /// A request for a call: a tool and its arguments.
 ///
@@ -15,13 +15,13 @@ pub use brigade_call::Blocked;
 pub struct Request {
     pub(crate) tool: String,
     pub(crate) args: ArgsSource,
-    pub(crate) blocked: Blocked,
+    pub(crate) blocked: OnBlocked,
 }
 
 impl Request {
     /// Creates a request without arguments.
     pub fn new(tool: impl Into<String>) -> Request {
-        Request { tool: tool.into(), args: ArgsSource::None, blocked: Blocked::Refuse }
+        Request { tool: tool.into(), args: ArgsSource::None, blocked: OnBlocked::Refuse }
     }
 
     /// Adds one argument.
@@ -45,7 +45,7 @@ impl Request {
 
     /// Sets what to do with a blocked call. By default it is refused.
     #[must_use]
-    pub fn blocked(mut self, blocked: Blocked) -> Request {
+    pub fn blocked(mut self, blocked: OnBlocked) -> Request {
         self.blocked = blocked;
         self
     }

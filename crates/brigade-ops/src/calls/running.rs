@@ -8,7 +8,7 @@ use brigade_call::{
 use brigade_core::{IdPrefix, Json, NextStep, codes};
 use brigade_policy::{Blocker, CallKind};
 use brigade_queue::StoredCall;
-use brigade_workspace::{Config, WorkspaceContext, gather, gather::Planned};
+use brigade_workspace::{Config, WorkspaceContext, gather, gather::PlannedCall};
 
 use crate::calls;
 use crate::calls::Calls;
@@ -39,17 +39,17 @@ pub trait Runner: Send + Sync {
     ///
     /// # Errors
     /// Fails if the end of the run cannot be recorded, and on file errors.
-    fn attempt(&self, ready: Ready) -> Result<Attempt, Error>;
+    fn attempt(&self, ready: ReadyCall) -> Result<Attempt, Error>;
 }
 
 /// A stored call that verified, and what was opened for it.
-pub struct Ready {
+pub struct ReadyCall {
     /// The call.
     pub call: VerifiedCall,
     /// The revision that was verified. Another one is not run.
     pub revision: u64,
     /// What was planned.
-    pub planned: Planned,
+    pub planned: PlannedCall,
     /// The configuration that decided.
     pub config: Arc<Config>,
 }
@@ -70,7 +70,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Run`] if the call may not run, and file errors. A failed run is a report, not an error.
     pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
-        self.context.decides()?;
+        self.context.require_outside_run()?;
         match target.into() {
             RunTarget::Call(prefix) => {
                 let none = || Refusal::Run(RunRefusal::default());
@@ -100,7 +100,7 @@ fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport
         match verified(context, runner, stored, &[])? {
             Attempt::Ran(report, _) => return Ok(RunReport { passed_over, ..*report }),
             Attempt::Taken(..) => {}
-            Attempt::Refused(call, refusal) => passed_over.push(PassedOver::of(&call, &refusal.blockers)),
+            Attempt::Refused(call, refusal) => passed_over.push(PassedOver::new(&call, &refusal.blockers)),
         }
     }
     let error =
@@ -134,7 +134,7 @@ pub fn run_stored(
     match verified(context, runner, stored, checkpoints)? {
         Attempt::Ran(report, answer) => Ok((*report, answer)),
         Attempt::Taken(call, error) => Err(not_run(context, Some(&call), error, RunRefusal::default())),
-        Attempt::Refused(call, refusal) => Err(refused(context, &call, *refusal)),
+        Attempt::Refused(call, refusal) => Err(refusal_error(context, &call, *refusal)),
     }
 }
 
@@ -164,14 +164,14 @@ fn verified(
     match verify(call.clone(), plan, runtime, purpose, context.now()) {
         Ok(verified) => {
             planned.plan = verified.plan().clone();
-            runner.attempt(Ready { call: verified, revision, planned, config })
+            runner.attempt(ReadyCall { call: verified, revision, planned, config })
         }
         Err(refusal) => Ok(Attempt::Refused(Box::new(call), Box::new(refusal.spelled(&context.speller())))),
     }
 }
 
 /// Returns the error of a call that may not run after all.
-pub fn refused(context: &WorkspaceContext, call: &Call, refusal: NotVerified) -> Error {
+pub fn refusal_error(context: &WorkspaceContext, call: &Call, refusal: NotVerified) -> Error {
     let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
     let codes = refusal.blockers.iter().map(|blocker| &*blocker.code);
     tracing::debug!(call = %call.id, codes = ?codes.collect::<Vec<_>>(), ?changed, "the call may not run");

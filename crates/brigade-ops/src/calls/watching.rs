@@ -31,7 +31,7 @@ const SCHEMA: &str = "brigade.observed.v1";
 
 /// The largest file that is read, and the maximum number of runs in it.
 const LIMIT: u64 = 256 << 10;
-const KEPT: usize = 1_000;
+const MAX_RUNS: usize = 1_000;
 
 /// Decides whether to observe a run of a call.
 pub fn watch(context: &WorkspaceContext, call: &VerifiedCall) -> Watch {
@@ -56,7 +56,7 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
         return;
     }
     let mut known = read(context);
-    for runs in [&mut known.runs, &mut known.tools].into_iter().filter(|runs| KEPT <= runs.len()) {
+    for runs in [&mut known.runs, &mut known.tools].into_iter().filter(|runs| MAX_RUNS <= runs.len()) {
         runs.clear();
     }
     let tool_id = &call.call().tool_id;
@@ -71,7 +71,7 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
     known.tools.insert(tool_id.clone(), run_id);
     known.schema = SCHEMA.to_owned();
     let text = pretty_text(&known).expect("ids are JSON");
-    let _ = context.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
+    let _ = context.fs.write_cache(&RelPath::from_static(OBSERVED), text.as_bytes());
     if let Err(error) = learn(context, call, receipt) {
         tracing::warn!("what the run used as code is not kept: {error}");
     }
@@ -126,14 +126,14 @@ pub(crate) fn unbound(
         None if tool.family == Some(Family::Mcp) => seen_runs(&*context.fs, &view, tool_id, 1)?.runs.pop(),
         None => None,
     };
-    let used = ToolUse::of(tool, &seen, context.fs.root(), &|path| is_code_file(&*context.fs, path));
+    let used = ToolUse::new(tool, &seen, context.fs.root(), &|path| is_code_file(&*context.fs, path));
     let files = used.unbound.into_iter().map(|file| file.path);
     Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
 }
 
 /// The file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct LatestRuns {
     schema: String,
     /// Observed runs, by the fingerprint of their binding.
     #[serde(default, deserialize_with = "matching")]
@@ -154,14 +154,14 @@ fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
         .finish()
 }
 
-fn read(context: &WorkspaceContext) -> Known {
-    context.fs.read(&RelPath::of(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
+fn read(context: &WorkspaceContext) -> LatestRuns {
+    context.fs.read(&RelPath::from_static(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 /// Parses the file; empty if it is invalid.
-fn parse(bytes: &[u8]) -> Known {
+fn parse(bytes: &[u8]) -> LatestRuns {
     let known =
-        Json::parse_bytes(bytes, Dialect::Strict).ok().and_then(|json| from_json::<Known>(&json).ok());
+        Json::parse_bytes(bytes, Dialect::Strict).ok().and_then(|json| from_json::<LatestRuns>(&json).ok());
     known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
 }
 
@@ -176,10 +176,11 @@ mod tests {
             "tools": {{"a": "run-2"}}}}"#
         );
         let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
-        let expect = Known { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
+        let expect =
+            LatestRuns { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
         assert_eq!(parse(good.as_bytes()), expect);
         for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
-            assert_eq!(parse(bad.as_bytes()), Known::default(), "{bad}");
+            assert_eq!(parse(bad.as_bytes()), LatestRuns::default(), "{bad}");
         }
     }
 }

@@ -24,19 +24,19 @@ impl Setup<'_> {
     ) -> Result<(), Failure> {
         let profiles = read_profiles(self.fs).map_err(|issues| invalid(&issues))?;
         self.check_place(GATEWAY)?;
-        let lock = RelPath::of(GATEWAY_LOCK);
+        let lock = RelPath::from_static(GATEWAY_LOCK);
         self.fs.create_dir_all(&lock.parent())?;
         let now = self.clock.now();
         let holder = format!("process {} (change of the agents), since {now}", std::process::id());
         let _lock = self.fs.lock(&lock, &holder, self.timeout)?;
-        let text = match self.fs.read(&RelPath::of(GATEWAY), CONFIG_LIMIT) {
+        let text = match self.fs.read(&RelPath::from_static(GATEWAY), CONFIG_LIMIT) {
             Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{GATEWAY}: the file is not UTF-8 text"))
             })?),
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error.into()),
         };
-        let new = edit(text.as_deref()).map_err(refused)?;
+        let new = edit(text.as_deref()).map_err(edit_refusal)?;
         GatewayConfig::parse(GATEWAY, Some(new.as_bytes()), &profiles).map_err(|issues| invalid(&issues))?;
         Ok(self.write_config(GATEWAY, &new)?)
     }
@@ -47,7 +47,7 @@ fn invalid(issues: &[brigade_core::ConfigIssue]) -> Failure {
     Failure::invalid_config(codes::GATEWAY_CONFIG_INVALID, file, issues)
 }
 
-fn refused(error: EditError) -> Failure {
+fn edit_refusal(error: EditError) -> Failure {
     let (kind, code) = match &error {
         EditError::Exists(_) => (ErrorKind::Refused, codes::AGENT_EXISTS),
         EditError::Unknown { .. } => (ErrorKind::NotFound, codes::AGENT_MISSING),

@@ -18,7 +18,7 @@ use brigade_redact::MARK;
 
 use super::file::ClientFile;
 use super::{CONNECTED, Clients};
-use crate::discovery::remember::{DISCOVERED, Memory, registered_from, remembered};
+use crate::discovery::remember::{DISCOVERED, Memory, read_remembered, registered_from};
 
 /// Lists what is wrong with the entries of `connected.json`, which servers of the catalog the same files start, and
 /// which files have hooks of v0.30. Reads only the files that are noted there, and those that v0.30 wrote hooks into.
@@ -87,7 +87,7 @@ fn remembered_states(
         problem: ClientProblem::CacheUnfit(what),
     };
     let unfit = |why: &dyn Display| cache(format!("the cache says nothing of agent programs: {why}"));
-    let found = match remembered(clients.fs, &Masks::default()) {
+    let found = match read_remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),
         Ok(Memory::Unfit(why)) => return vec![unfit(&why)],
@@ -232,7 +232,7 @@ fn of_entry(
         Ok(None) => return vec![state(shown, None, ClientProblem::FileGone)],
         Err(error) => return vec![state(shown, None, ClientProblem::Unreadable(error.kind.to_string()))],
     };
-    let found = match found(client, &bytes) {
+    let found = match find_servers(client, &bytes) {
         Ok(found) => found,
         Err(problem) => return vec![state(shown, None, problem)],
     };
@@ -254,7 +254,7 @@ fn of_entry(
     states
 }
 
-fn found(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProblem> {
+fn find_servers(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProblem> {
     servers(client, bytes).map_err(|why| ClientProblem::Unreadable(why.to_string()))
 }
 

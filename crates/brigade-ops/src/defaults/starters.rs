@@ -1,7 +1,7 @@
 //! Adds the built-in tools to a catalog.
 
 use brigade_core::{ErrorKind, NextStep, Report as _, codes};
-use brigade_policy::{Blocker, Diagnosis, Failure, NotDone};
+use brigade_policy::{Blocker, Diagnosis, Failure, FailureReport};
 use brigade_workspace::{CATALOG, WorkspaceContext, load};
 
 use crate::defaults::DefaultsRequest;
@@ -17,7 +17,7 @@ use crate::setup::Setup;
 pub fn add_default_tools(
     context: &WorkspaceContext,
     request: DefaultsRequest,
-) -> Result<DefaultsReport, NotDone<Box<DefaultsReport>>> {
+) -> Result<DefaultsReport, FailureReport<Box<DefaultsReport>>> {
     let defaults = Setup::new(context).add_defaults(request, |path| context.absolute(path))?;
     let diagnosis = match defaults.conflicts.first() {
         Some(conflict) => Some(Diagnosis {
@@ -46,5 +46,5 @@ pub fn add_default_tools(
     });
     let kind = if report.errors.is_empty() { ErrorKind::Refused } else { ErrorKind::InvalidConfig };
     let failure = Failure::new(kind, "no built-in tool was added").because(errors.chain(conflicts));
-    Err(NotDone::refused(failure, Box::new(report)))
+    Err(FailureReport::refused(failure, Box::new(report)))
 }

@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brigade_catalog::Masks;
 use brigade_harness::{
-    At, Config, DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, FileState, FileStatus, Harness,
-    HarnessFiles, Inventory, Launch, Launches, Place, Platform, Reading, Scope, Source, SwitchFile,
-    harnesses, natives, read_config, read_switches,
+    Config, DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, FileState, FileStatus, Harness,
+    HarnessFiles, Inventory, Launch, Launches, PathContent, Platform, Position, Reading, Scope, Source,
+    SwitchFile, harnesses, natives, read_config, read_switches,
 };
 
 pub use machine::Machine;
-use machine::{Looked, Spot};
+use machine::{Looked, MachinePath};
 
 /// What to look for. `None` and an empty list mean everything; of several, one must fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct DiscoverRequest {
     /// The labels of harnesses.
     pub harnesses: Option<Vec<String>>,
     /// The sources of entries.
@@ -31,7 +31,7 @@ pub struct Look {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Discovered {
+pub struct Discovery {
     /// The harnesses that were looked at.
     pub harnesses: Vec<HarnessFiles>,
     /// The entries.
@@ -46,13 +46,13 @@ pub struct Discovered {
 
 /// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
 /// Bound values are masked in what is shown of it, and not in what starts the servers.
-pub fn look_at_machine(machine: &Machine<'_>, look: &Look) -> Discovered {
+pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discovery {
     let is_wanted = |harness: &&Harness| {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
     let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
     let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
-    let mut found = Discovered { lacks_home: !machine.has_home() && wants_user, ..Discovered::default() };
+    let mut found = Discovery { lacks_home: !machine.has_home() && wants_user, ..Discovery::default() };
     if found.lacks_home {
         let message = match machine.variable("HOME").is_some_and(|home| !home.is_empty()) {
             true => "HOME is not an absolute path, so the files of the user are not read; set HOME to one",
@@ -63,8 +63,11 @@ pub fn look_at_machine(machine: &Machine<'_>, look: &Look) -> Discovered {
     let mut inventory = Inventory::default();
     // One file may be that of several harnesses.
     let mut told: HashSet<DiscoveryIssue> = HashSet::new();
-    let hunts: Vec<Part> =
-        each(&wanted, |harness| Hunt::of(machine, look, harness)).into_iter().flatten().collect();
+    let hunts: Vec<HarnessPart> =
+        parallel_map(&wanted, |harness| HarnessSearch::for_harness(machine, look, harness))
+            .into_iter()
+            .flatten()
+            .collect();
     inventory.reserve(hunts.iter().flat_map(|hunt| &hunt.read).map(|(entries, _)| entries.len()).sum());
     for hunt in hunts {
         for (entries, launches) in hunt.read {
@@ -96,14 +99,14 @@ pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &m
 }
 
 /// Does something with each, on a few threads, and returns what came of it in order.
-fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    const MOST: usize = 4;
+fn parallel_map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    const MAX_THREADS: usize = 4;
     let next = AtomicUsize::new(0);
     let work = || -> Vec<(usize, R)> {
         let one = || Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, of(all.get(at)?))));
         std::iter::from_fn(one).collect()
     };
-    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST).min(all.len());
+    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(all.len());
     let mut results = std::thread::scope(|scope| {
         // Where no thread can be made, there is one fewer.
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
@@ -119,7 +122,7 @@ fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
 }
 
 /// What was found of one harness.
-struct Part {
+struct HarnessPart {
     files: HarnessFiles,
     /// Entries, and what starts the servers among them.
     read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
@@ -127,9 +130,9 @@ struct Part {
 }
 
 /// One look at the files of a harness.
-struct Hunt<'h> {
+struct HarnessSearch<'h> {
     machine: &'h Machine<'h>,
-    look: &'h Look,
+    look: &'h DiscoverRequest,
     read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
     issues: Vec<DiscoveryIssue>,
     rows: Vec<FileState>,
@@ -138,35 +141,39 @@ struct Hunt<'h> {
     /// The servers that the harness does not start, by name.
     switched_off: HashSet<String>,
     /// What may still be read of the user's files, and of those of the workspace.
-    rooms: [Room; 2],
+    rooms: [ReadBudget; 2],
 }
 
 /// The most bytes that are read of all files of a harness, and the most entries. What the user has and what the
 /// workspace has are counted apart, so that a repository hides nothing of the user.
-const MOST_BYTES: u64 = 32 << 20;
-const MOST_OF_HARNESS: usize = 5_000;
+const MAX_BYTES: u64 = 32 << 20;
+const MAX_ENTRIES_PER_HARNESS: usize = 5_000;
 
 /// What may still be read of some files.
 #[derive(Clone, Copy)]
-struct Room {
+struct ReadBudget {
     bytes: u64,
     entries: usize,
     /// How many files are not read.
     left_out: u64,
 }
 
-impl Room {
-    const ALL: Room = Room { bytes: MOST_BYTES, entries: MOST_OF_HARNESS, left_out: 0 };
+impl ReadBudget {
+    const ALL: ReadBudget = ReadBudget { bytes: MAX_BYTES, entries: MAX_ENTRIES_PER_HARNESS, left_out: 0 };
 
     fn is_used_up(&self) -> bool {
         self.bytes == 0 || self.entries == 0
     }
 }
 
-impl<'h> Hunt<'h> {
+impl<'h> HarnessSearch<'h> {
     /// Looks at the files of a harness; `None` for one that is named only where it is.
-    fn of(machine: &'h Machine<'h>, look: &'h Look, harness: &'static Harness) -> Option<Part> {
-        let mut hunt = Hunt {
+    fn for_harness(
+        machine: &'h Machine<'h>,
+        look: &'h DiscoverRequest,
+        harness: &'static Harness,
+    ) -> Option<HarnessPart> {
+        let mut hunt = HarnessSearch {
             machine,
             look,
             read: Vec::new(),
@@ -174,25 +181,25 @@ impl<'h> Hunt<'h> {
             rows: Vec::new(),
             last: None,
             switched_off: HashSet::new(),
-            rooms: [Room::ALL; 2],
+            rooms: [ReadBudget::ALL; 2],
         };
         let shown_by = hunt.shown_by(harness);
         if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
             return None;
         }
         hunt.harness(harness, shown_by.as_deref());
-        hunt.tell_full(harness);
+        hunt.report_full(harness);
         let files = HarnessFiles {
             harness: harness.label().to_owned(),
             title: harness.program.title.to_owned(),
             found: shown_by.is_some(),
             files: hunt.rows,
         };
-        Some(Part { files, read: hunt.read, issues: hunt.issues })
+        Some(HarnessPart { files, read: hunt.read, issues: hunt.issues })
     }
 }
 
-impl Hunt<'_> {
+impl HarnessSearch<'_> {
     /// Returns what shows that a harness is here: its program, or a directory of it.
     fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
         let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
@@ -205,17 +212,16 @@ impl Hunt<'_> {
 
     fn is_wanted(&self, source: EntrySource, extent: Extent) -> bool {
         let scopes = &self.look.scopes;
-        self.is_source_wanted(source)
-            && (scopes.is_empty() || scopes.iter().any(|scope| extent.is_of(*scope)))
+        self.includes_source(source) && (scopes.is_empty() || scopes.iter().any(|scope| extent.is_of(*scope)))
     }
 
-    fn is_source_wanted(&self, source: EntrySource) -> bool {
+    fn includes_source(&self, source: EntrySource) -> bool {
         self.look.sources.is_empty() || self.look.sources.contains(&source)
     }
 
     fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
         let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
-        if self.is_source_wanted(EntrySource::Mcp) {
+        if self.includes_source(EntrySource::Mcp) {
             harness.switches.iter().for_each(|file| self.switches(harness, file));
         }
         for config in harness.configs() {
@@ -229,7 +235,7 @@ impl Hunt<'_> {
         }
     }
 
-    fn room(&mut self, extent: Extent) -> &mut Room {
+    fn room(&mut self, extent: Extent) -> &mut ReadBudget {
         let [user, workspace] = &mut self.rooms;
         match extent {
             Extent::User | Extent::System => user,
@@ -238,7 +244,7 @@ impl Hunt<'_> {
     }
 
     /// Reads a file, if there is room for it among those of its harness.
-    fn look_at(&mut self, spot: &Spot, extent: Extent, limit: u64) -> Looked {
+    fn look_at(&mut self, spot: &MachinePath, extent: Extent, limit: u64) -> Looked {
         if self.room(extent).is_used_up() {
             let is_there = self.machine.exists(&spot.path);
             self.room(extent).left_out += u64::from(is_there);
@@ -253,7 +259,7 @@ impl Hunt<'_> {
     }
 
     /// Tells how many files are not read, because those before them hold too much together.
-    fn tell_full(&mut self, harness: &'static Harness) {
+    fn report_full(&mut self, harness: &'static Harness) {
         for (room, whose) in self.rooms.into_iter().zip(["the user", "the workspace"]) {
             if room.left_out == 0 {
                 continue;
@@ -263,8 +269,8 @@ impl Hunt<'_> {
                 count => format!("{count} files of {whose} are"),
             };
             let message = format!(
-                "{files} not read: those before hold {} MiB or {MOST_OF_HARNESS} entries together",
-                MOST_BYTES >> 20
+                "{files} not read: those before hold {} MiB or {MAX_ENTRIES_PER_HARNESS} entries together",
+                MAX_BYTES >> 20
             );
             let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
             self.tell(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
@@ -281,13 +287,13 @@ impl Hunt<'_> {
                 continue;
             }
             match config.place {
-                Place::File => {
+                PathContent::File => {
                     if seen.insert((spot.path.clone(), config.extent)) {
                         self.file(harness, config, &spot);
                     }
                 }
-                Place::Program => self.program(config, &spot),
-                Place::Directory(endings) => {
+                PathContent::Program => self.program(config, &spot),
+                PathContent::Directory(endings) => {
                     let is_new = seen.insert((spot.path.clone(), config.extent));
                     self.directory(harness, config, &spot, endings, is_new);
                 }
@@ -299,7 +305,7 @@ impl Hunt<'_> {
         &mut self,
         harness: &'static Harness,
         config: &Config,
-        spot: &Spot,
+        spot: &MachinePath,
         endings: &[&str],
         is_new: bool,
     ) {
@@ -321,17 +327,17 @@ impl Hunt<'_> {
         }
         let workspace = self.machine.workspace.clone();
         let source = source(harness, config.extent, &spot.shown, &workspace);
-        self.tell_left_out(&source, listed.unnamed, listed.others);
+        self.report_left_out(&source, listed.unnamed, listed.others);
     }
 
     /// Notes a file that would have to run to say something.
-    fn program(&mut self, config: &Config, spot: &Spot) {
+    fn program(&mut self, config: &Config, spot: &MachinePath) {
         let status =
             if self.machine.exists(&spot.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
         self.row(&spot.path, config.extent, EntrySource::Mcp, status, 0, None);
     }
 
-    fn file(&mut self, harness: &'static Harness, config: &Config, spot: &Spot) {
+    fn file(&mut self, harness: &'static Harness, config: &Config, spot: &MachinePath) {
         let workspace = self.machine.workspace.clone();
         let source = source(harness, config.extent, &spot.shown, &workspace);
         let looked = match self.last.take() {
@@ -400,7 +406,7 @@ impl Hunt<'_> {
         source: EntrySource,
         status: FileStatus,
         entry_count: usize,
-        at: Option<At>,
+        at: Option<Position>,
     ) {
         self.rows.push(FileState {
             path: path.display().to_string(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_catalog::{Catalog, Masks, UnsafeUserFile};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath};
-use brigade_harness::{NotRemembered, Registered, Remembered};
+use brigade_harness::{RegistrationCache, RememberedEntries, RememberedFileError};
 use brigade_workspace::why_unsafe;
 
 use crate::RUNTIMES;
@@ -23,27 +23,27 @@ const LIMIT: u64 = 64 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Memory {
     /// What was found.
-    Found(Box<Remembered>),
+    Found(Box<RememberedEntries>),
     /// There is no cache.
     Nothing,
     /// The cache cannot be used.
-    Unfit(NotRemembered),
+    Unfit(RememberedFileError),
 }
 
 /// Reads the cache. `masks` hides bound values: a value may have been bound since, or not have been set then.
 ///
 /// # Errors
 /// Fails on a disk error.
-pub fn remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
-    let bytes = match fs.read(&RelPath::of(DISCOVERED), LIMIT) {
+pub fn read_remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
+    let bytes = match fs.read(&RelPath::from_static(DISCOVERED), LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(Memory::Nothing),
         Err(FsError { kind: FsErrorKind::TooLarge { .. }, .. }) => {
-            return Ok(Memory::Unfit(NotRemembered::Damaged));
+            return Ok(Memory::Unfit(RememberedFileError::Damaged));
         }
         Err(error) => return Err(error),
     };
-    Ok(match Remembered::parse(&bytes) {
+    Ok(match RememberedEntries::parse(&bytes) {
         Ok(mut found) => {
             hide_in(masks, &mut found.entries, &mut found.issues);
             Memory::Found(Box::new(found))
@@ -53,7 +53,7 @@ pub fn remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
 }
 
 /// Leaves out what would make the cache larger than one that is read, and says so in an issue.
-pub fn fit_to_remember(found: &mut Remembered) {
+pub fn fit_to_remember(found: &mut RememberedEntries) {
     found.fit(LIMIT as usize);
 }
 
@@ -61,17 +61,17 @@ pub fn fit_to_remember(found: &mut Remembered) {
 ///
 /// # Errors
 /// Fails on a disk error. The earlier cache is then as it was.
-pub fn remember(fs: &dyn Fs, found: &Remembered) -> Result<(), FsError> {
-    let path = RelPath::of(DISCOVERED);
+pub fn remember(fs: &dyn Fs, found: &RememberedEntries) -> Result<(), FsError> {
+    let path = RelPath::from_static(DISCOVERED);
     fs.create_dir_all(&path.parent())?;
     fs.write_atomic(&path, &found.to_text(), FileMode::Private)
 }
 
 /// The definitions that tools were registered from.
 #[derive(Debug, Default)]
-pub struct RegisteredFrom {
+pub struct RegisteredDefinitions {
     /// The definitions.
-    pub definitions: Registered,
+    pub definitions: RegistrationCache,
     /// The file of the user that is not used, and why.
     pub not_used: Option<(PathBuf, UnsafeUserFile)>,
 }
@@ -81,22 +81,22 @@ pub struct RegisteredFrom {
 ///
 /// A cache that cannot be read holds nothing: then what a tool says stands for its definition. So does one of the user
 /// that others could have written.
-pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> RegisteredFrom {
+pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> RegisteredDefinitions {
     let is_registered = |tool: &brigade_catalog::Tool| {
         tool.source.as_ref().is_some_and(|source| source.fingerprint.is_some())
     };
-    let mut found = RegisteredFrom::default();
+    let mut found = RegisteredDefinitions::default();
     if !catalog.tools().iter().any(is_registered) {
         return found;
     }
     let of_project =
-        fs.read(&RelPath::of(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
+        fs.read(&RelPath::from_static(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
     let of_user = config.map(|config| config.join("brigade/tools").join(REGISTERED));
     let why = of_user.as_ref().and_then(|path| why_unsafe(&fs.metadata_outside(path).ok()?));
     found.not_used = of_user.clone().zip(why);
     let of_user = of_user.filter(|_| why.is_none()).map(|path| fs.read_outside(&path, LIMIT));
     for bytes in [Some(of_project), of_user].into_iter().flatten().flatten() {
-        found.definitions.add_all(&Registered::parse(&bytes));
+        found.definitions.add_all(&RegistrationCache::parse(&bytes));
     }
     found
 }

@@ -1,7 +1,7 @@
 //! The error of a survey or a fix.
 
 use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Explained, Hint};
+use brigade_core::{ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use brigade_policy::Failure;
 use brigade_queue::QueueError;
@@ -40,7 +40,7 @@ impl From<Failure> for UpkeepError {
 
 impl UpkeepError {
     /// Returns the error of the crate that failed.
-    fn inner(&self) -> Option<&dyn Explained> {
+    fn inner(&self) -> Option<&dyn OperationError> {
         match self {
             UpkeepError::Fs(error) => Some(error),
             UpkeepError::Queue(error) => Some(error),
@@ -50,11 +50,11 @@ impl UpkeepError {
     }
 }
 
-impl Explained for UpkeepError {
+impl OperationError for UpkeepError {
     fn kind(&self) -> ErrorKind {
         match self {
             UpkeepError::Kitchen(failure) => failure.kind(),
-            error => error.inner().map_or(ErrorKind::Refused, Explained::kind),
+            error => error.inner().map_or(ErrorKind::Refused, OperationError::kind),
         }
     }
 
@@ -65,11 +65,11 @@ impl Explained for UpkeepError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             UpkeepError::Kitchen(failure) => failure.hints().to_vec(),
-            error => error.inner().map(Explained::hints).unwrap_or_default(),
+            error => error.inner().map(OperationError::hints).unwrap_or_default(),
         }
     }
 
     fn is_about_request(&self) -> bool {
-        self.inner().is_none_or(Explained::is_about_request)
+        self.inner().is_none_or(OperationError::is_about_request)
     }
 }

@@ -4,14 +4,14 @@ use brigade_core::words;
 use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
-use brigade_queue::{Damage, Mending};
+use brigade_queue::{Damage, DamageRepair};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
 use crate::doctor::locks::{left_locks, remove_lock};
-use crate::doctor::modes::{Which, wide_modes};
+use crate::doctor::modes::{ListExtent, wide_modes};
 use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 use crate::inbox::{INBOX, InboxStore};
@@ -95,7 +95,7 @@ pub fn fix(site: &Site<'_>, dry_run: bool) -> Result<Fixes, UpkeepError> {
 
 fn fix_modes(site: &Site<'_>, fixes: &mut Fixes) {
     // The contents of a directory go first: `wide_modes` does not look into a closed directory.
-    for wide in wide_modes(site.fs(), Which::All).into_iter().rev() {
+    for wide in wide_modes(site.fs(), ListExtent::All).into_iter().rev() {
         let detail = format!("closed to others (mode {:04o})", wide.closed);
         fixes.one(FixKind::Mode, wide.path.to_string(), detail, || {
             Ok(site.fs().set_mode(&wide.path, wide.closed)?)
@@ -139,7 +139,7 @@ fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
     let (damaged, lost, checkpoints, left) = {
         let view = site.queue.read()?;
         let check = journal.check()?;
-        let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
+        let is_mended = |damage: &&Damage| damage.mending == DamageRepair::SetAside;
         let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
         // The two lists overlap.
         let mut temporary: BTreeSet<String> = check.temporary.iter().cloned().collect();
@@ -163,7 +163,7 @@ fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
 }
 
 fn fix_inbox(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
-    let inbox = InboxStore::of(site);
+    let inbox = InboxStore::for_site(site);
     let damaged = inbox.read()?.unreadable();
     if 0 < damaged {
         let detail = format!("set aside what cannot be read ({damaged})");
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_keeps_nothing_else_from_being_fixed_and_a_dry_run_does_nothing() {
+    fn failed_fix_does_not_stop_others() {
         let fail = || Err(UpkeepError::NotCleared("r".to_owned()));
         let mut fixes = Fixes::default();
         fixes.one(FixKind::Queue, String::new(), String::new(), fail);

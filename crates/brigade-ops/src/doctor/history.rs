@@ -10,7 +10,7 @@ use brigade_call::{
     RecordVersion, ToolUse,
 };
 use brigade_core::{CallId, Fingerprint, Json};
-use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
+use brigade_doctor::{BrokenFile, Quarantine, RunState, request_fingerprint};
 use brigade_fs::{FileKind, Lines, RelPath};
 use brigade_queue::{
     Calls, Chain, Detail, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
@@ -19,14 +19,14 @@ use brigade_queue::{
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
 
 use crate::calls::replan::{Changes, Replanner};
-use crate::doctor::Ledger;
+use crate::doctor::LedgerCheck;
 use crate::doctor::error::UpkeepError;
 use crate::doctor::site::Site;
 use crate::inbox::{INBOX, InboxStore};
 use crate::runs::observed::seen_run;
 
 /// Statuses of calls that may need attention, finished ones last.
-const LOOKED_AT: [CallStatus; 8] = [
+const INSPECTED_STATUSES: [CallStatus; 8] = [
     CallStatus::Pending,
     CallStatus::Approved,
     CallStatus::Held,
@@ -108,7 +108,7 @@ pub(crate) fn history_facts(
     site: &Site<'_>,
     view: &View<'_>,
     read: &[ToolFacts<'_>],
-    ledger: Ledger,
+    ledger: LedgerCheck,
 ) -> Result<HistoryFacts, UpkeepError> {
     let mut replanner = Replanner::new(site, site.config, read);
     // Receipts are read on all processors, while one thread reads the calls in order.
@@ -128,12 +128,12 @@ fn call_facts(
     site: &Site<'_>,
     view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
-    ledger: Ledger,
+    ledger: LedgerCheck,
 ) -> Result<HistoryFacts, UpkeepError> {
     // Without the chain check the caller wants a quick answer, so the inbox is skipped as well.
     let inbox = match ledger {
-        Ledger::Check => unreadable_inbox(site)?,
-        Ledger::Trust => None,
+        LedgerCheck::Check => unreadable_inbox(site)?,
+        LedgerCheck::Trust => None,
     };
     Ok(HistoryFacts {
         calls: found_calls(view, replanner)?,
@@ -147,16 +147,16 @@ fn call_facts(
 
 fn add_runs(
     view: &View<'_>,
-    read: Read,
+    read: HistoryReading,
     replanner: &mut Replanner<'_, '_>,
     facts: &mut HistoryFacts,
 ) -> Result<(), UpkeepError> {
-    let Read { mut runs, errors, ledger } = read;
+    let HistoryReading { mut runs, errors, ledger } = read;
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
     facts.ledger = ledger;
     // Newest first: a later success of the same request is known before the failure is looked at.
-    runs.sort_unstable_by(LookedRun::newest_first);
+    runs.sort_unstable_by(RunFacts::newest_first);
     if let Some(newest) = runs.first()
         && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?
     {
@@ -228,9 +228,9 @@ fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
 fn uses(
     site: &Site<'_>,
     view: &View<'_>,
-    runs: &[LookedRun],
+    runs: &[RunFacts],
 ) -> Result<BTreeMap<String, ToolUse>, UpkeepError> {
-    let mut last: HashMap<&str, &LookedRun> = HashMap::new();
+    let mut last: HashMap<&str, &RunFacts> = HashMap::new();
     for looked in runs {
         let known = last.entry(&looked.run.tool_id).or_insert(looked);
         if looked.newest_first(known) == Ordering::Less {
@@ -242,7 +242,7 @@ fn uses(
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
         if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
-            let used = ToolUse::of(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
+            let used = ToolUse::new(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
             found.insert(tool.id.to_string(), used);
         }
     }
@@ -251,7 +251,7 @@ fn uses(
 
 /// Counts the unreadable lines of the inbox.
 fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> {
-    let problem = match InboxStore::of(site).read()?.unreadable() {
+    let problem = match InboxStore::for_site(site).read()?.unreadable() {
         0 => return Ok(None),
         1 => "1 line cannot be read".to_owned(),
         count => format!("{count} lines cannot be read"),
@@ -263,7 +263,7 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
 fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
     let kitchen = site.kitchen.folders_of_lines()?;
-    for folder in QUARANTINES.map(RelPath::of).into_iter().chain(kitchen) {
+    for folder in QUARANTINES.map(RelPath::from_static).into_iter().chain(kitchen) {
         for entry in site.fs().list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;
@@ -285,7 +285,7 @@ fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     Ok(found)
 }
 
-fn broken(file: String, problem: String) -> BrokenFile {
+fn broken_file(file: String, problem: String) -> BrokenFile {
     let name = file.rsplit('/').next().unwrap_or(&file);
     let id = name.strip_suffix(".json").map(str::to_owned);
     BrokenFile { id, file, problem, is_restorable: false }
@@ -296,7 +296,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
     let mut found: Vec<FoundCall> = Vec::new();
     let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
     let mut trouble = None;
-    for status in LOOKED_AT {
+    for status in INSPECTED_STATUSES {
         view.for_each_call(&Calls::Of(status), &mut |stored| {
             let mut call = stored.call;
             let mut say = |error| {
@@ -314,7 +314,10 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
                     Err(error) => return say(error),
                 },
                 CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-                    failures.entry(call.tool_id.clone()).or_default().insert(asks(&call.tool_id, &call.args));
+                    failures
+                        .entry(call.tool_id.clone())
+                        .or_default()
+                        .insert(request_fingerprint(&call.tool_id, &call.args));
                     Changes::default()
                 }
                 _ => Changes::default(),
@@ -332,7 +335,8 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
         view.for_each_call(&Calls::Of(CallStatus::Completed), &mut |stored| {
             let mut call = stored.call;
             let of_tool = failures.get(&call.tool_id);
-            if of_tool.is_some_and(|failed| failed.contains(&asks(&call.tool_id, &call.args))) {
+            if of_tool.is_some_and(|failed| failed.contains(&request_fingerprint(&call.tool_id, &call.args)))
+            {
                 keep_little(&mut call);
                 found.push(FoundCall { call, changes: Vec::new(), is_only_moved: false });
             }
@@ -352,7 +356,7 @@ fn keep_little(call: &mut Call) {
 }
 
 /// The part of a receipt that is kept.
-struct LookedRun {
+struct RunFacts {
     run: RunState,
     sort_key: String,
     stored_id: String,
@@ -360,12 +364,12 @@ struct LookedRun {
     failed_with: Option<Json>,
 }
 
-impl LookedRun {
-    fn of(found: ExaminedReceipt, files: &HashSet<String>) -> LookedRun {
+impl RunFacts {
+    fn new(found: ExaminedReceipt, files: &HashSet<String>) -> RunFacts {
         let receipt = &found.receipt;
-        let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::of(receipt) };
+        let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::from_receipt(receipt) };
         let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
-        LookedRun {
+        RunFacts {
             run,
             sort_key: receipt.sort_key(),
             failed_with: (failed && !receipt.is_installation()).then(|| receipt.asked_args()),
@@ -378,36 +382,36 @@ impl LookedRun {
         &self.stored_id
     }
 
-    fn newest_first(&self, other: &LookedRun) -> Ordering {
-        let name = |run: &LookedRun| receipt_name(&run.stored_id);
+    fn newest_first(&self, other: &RunFacts) -> Ordering {
+        let name = |run: &RunFacts| receipt_name(&run.stored_id);
         other.sort_key.cmp(&self.sort_key).then_with(|| name(self).cmp(&name(other)))
     }
 }
 
 /// What was read of the runs, unordered.
 #[derive(Default)]
-struct Read {
-    runs: Vec<LookedRun>,
+struct HistoryReading {
+    runs: Vec<RunFacts>,
     errors: Vec<BrokenFile>,
     /// Faults in the chain of receipts.
     ledger: Vec<BrokenFile>,
 }
 
 /// Reads every receipt once, on all processors.
-fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, UpkeepError> {
-    let listed = site.fs().list_dir(&RelPath::of(RUNS)).unwrap_or_default();
+fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: LedgerCheck) -> Result<HistoryReading, UpkeepError> {
+    let listed = site.fs().list_dir(&RelPath::from_static(RUNS)).unwrap_or_default();
     let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
-    let read = Mutex::new(Read::default());
+    let read = Mutex::new(HistoryReading::default());
     let chain = match ledger {
-        Ledger::Check => Chain::From(1),
-        Ledger::Trust => Chain::Trust,
+        LedgerCheck::Check => Chain::From(1),
+        LedgerCheck::Trust => Chain::Trust,
     };
     let verification = view.examine_runs(Detail::Diagnosed, chain, &|receipt| {
-        let looked = receipt.map(|found| LookedRun::of(found, &files));
+        let looked = receipt.map(|found| RunFacts::new(found, &files));
         let mut read = read.lock().expect("no thread panics while it holds this");
         match looked {
             Ok(run) => read.runs.push(run),
-            Err(bad) => read.errors.push(broken(bad.place, bad.problem)),
+            Err(bad) => read.errors.push(broken_file(bad.place, bad.problem)),
         }
     })?;
     let mut read = read.into_inner().expect("no thread panics while it holds this");
@@ -479,7 +483,7 @@ fn add_checkpoints(
     let list = view.checkpoints()?;
     let bad = list.errors.into_iter();
     facts.broken_checkpoints = bad
-        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken(bad.place, bad.problem) })
+        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken_file(bad.place, bad.problem) })
         .collect();
     for stored in list.checkpoints {
         let blockers = match stored.checkpoint.status {

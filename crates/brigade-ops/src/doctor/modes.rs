@@ -13,7 +13,7 @@ const WORKTREES: &str = ".brigade/kitchen/worktrees";
 const OTHERS: u32 = 0o077;
 
 /// A file or directory that is open to others.
-pub(crate) struct Wide {
+pub(crate) struct ExposedFile {
     pub(crate) path: RelPath,
     /// The mode it should have.
     pub(crate) closed: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Wide {
 
 /// Which files of a directory to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ListExtent {
     /// All files.
     All,
     /// Only the first file.
@@ -29,13 +29,13 @@ pub(crate) enum Which {
 }
 
 /// Finds files and directories of the state that are open to others. A closed directory protects everything in it.
-pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
+pub(crate) fn wide_modes(fs: &dyn Fs, which: ListExtent) -> Vec<ExposedFile> {
     let mut found = Vec::new();
     let is_closed = |path: &RelPath| fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
-    if is_closed(&RelPath::of(".brigade")) {
+    if is_closed(&RelPath::from_static(".brigade")) {
         return found;
     }
-    for folder in STATE.map(RelPath::of) {
+    for folder in STATE.map(RelPath::from_static) {
         if fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
             && !is_closed(&folder)
         {
@@ -45,7 +45,7 @@ pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
     found
 }
 
-fn wide_in(fs: &dyn Fs, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
+fn wide_in(fs: &dyn Fs, folder: &RelPath, which: ListExtent, found: &mut Vec<ExposedFile>) {
     // An unreadable directory is reported elsewhere.
     let entries = fs.list_dir(folder).unwrap_or_default();
     let paths_of = |kind: FileKind| -> Vec<RelPath> {
@@ -57,14 +57,14 @@ fn wide_in(fs: &dyn Fs, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
     };
     let is_wide = |path: &RelPath| fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
     for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {
-        found.push(Wide { path: path.clone(), closed: 0o700 });
+        found.push(ExposedFile { path: path.clone(), closed: 0o700 });
         wide_in(fs, &path, which, found);
     }
     let files = paths_of(FileKind::File);
-    let wide = |path: RelPath| Wide { path, closed: 0o600 };
+    let wide = |path: RelPath| ExposedFile { path, closed: 0o600 };
     match which {
-        Which::First => found.extend(files.into_iter().find(is_wide).map(wide)),
-        Which::All => {
+        ListExtent::First => found.extend(files.into_iter().find(is_wide).map(wide)),
+        ListExtent::All => {
             let are_wide = in_parallel(files.len(), |index| is_wide(&files[index]));
             let each = files.into_iter().zip(are_wide).filter(|(_, is_wide)| *is_wide);
             found.extend(each.map(|(path, _)| wide(path)));

@@ -122,7 +122,7 @@ pub struct PolicySection {
 
 impl ParitySection {
     /// Counts the issues that a closeout accepts, and new and changed issues since.
-    pub fn of(
+    pub fn new(
         latest_closeout: Option<Closeout>,
         quieted_issues: Vec<IssueReport>,
         changed_issues: Vec<IssueReport>,
@@ -153,7 +153,7 @@ pub struct Sections {
 
 impl Sections {
     /// Summarizes each area of a survey. `words` spells steps.
-    pub fn of(
+    pub fn new(
         survey: &Survey<'_>,
         issues: &[Issue],
         paths: &impl Paths,
@@ -162,7 +162,7 @@ impl Sections {
         let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
         let top = |area: Area| {
             let issue = top_issue(issues.iter().filter(|issue| issue.area() == area))?;
-            Some(IssueReport::of(issue, |path| paths.absolute(path), &words))
+            Some(IssueReport::new(issue, |path| paths.absolute(path), &words))
         };
         let (queue, policy) = (&survey.history, &survey.config.policy);
         Sections {
@@ -192,7 +192,7 @@ impl Sections {
             runtimes: RuntimeSection {
                 config_path: paths.absolute(RUNTIMES),
                 state_path: paths.absolute(STATE),
-                counts: StateCounts::of(survey.runtime_facts()).by_state(),
+                counts: StateCounts::new(survey.runtime_facts()).by_state(),
                 runtime_count: survey.runtime_facts().len(),
                 issue_count: count(Area::Runtime),
                 top_issue: top(Area::Runtime),

@@ -17,7 +17,7 @@ pub fn shown_issues<'i>(
 
 /// Prepares an issue for reports.
 pub fn shown_issue(context: &WorkspaceContext, issue: &Issue) -> IssueReport {
-    IssueReport::of(issue, |path| context.absolute(path), |step| context.words(step))
+    IssueReport::new(issue, |path| context.absolute(path), |step| context.words(step))
 }
 
 /// Returns the worst issue for reports.

@@ -35,7 +35,7 @@ pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     for folder in folders {
         temporary_in(fs, &folder, 0, &mut found);
     }
-    temporary_in(fs, &RelPath::of(STATE), DEPTH, &mut found);
+    temporary_in(fs, &RelPath::from_static(STATE), DEPTH, &mut found);
     found.sort();
     found.dedup();
     found

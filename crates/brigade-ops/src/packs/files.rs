@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use brigade_catalog::pack::{Entry, Pack, PackedSource, SourceState, source_place};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, IdPrefix, Json, NextStep, Resolved, Timestamp, codes};
+use brigade_core::{ErrorKind, IdPrefix, Json, NextStep, PrefixMatch, Timestamp, codes};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
@@ -28,7 +28,7 @@ const SUFFIX: &str = "tool-pack";
 const MANIFEST: &str = "tool-pack.json";
 
 /// The entries of a pack as a catalog.
-const ENTRIES: &str = "portable-tools.toml";
+const ENTRIES_FILE: &str = "portable-tools.toml";
 
 /// The sources of a pack.
 const SOURCES: &str = "source-files";
@@ -37,7 +37,7 @@ const SOURCES: &str = "source-files";
 const PACK_LIMIT: u64 = 64 << 20;
 
 /// The maximum number of entries that are imported.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The packs of a workspace.
 #[derive(Default)]
@@ -53,7 +53,7 @@ pub struct FoundPacks {
 /// # Errors
 /// Returns an error if the directory cannot be listed.
 pub fn packs(fs: &dyn Fs) -> Result<FoundPacks, FsError> {
-    let parent = RelPath::of(PACKS);
+    let parent = RelPath::from_static(PACKS);
     let entries = match fs.list_dir(&parent) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return Ok(FoundPacks::default()),
@@ -146,7 +146,7 @@ impl NewPack<'_> {
     pub fn add_documents(&self, manifest: &Json, entries: &[Entry], readme: &str) -> Result<(), FsError> {
         if !entries.is_empty() {
             let entries: Vec<String> = entries.iter().map(Entry::to_toml).collect();
-            self.write(ENTRIES, entries.join("\n").as_bytes())?;
+            self.write(ENTRIES_FILE, entries.join("\n").as_bytes())?;
         }
         self.write("TOOL_PACK.md", readme.as_bytes())?;
         self.write(MANIFEST, manifest.to_pretty().as_bytes())
@@ -214,40 +214,40 @@ pub fn archive_pack(fs: &dyn Fs, pack_id: &str) -> Result<RelPath, FsError> {
     if fs.exists(&target)? {
         return Err(FsError::new("archive", target.as_str(), FsErrorKind::Exists));
     }
-    fs.rename(&inside(&RelPath::of(PACKS), pack_id), &target)?;
+    fs.rename(&inside(&RelPath::from_static(PACKS), pack_id), &target)?;
     fs.sync_dir(&archive)?;
-    fs.sync_dir(&RelPath::of(PACKS))?;
+    fs.sync_dir(&RelPath::from_static(PACKS))?;
     Ok(target)
 }
 
 /// Why a directory cannot be imported.
 #[derive(Debug)]
-pub enum NotOpened {
+pub enum OpenPackError {
     /// It is not a pack; the text says why.
     NotAPack(String),
     /// The disk does not let it be read.
     Disk(FsError),
 }
 
-impl From<String> for NotOpened {
-    fn from(why: String) -> NotOpened {
-        NotOpened::NotAPack(why)
+impl From<String> for OpenPackError {
+    fn from(why: String) -> OpenPackError {
+        OpenPackError::NotAPack(why)
     }
 }
 
-impl NotOpened {
+impl OpenPackError {
     fn text(&self) -> String {
         match self {
-            NotOpened::NotAPack(why) => why.clone(),
-            NotOpened::Disk(error) => error.kind.to_string(),
+            OpenPackError::NotAPack(why) => why.clone(),
+            OpenPackError::Disk(error) => error.kind.to_string(),
         }
     }
 
     /// Tells what is no pack from what cannot be read.
-    pub fn of_disk(error: FsError) -> NotOpened {
+    pub fn from_disk(error: FsError) -> OpenPackError {
         match error.kind {
-            FsErrorKind::Permission | FsErrorKind::Other { .. } => NotOpened::Disk(error),
-            kind => NotOpened::NotAPack(kind.to_string()),
+            FsErrorKind::Permission | FsErrorKind::Other { .. } => OpenPackError::Disk(error),
+            kind => OpenPackError::NotAPack(kind.to_string()),
         }
     }
 }
@@ -266,20 +266,20 @@ impl OpenPack {
     ///
     /// # Errors
     /// Says why it is not a pack, or cannot be read.
-    pub fn open(fs: Arc<dyn Fs>, folder: RelPath) -> Result<OpenPack, NotOpened> {
+    pub fn open(fs: Arc<dyn Fs>, folder: RelPath) -> Result<OpenPack, OpenPackError> {
         let mut pack = read_manifest(&*fs, &folder)?;
         let entries = &mut pack.portable_catalog.entries;
         let mut entry_errors = Vec::new();
         if entries.is_empty()
-            && let Some(bytes) = read_plain(&*fs, &folder, ENTRIES, PACK_LIMIT)?
+            && let Some(bytes) = read_plain(&*fs, &folder, ENTRIES_FILE, PACK_LIMIT)?
         {
-            let text = String::from_utf8(bytes).map_err(|_| format!("`{ENTRIES}` is not UTF-8 text"))?;
-            let (found, errors) = Entry::of_catalog(ENTRIES, &text);
+            let text = String::from_utf8(bytes).map_err(|_| format!("`{ENTRIES_FILE}` is not UTF-8 text"))?;
+            let (found, errors) = Entry::of_catalog(ENTRIES_FILE, &text);
             entry_errors = errors;
             entries.extend(found.iter().map(|entry| Json::Object(entry.to_object())));
         }
-        if MOST_ENTRIES < entries.len() {
-            return Err(format!("it has more than {MOST_ENTRIES} entries").into());
+        if MAX_ENTRIES < entries.len() {
+            return Err(format!("it has more than {MAX_ENTRIES} entries").into());
         }
         Ok(OpenPack { fs, folder, pack, entry_errors, sources: RefCell::default() })
     }
@@ -328,7 +328,7 @@ impl OpenPack {
     }
 }
 
-fn read_manifest(fs: &dyn Fs, folder: &RelPath) -> Result<Pack, NotOpened> {
+fn read_manifest(fs: &dyn Fs, folder: &RelPath) -> Result<Pack, OpenPackError> {
     let bytes = read_plain(fs, folder, MANIFEST, PACK_LIMIT)?.ok_or(format!("it has no `{MANIFEST}`"))?;
     let json = parse_json(&bytes).map_err(|error| format!("`{MANIFEST}`: {error}"))?;
     let Json::Object(members) = json else { return Err(format!("`{MANIFEST}` is not an object").into()) };
@@ -336,7 +336,12 @@ fn read_manifest(fs: &dyn Fs, folder: &RelPath) -> Result<Pack, NotOpened> {
 }
 
 /// Reads a file below a directory; `None` if it does not exist. Links are not followed.
-fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<Option<Vec<u8>>, NotOpened> {
+fn read_plain(
+    fs: &dyn Fs,
+    folder: &RelPath,
+    path: &str,
+    limit: u64,
+) -> Result<Option<Vec<u8>>, OpenPackError> {
     let mut at = folder.clone();
     let names: Vec<&str> = path.split('/').collect();
     for (index, name) in names.iter().enumerate() {
@@ -344,7 +349,7 @@ fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<O
         let kind = match fs.link_metadata(&at) {
             Ok(metadata) => metadata.kind,
             Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(NotOpened::of_disk(error)),
+            Err(error) => return Err(OpenPackError::from_disk(error)),
         };
         let expected = if index + 1 == names.len() { FileKind::File } else { FileKind::Directory };
         if kind == FileKind::Link {
@@ -354,7 +359,7 @@ fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<O
             return Err("it is not a file".to_owned().into());
         }
     }
-    fs.read(&at, limit).map(Some).map_err(NotOpened::of_disk)
+    fs.read(&at, limit).map(Some).map_err(OpenPackError::from_disk)
 }
 
 /// Creates a directory whose content git ignores.
@@ -379,12 +384,12 @@ fn inside(folder: &RelPath, name: &str) -> RelPath {
 pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
     let FoundPacks { packs, unreadable } = packs(fs)?;
     let found = match (id.as_str(), packs.first()) {
-        ("latest", Some(latest)) => Resolved::One(latest),
+        ("latest", Some(latest)) => PrefixMatch::One(latest),
         _ => id.resolve(packs.iter().map(|pack| (pack.pack_id.as_str(), pack))),
     };
     match found {
-        Resolved::One(pack) => Ok(pack.clone()),
-        Resolved::None => {
+        PrefixMatch::One(pack) => Ok(pack.clone()),
+        PrefixMatch::None => {
             let is_meant = |(name, _): &&(String, String)| name.starts_with(id.as_str());
             if let Some((name, why)) = unreadable.iter().find(is_meant) {
                 let message = format!("the pack `{}` cannot be read: {why}", escape_terminal(name));
@@ -395,7 +400,7 @@ pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
                 .coded(codes::PACK_MISSING)
                 .hint(NextStep::ListPacks))
         }
-        Resolved::Ambiguous(several) => {
+        PrefixMatch::Ambiguous(several) => {
             let candidates = several.iter().map(|pack| pack.pack_id.clone()).collect();
             Err(Failure::ambiguous("pack", id.as_str(), candidates))
         }
@@ -425,7 +430,8 @@ mod tests {
         assert_eq!(build(&fs, "a"), "20231114-221320-tool-pack");
         assert_eq!(build(&fs, "b"), "20231114-221320-tool-pack-2");
         // A command that was killed leaves the hidden directory.
-        fs.create_dir_all(&RelPath::of(".brigade/tools/packs/.new-20231114-221320-tool-pack-3")).unwrap();
+        fs.create_dir_all(&RelPath::from_static(".brigade/tools/packs/.new-20231114-221320-tool-pack-3"))
+            .unwrap();
         assert_eq!(build(&fs, "c"), "20231114-221320-tool-pack-4");
         let failed: Result<((), RelPath), FsError> =
             store_pack(&fs, Timestamp::from_unix_micros(NOW), |pack| {
@@ -438,7 +444,7 @@ mod tests {
             ["20231114-221320-tool-pack-4", "20231114-221320-tool-pack-2", "20231114-221320-tool-pack"];
         assert_eq!(ids, newest);
         assert_eq!(
-            fs.list_dir(&RelPath::of(PACKS)).unwrap().len(),
+            fs.list_dir(&RelPath::from_static(PACKS)).unwrap().len(),
             5,
             "three packs, the half one and .gitignore"
         );
@@ -448,7 +454,7 @@ mod tests {
     fn an_archived_pack_is_not_replaced() {
         let fs = MemoryFs::new();
         let id = build(&fs, "a");
-        assert_eq!(archive_pack(&fs, &id).unwrap().parent(), RelPath::of(PACKS_ARCHIVE));
+        assert_eq!(archive_pack(&fs, &id).unwrap().parent(), RelPath::from_static(PACKS_ARCHIVE));
         assert!(packs(&fs).unwrap().packs.is_empty());
         assert_eq!(build(&fs, "b"), id);
         assert!(archive_pack(&fs, &id).unwrap_err().is_exists());
@@ -458,7 +464,7 @@ mod tests {
     #[test]
     fn a_directory_that_the_disk_refuses_is_a_fault_of_the_disk() {
         let is_disk = |kind: FsErrorKind| {
-            matches!(NotOpened::of_disk(FsError::new("open", "x", kind)), NotOpened::Disk(_))
+            matches!(OpenPackError::from_disk(FsError::new("open", "x", kind)), OpenPackError::Disk(_))
         };
         assert!(is_disk(FsErrorKind::Permission));
         assert!(!is_disk(FsErrorKind::NotFound) && !is_disk(FsErrorKind::NotADirectory));
@@ -489,7 +495,7 @@ mod tests {
         for name in ["a", "b", "c", "d", "e"] {
             write(&format!("pack/source-files/{name}"), &large);
         }
-        let pack = OpenPack::open(fs.clone(), RelPath::of("pack")).ok().unwrap();
+        let pack = OpenPack::open(fs.clone(), RelPath::from_static("pack")).ok().unwrap();
         let workspace = MemoryFs::new();
         for name in ["a", "b", "c", "d"] {
             assert_eq!(pack.compare(name, &workspace), SourceState::New);

@@ -1,13 +1,13 @@
 //! Writes projections and removes orphans.
 
-use crate::{Change, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
+use crate::{Change, Prune, PruneResult, Purpose, Turn, Work, find_orphans, prune};
 use brigade_core::{ErrorKind, NextStep, Report as _};
 use brigade_fs::{FsError, RelPath};
-use brigade_policy::{Failure, NotDone};
+use brigade_policy::{Failure, FailureReport};
 use brigade_projection::{FailedProjection, Overwrite, ProjectionItem, ProjectionReport, ProjectionStatus};
 use brigade_workspace::{CATALOG, Sources, WorkspaceContext, gather, load};
 
-use super::Selected;
+use super::SelectedTools;
 use crate::report::ApplyReport;
 
 /// Selects the tools to project.
@@ -53,7 +53,7 @@ pub struct SyncRequest {
 pub fn apply(
     context: &WorkspaceContext,
     request: &ApplyRequest,
-) -> Result<ApplyReport, NotDone<Box<ApplyReport>>> {
+) -> Result<ApplyReport, FailureReport<Box<ApplyReport>>> {
     let host = context.host();
     let turn = match request.dry_run {
         true => None,
@@ -70,7 +70,7 @@ pub fn apply(
     let mut selected = super::select(context, &config.catalog, id, &search);
     let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
     let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
-    let sources = Sources::of(host, &config, &selected.tools);
+    let sources = Sources::new(host, &config, &selected.tools);
     let tools = &selected.tools;
     let mut work = Work::plan(&sources, tools, &config, &places, overwrite, purpose, context.now());
     if let Some(turn) = &turn {
@@ -83,7 +83,7 @@ pub fn apply(
     };
     let pruned = prune(&*context.fs, &selected.orphans, how, |path| context.absolute(path))?;
     let missing = selected.missing.take();
-    super::done(apply_report(context, request, selected, work, pruned), missing)
+    super::report_or_missing(apply_report(context, request, selected, work, pruned), missing)
 }
 
 /// Writes projections like [`apply`], but only with `write` and `force`. Otherwise reports what
@@ -94,7 +94,7 @@ pub fn apply(
 pub fn sync_apply(
     context: &WorkspaceContext,
     request: &SyncRequest,
-) -> Result<ApplyReport, NotDone<Box<ApplyReport>>> {
+) -> Result<ApplyReport, FailureReport<Box<ApplyReport>>> {
     let dry_run = request.dry_run || !(request.write && request.force);
     if !dry_run && request.which.is_none() {
         let error = Failure::new(ErrorKind::Usage, "writing needs the id of a tool, or all of them");
@@ -114,13 +114,13 @@ pub fn sync_apply(
 fn apply_report(
     context: &WorkspaceContext,
     request: &ApplyRequest,
-    selected: Selected<'_>,
+    selected: SelectedTools<'_>,
     work: Work,
-    pruned: Pruned,
+    pruned: PruneResult,
 ) -> ApplyReport {
     let absolute = |path: &str| context.absolute(path);
     let report = |item: ProjectionItem| {
-        let mut report = ProjectionReport::of(item, absolute);
+        let mut report = ProjectionReport::new(item, absolute);
         report.dry_run = request.dry_run.then_some(true);
         report
     };
@@ -129,7 +129,7 @@ fn apply_report(
         report.diff = change.diff;
         report
     };
-    let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection::of(item, error, absolute);
+    let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection::new(item, error, absolute);
     let is_refused = |item: &&ProjectionItem| item.status == ProjectionStatus::Invalid;
     let refused_count = work.skipped.iter().filter(is_refused).count();
     let applied: Vec<_> = work.writes.into_iter().map(applied).collect();

@@ -25,7 +25,7 @@
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let places = Places::new(&fs, host.root());
 //! let tools: Vec<_> = config.catalog.tools().iter().collect();
-//! let sources = Sources::of(host, &config, &tools);
+//! let sources = Sources::new(host, &config, &tools);
 //! let now = brigade_core::Clock::now(&SystemClock);
 //! let mut work = Work::plan(&sources, &tools, &config, &places, Overwrite::Never, Purpose::Write, now);
 //! turn.write(&mut work, &config)?;
@@ -41,7 +41,7 @@ mod staging;
 mod turn;
 mod work;
 
-pub use remove::{Prune, Pruned, prune};
+pub use remove::{Prune, PruneResult, prune};
 pub use search::{OrphanSearch, find_orphans};
 pub use turn::Turn;
 pub use work::{Change, Purpose, Work};

@@ -30,7 +30,7 @@ pub fn harness(context: &WorkspaceContext, name: &str) -> Result<HarnessReport, 
     let found = brigade_projection::harness(name.trim()).ok_or_else(|| unknown(name))?;
     let catalog = load::catalog(context)?;
     let tools: Vec<HarnessTool> =
-        load::enabled(&catalog).into_iter().filter_map(|tool| HarnessTool::of(tool, found)).collect();
+        load::enabled(&catalog).into_iter().filter_map(|tool| HarnessTool::from_tool(tool, found)).collect();
     Ok(HarnessReport {
         schema: HarnessReport::SCHEMA,
         target: context.target(),

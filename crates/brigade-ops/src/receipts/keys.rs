@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Explained, Hint, NextStep};
+use brigade_core::{ErrorKind, Hint, NextStep, OperationError};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, RelPath};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
@@ -48,7 +48,7 @@ pub enum KeyError {
     Fs(#[from] FsError),
 }
 
-impl Explained for KeyError {
+impl OperationError for KeyError {
     fn kind(&self) -> ErrorKind {
         match self {
             KeyError::Exists => ErrorKind::Usage,
@@ -113,16 +113,16 @@ impl HostKeys {
     /// When there is one and it is not to be replaced; when the disk fails or the system gives no random bytes.
     pub fn make(&self, replace: bool) -> Result<VerifyingKey, KeyError> {
         let fs = DiskFs::make(&self.folder)?;
-        if !replace && fs.exists(&RelPath::of(PRIVATE_KEY))? {
+        if !replace && fs.exists(&RelPath::from_static(PRIVATE_KEY))? {
             return Err(KeyError::Exists);
         }
         let seed = brigade_process::random_bytes::<32>();
         let key = SigningKey::from_bytes(&seed.map_err(|error| KeyError::NoRandomness(error.kind()))?);
         let private = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
         let public = key.verifying_key().to_public_key_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
-        fs.create_dir_all(&RelPath::of(PRIVATE_KEY).parent())?;
-        fs.write_atomic(&RelPath::of(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
-        fs.write_atomic(&RelPath::of(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
+        fs.create_dir_all(&RelPath::from_static(PRIVATE_KEY).parent())?;
+        fs.write_atomic(&RelPath::from_static(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
+        fs.write_atomic(&RelPath::from_static(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
         Ok(key.verifying_key())
     }
 
@@ -132,7 +132,7 @@ impl HostKeys {
     /// When others can read it, it is no key, or the disk fails.
     pub fn read(&self, fs: &dyn Fs) -> Result<Option<SigningKey>, KeyError> {
         let path = self.private_key_path();
-        let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&RelPath::of(PRIVATE_KEY)));
+        let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&RelPath::from_static(PRIVATE_KEY)));
         if let Ok(found) = found
             && found.mode & 0o077 != 0
         {

@@ -8,7 +8,7 @@ use brigade_projection::ProjectionSummary;
 use brigade_workspace::WorkspaceContext;
 use serde::{Deserialize, Serialize};
 
-use super::{PinSummary, ProjectionReport, Report, SchemaId, Unfilled};
+use super::{PinSummary, ProjectionReport, RefusalMember, Report, SchemaId};
 
 pub use brigade_call::{BatchRow, PassedOver};
 
@@ -123,9 +123,9 @@ pub struct CallReport {
     /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
     pub pin: Option<PinSummary>,
     /// Why nothing was found.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub(crate) error: RefusalMember<Option<String>>,
     /// Matching ids, if more than one call matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
     /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
@@ -156,11 +156,11 @@ pub struct ReviewReport {
     /// Changes of the server that this approval accepted, as sentences. The pin was renewed to exactly these.
     pub accepted_changes: Vec<String>,
     /// All reasons against it, as sentences.
-    pub(crate) blockers: Unfilled<Vec<String>>,
+    pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
-    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
     /// Matching ids, if more than one call matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
 }
 
 impl Report for ReviewReport {
@@ -186,11 +186,11 @@ pub struct RunReport {
     /// The receipt; `null` if nothing ran.
     pub receipt: Box<Receipt>,
     /// All reasons why nothing ran, as sentences.
-    pub(crate) blockers: Unfilled<Vec<String>>,
+    pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
-    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
     /// Names of what changed since the approval.
-    pub(crate) changed: Unfilled<Vec<String>>,
+    pub(crate) changed: RefusalMember<Vec<String>>,
     /// Approved calls that `--next` skipped, and why.
     pub passed_over: Vec<PassedOver>,
     /// Warnings of the run, which did not prevent it.
@@ -199,7 +199,7 @@ pub struct RunReport {
     #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Matching ids, if more than one call matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
     /// Whether the run succeeded; not in the document.
     #[serde(skip)]
     pub succeeded: bool,
@@ -215,13 +215,13 @@ impl RunReport {
             runs_path: context.absolute(RUNS),
             call: call.shown(context),
             receipt: Box::new(receipt.shown(context)),
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
-            changed: Unfilled::default(),
+            blockers: RefusalMember::default(),
+            blocker_details: RefusalMember::default(),
+            changed: RefusalMember::default(),
             passed_over: Vec::new(),
             warnings: Vec::new(),
             failure: None,
-            candidates: Unfilled::default(),
+            candidates: RefusalMember::default(),
             succeeded,
         }
     }

@@ -4,7 +4,7 @@ use crate::{CallSection, CheckpointSection, ParitySection, PolicySection, RunSec
 use brigade_access::builtin::{Definition, Fact};
 use brigade_core::json::Rows;
 use brigade_core::json::sorted;
-use brigade_core::{Exit, Report, SchemaId, Unfilled};
+use brigade_core::{Exit, RefusalMember, Report, SchemaId};
 use brigade_core::{Json, NextStep, Timestamp};
 use brigade_doctor::IssueReport;
 use brigade_harness::DiscoveredEntry;
@@ -111,7 +111,7 @@ pub struct MissingFact {
 
 impl MissingBuiltin {
     /// Returns the row of a tool.
-    pub(crate) fn of(row: &Definition, facts: &[Fact]) -> MissingBuiltin {
+    pub(crate) fn new(row: &Definition, facts: &[Fact]) -> MissingBuiltin {
         let fact =
             |fact: &Fact| MissingFact { fact: fact.as_str().to_owned(), help: fact.remedy().to_owned() };
         MissingBuiltin { tool_id: row.id.to_owned(), facts: facts.iter().map(fact).collect() }
@@ -189,7 +189,7 @@ pub struct ShowReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Why no tool was found, with suggestions.
-    pub error: Unfilled<Option<String>>,
+    pub error: RefusalMember<Option<String>>,
 }
 
 impl Report for ShowReport {
@@ -224,7 +224,7 @@ pub struct DescribeReport {
     /// Number of entries.
     pub issue_count: usize,
     /// Why no tool was found, with suggestions.
-    pub error: Unfilled<Option<String>>,
+    pub error: RefusalMember<Option<String>>,
     /// The current answer of the tool's server, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,

@@ -49,7 +49,7 @@ pub struct CheckedTool {
 
 impl CheckedTool {
     /// Puts together what was seen of a tool.
-    pub fn of(tool: &Tool, presence: &Presence) -> CheckedTool {
+    pub fn new(tool: &Tool, presence: &Presence) -> CheckedTool {
         let tool = &*tool.shown();
         let shown = |version: &dyn ToString| tool.masks.shown(&version.to_string());
         CheckedTool {
@@ -66,7 +66,7 @@ impl CheckedTool {
                 observed_at: presence.observed_at,
                 satisfied: presence.satisfied,
             },
-            install: tool.install.as_deref().map(InstallRow::of),
+            install: tool.install.as_deref().map(InstallRow::from_install),
         }
     }
 }

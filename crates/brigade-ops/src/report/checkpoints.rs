@@ -7,7 +7,7 @@ use brigade_core::{Exit, NextStep};
 use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
 
-use super::{Report, SchemaId, Unfilled};
+use super::{RefusalMember, Report, SchemaId};
 
 /// `checkpoint list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,9 +65,9 @@ pub struct CheckpointReport {
     /// The status of its call; `null` if there is none.
     pub call_status: Option<String>,
     /// Why nothing was found.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub(crate) error: RefusalMember<Option<String>>,
     /// Matching ids, if more than one checkpoint matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
     /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
@@ -122,11 +122,11 @@ pub struct ResumeReport {
     /// The receipt; `null` if nothing ran.
     pub receipt: Box<Receipt>,
     /// All reasons why nothing ran, as sentences.
-    pub(crate) blockers: Unfilled<Vec<String>>,
+    pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
-    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
     /// Names of what changed since the approval.
-    pub(crate) changed: Unfilled<Vec<String>>,
+    pub(crate) changed: RefusalMember<Vec<String>>,
     /// Why nothing ran, or why the run failed.
     #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

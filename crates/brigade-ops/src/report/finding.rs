@@ -135,7 +135,7 @@ pub struct InstallRow {
 
 impl InstallRow {
     /// Puts together what `[tool.install]` says.
-    pub fn of(install: &Install) -> InstallRow {
+    pub fn from_install(install: &Install) -> InstallRow {
         InstallRow {
             check: install.check.clone(),
             command: install.command.clone(),
@@ -212,7 +212,7 @@ pub struct ShownTool {
 
 impl ShownTool {
     /// Puts together what was read of a tool.
-    pub fn of(
+    pub fn new(
         tool: &Tool,
         summary: ToolSummary,
         presence: &Presence,
@@ -243,7 +243,7 @@ impl ShownTool {
             state: presence.state,
             reasons: StateReason::all_of(presence),
             version: tool.version.as_ref().map(|version| tool.masks.shown(version.as_str())),
-            install: tool.install.as_deref().map(InstallRow::of),
+            install: tool.install.as_deref().map(InstallRow::from_install),
             cost: tool
                 .cost
                 .as_deref()
@@ -277,7 +277,7 @@ pub struct Suggestion {
 
 impl Suggestion {
     /// Suggests a discovered entry.
-    pub fn of(entry: &DiscoveredEntry) -> Suggestion {
+    pub fn from_entry(entry: &DiscoveredEntry) -> Suggestion {
         let mut harnesses: Vec<String> = entry.origins.iter().map(|origin| origin.harness.clone()).collect();
         harnesses.dedup();
         Suggestion {
@@ -292,7 +292,7 @@ impl Suggestion {
 
 impl ShadowedRow {
     /// Describes a hidden entry.
-    pub fn of(tool: &Tool) -> ShadowedRow {
+    pub fn from_tool(tool: &Tool) -> ShadowedRow {
         ShadowedRow {
             level: tool.reported_level(),
             file: tool.origin.place.file.clone(),
@@ -377,7 +377,7 @@ pub struct FindMatch {
 
 impl FindMatch {
     /// Describes a tool that fits. `refusals` are the reasons against every call of it.
-    pub fn of(
+    pub fn new(
         candidate: brigade_catalog::Candidate<'_>,
         presence: &Presence,
         refusals: Vec<StateReason>,
@@ -456,7 +456,7 @@ pub struct SearchMatch {
 
 impl SearchMatch {
     /// Describes how a tool matches.
-    pub fn of(tool: ToolSummary, kind: MatchKind, score: f64) -> SearchMatch {
+    pub fn new(tool: ToolSummary, kind: MatchKind, score: f64) -> SearchMatch {
         SearchMatch { tool, r#match: kind, score }
     }
 }

@@ -3,7 +3,7 @@
 use brigade_core::{Exit, Json};
 use serde::{Deserialize, Serialize};
 
-use super::{Report, SchemaId, Unfilled};
+use super::{RefusalMember, Report, SchemaId};
 
 pub use brigade_mcp::{
     ImportAction, ImportedTool, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport,
@@ -93,9 +93,9 @@ pub struct PinReport {
     /// Whether a change was accepted.
     pub accepted: bool,
     /// Why nothing was found or accepted.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub(crate) error: RefusalMember<Option<String>>,
     /// Candidates for an ambiguous id.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
 }
 
 impl Report for PinReport {

@@ -8,7 +8,7 @@ use brigade_core::{Exit, Hint, NextStep};
 use brigade_policy::{BlockerDetail, ErrorLine};
 use serde::{Deserialize, Serialize};
 
-use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
+use super::{PlanReport, RefusalMember, Report, Rows, SchemaId};
 
 pub use brigade_call::RunSummary;
 pub use brigade_queue::{BrokenReceipt, LedgerFinding, Tampering};
@@ -63,9 +63,9 @@ pub struct RunShowReport {
     /// The receipt; `null` if there is none.
     pub run: Box<Receipt>,
     /// Why nothing was found.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub(crate) error: RefusalMember<Option<String>>,
     /// Matching ids, if more than one run matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub(crate) candidates: RefusalMember<Vec<String>>,
     /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
@@ -209,9 +209,9 @@ pub struct ReplayReport {
     #[serde(serialize_with = "sorted::serialize")]
     pub plan: Box<PlanReport>,
     /// All reasons against the new call, as sentences.
-    pub(crate) blockers: Unfilled<Vec<String>>,
+    pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
-    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
     /// 1 if a pending call was stored.
     pub created: u8,
     /// Always 0: a replay runs nothing.

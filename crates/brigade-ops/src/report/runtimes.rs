@@ -9,7 +9,7 @@ use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine, Fault};
 use brigade_runtime::LogStream;
 use serde::{Deserialize, Serialize};
 
-use super::{Report, SchemaId, Unfilled};
+use super::{RefusalMember, Report, SchemaId};
 
 /// The common part of runtime documents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ pub struct RuntimeReport {
     /// The runtime; `null` when no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
     /// Why no runtime was found, with suggestions.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub(crate) error: RefusalMember<Option<String>>,
 }
 
 impl Report for RuntimeReport {
@@ -205,12 +205,12 @@ pub struct RuntimeStartReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// All reasons why it may not start.
-    pub(crate) blockers: Unfilled<Vec<String>>,
+    pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
-    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
     /// Why the start that the caller waited for has no ready runtime.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub not_ready: Option<NotReady>,
+    pub not_ready: Option<ReadinessFailure>,
 }
 
 impl Report for RuntimeStartReport {
@@ -229,7 +229,8 @@ impl Report for RuntimeStartReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct NotReady {
+#[cfg_attr(feature = "schemas", schemars(rename = "NotReady"))]
+pub struct ReadinessFailure {
     /// The error, if the caller asked to wait and the runtime is not ready.
     #[serde(rename = "error")]
     pub message: String,
@@ -238,7 +239,7 @@ pub struct NotReady {
     pub diagnosis: Diagnosis,
 }
 
-impl NotReady {
+impl ReadinessFailure {
     /// Returns the fault for display.
     pub fn fault(&self) -> Fault {
         let Diagnosis { code, help, .. } = &self.diagnosis;
@@ -314,7 +315,7 @@ pub struct RuntimeRestartReport {
     pub runtime: Box<RuntimeStatus>,
     /// Why the start that the caller waited for has no ready runtime.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub not_ready: Option<NotReady>,
+    pub not_ready: Option<ReadinessFailure>,
 }
 
 impl Report for RuntimeRestartReport {

@@ -7,7 +7,7 @@ use brigade_call::Call;
 use brigade_core::json::sorted;
 use brigade_core::text::short;
 use brigade_core::{Hint, NextStep, Timestamp, words};
-use brigade_core::{Report, SchemaId, Unfilled};
+use brigade_core::{RefusalMember, Report, SchemaId};
 use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,9 @@ pub struct InboxItemReport {
     /// The current row; `null` if there is none.
     pub item: InboxItem,
     /// Why no row was found, or why it was not changed.
-    pub error: Unfilled<Option<String>>,
+    pub error: RefusalMember<Option<String>>,
     /// Matching ids, if more than one row matches.
-    pub candidates: Unfilled<Vec<String>>,
+    pub candidates: RefusalMember<Vec<String>>,
 }
 
 impl Report for InboxItemReport {

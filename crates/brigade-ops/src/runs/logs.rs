@@ -11,7 +11,7 @@ use brigade_core::text::escape_terminal;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
 use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
-use brigade_queue::MeantRun;
+use brigade_queue::ResolvedRun;
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_workspace::{WorkspaceContext, gather};
@@ -43,7 +43,7 @@ impl Runs {
             schema: RunLogReport::SCHEMA,
             target: self.context.target(),
             run_id: run.id().to_owned(),
-            running: matches!(run, MeantRun::Running(_)),
+            running: matches!(run, ResolvedRun::Running(_)),
             stream,
             path: self.context.absolute(path.as_str()),
             bytes,
@@ -70,14 +70,15 @@ impl Runs {
         let run = meant_run(&self.context, prefix)?;
         let (_, file) = open_log(&*self.context.fs, &run, stream)?;
         match (reach, cancel, &run) {
-            (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
+            (LogReach::Now, _, _)
+            | (LogReach::EndOfRun, _, ResolvedRun::Over(_) | ResolvedRun::Abandoned(_)) => {
                 Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map_continue(|_| ()))
             }
-            (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
+            (LogReach::EndOfRun, Some(cancel), ResolvedRun::Running(running)) => {
                 let mut is_running = || Ok(self.context.queue().read()?.is_running(running)?);
                 follow_log::<Error>(&*file, cancel, &mut is_running, sink)
             }
-            (LogReach::EndOfRun, None, MeantRun::Running(_)) => {
+            (LogReach::EndOfRun, None, ResolvedRun::Running(_)) => {
                 Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
             }
         }
@@ -90,7 +91,7 @@ impl Runs {
 /// Fails if the log is gone, or on a disk error.
 pub fn open_log(
     fs: &dyn Fs,
-    run: &MeantRun,
+    run: &ResolvedRun,
     stream: LogStream,
 ) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
     let path: RelPath = format!("{RUNS}/{}.{}.log", run.stored_id(), stream.as_str())
@@ -110,7 +111,7 @@ pub fn open_log(
 const LATEST: &str = "latest";
 
 /// Finds a finished or running run.
-pub(crate) fn meant_run(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<MeantRun, Error> {
+pub(crate) fn meant_run(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<ResolvedRun, Error> {
     let view = context.queue().read()?;
     let found = view.the_run(prefix);
     let is_unknown = found.as_ref().is_err_and(|failure| failure.kind() == ErrorKind::NotFound);

@@ -8,7 +8,7 @@ use crate::setup::Setup;
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
-use brigade_exec::{BESIDE_DATABASE, Matching, PatternOf, is_database, links_on, matching_files};
+use brigade_exec::{BESIDE_DATABASE, PatternMatches, PatternUse, is_database, links_on, matching_files};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_workspace::{CATALOG, Learned, WorkspaceContext, gather, is_code_file, load};
 
@@ -47,11 +47,11 @@ pub fn observe(
     let (_lock, moved) = match &declare {
         Declare::Show => (None, &[][..]),
         Declare::Forget => {
-            context.decides()?;
+            context.require_outside_run()?;
             (Some(Setup::new(context).lock_catalog()?), &[][..])
         }
         Declare::Write { as_data } => {
-            context.decides()?;
+            context.require_outside_run()?;
             (Some(Setup::new(context).lock_catalog()?), as_data.as_slice())
         }
     };
@@ -69,7 +69,7 @@ pub fn observe(
     let queue = context.queue();
     let found = seen_runs(&*context.fs, &queue.read()?, tool.id.as_str(), runs)?;
     let mut used =
-        ToolUse::of(tool, &found.runs, context.fs.root(), &|path| is_code_file(&*context.fs, path));
+        ToolUse::new(tool, &found.runs, context.fs.root(), &|path| is_code_file(&*context.fs, path));
     // What its command binds by now is declared, whatever these runs had bound.
     let mut advice: Vec<String> = Vec::new();
     if !used.unbound.is_empty() {
@@ -88,7 +88,7 @@ pub fn observe(
         )
     }));
     let fits = |pattern: &str| {
-        matches!(matching_files(&*context.fs, pattern, PatternOf::Code), Ok(Matching::All(_)))
+        matches!(matching_files(&*context.fs, pattern, PatternUse::Code), Ok(PatternMatches::All(_)))
     };
     // A link opens nothing, whatever declares it.
     let leads = |path: &str| links_on(&*context.fs, &context.fs.root().join(path)).is_empty();
@@ -164,14 +164,14 @@ const PACKAGES: &str = "node_modules";
 /// what they lead to elsewhere in the workspace. Each package depends on others by links of its own, so these count,
 /// too: a run would come to them one after the other.
 fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
-    const MOST: usize = 1_000;
+    const MAX_PATTERNS: usize = 1_000;
     let below = |folder: &Path| format!("{}/**", pattern_of(&folder.to_string_lossy()));
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut waiting = links_on(fs, &fs.root().join(path));
     while let Some(link) = waiting.pop() {
         let Some(packages) = nearest_packages(link.as_path()) else { continue };
-        if MOST <= seen.len() || !seen.insert(link.as_str().to_owned()) {
+        if MAX_PATTERNS <= seen.len() || !seen.insert(link.as_str().to_owned()) {
             continue;
         }
         found.insert(below(packages));

@@ -21,19 +21,19 @@ pub struct SeenRuns {
 
 /// What stands for the observation of a run.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum ObservedRun {
     /// Its own observation, or that of another run or process.
     Run(Box<SeenRun>),
     /// There is none; the text says why.
     Nothing(String),
 }
 
-impl Seen {
+impl ObservedRun {
     /// Returns the observation, if there is one.
     pub fn run(self) -> Option<SeenRun> {
         match self {
-            Seen::Run(run) => Some(*run),
-            Seen::Nothing(_) => None,
+            ObservedRun::Run(run) => Some(*run),
+            ObservedRun::Nothing(_) => None,
         }
     }
 }
@@ -42,23 +42,23 @@ impl Seen {
 ///
 /// # Errors
 /// When the store fails.
-pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<Seen, QueueError> {
+pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<ObservedRun, QueueError> {
     if let Some(start) = &receipt.mcp_start_id {
         return Ok(of_start(fs, start, receipt));
     }
     Ok(match view.observed_run(receipt)? {
         Some((receipt, observed)) => {
             let run = SeenRun { id: receipt.id.clone(), receipt, observed, ..SeenRun::default() };
-            Seen::Run(Box::new(run))
+            ObservedRun::Run(Box::new(run))
         }
-        None => Seen::Nothing(receipt.observed.clone().unwrap_or_default().why_not()),
+        None => ObservedRun::Nothing(receipt.observed.clone().unwrap_or_default().why_not()),
     })
 }
 
 /// Returns what the process of a kept server used, which made a call.
-fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> Seen {
+fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> ObservedRun {
     let Some(start) = start_of(fs, id) else {
-        return Seen::Nothing(format!(
+        return ObservedRun::Nothing(format!(
             "its server was kept, and the record of that start ({id}) is not there any more"
         ));
     };
@@ -67,21 +67,21 @@ fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> Seen {
         process.is_some_and(|process| process.is_alive())
     };
     match start.observed {
-        Some(observed) if observed.is_observed() => Seen::Run(Box::new(SeenRun {
+        Some(observed) if observed.is_observed() => ObservedRun::Run(Box::new(SeenRun {
             id: start.id,
             receipt: receipt.clone(),
             observed,
             effects: start.effects,
             data: start.data,
         })),
-        Some(observed) => Seen::Nothing(observed.why_not()),
-        None if start.ended_at.is_none() && lives() => Seen::Nothing(format!(
+        Some(observed) => ObservedRun::Nothing(observed.why_not()),
+        None if start.ended_at.is_none() && lives() => ObservedRun::Nothing(format!(
             "its server still runs: what the process used is known when it has ended (start {id})"
         )),
-        None if start.ended_at.is_none() => Seen::Nothing(format!(
+        None if start.ended_at.is_none() => ObservedRun::Nothing(format!(
             "the gateway was killed before its server had ended (start {id}), so nothing was kept"
         )),
-        None => Seen::Nothing(RunObserved::default().why_not()),
+        None => ObservedRun::Nothing(RunObserved::default().why_not()),
     }
 }
 
@@ -96,10 +96,10 @@ pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Resu
         let Some(FoundReceipt::Good(stored)) = view.receipt(listed.stored_id())? else { continue };
         found.looked_at += 1;
         match seen_run(fs, view, &stored.receipt)? {
-            Seen::Run(run) if found.runs.iter().any(|known| known.id == run.id) => {}
-            Seen::Run(run) => found.runs.push(*run),
-            Seen::Nothing(why) if found.looked_at == 1 => found.why_not = Some(why),
-            Seen::Nothing(_) => {}
+            ObservedRun::Run(run) if found.runs.iter().any(|known| known.id == run.id) => {}
+            ObservedRun::Run(run) => found.runs.push(*run),
+            ObservedRun::Nothing(why) if found.looked_at == 1 => found.why_not = Some(why),
+            ObservedRun::Nothing(_) => {}
         }
     }
     Ok(found)

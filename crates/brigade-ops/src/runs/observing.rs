@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use brigade_call::plan_start;
-use brigade_catalog::{Observed, Tool, Version};
+use brigade_catalog::{ObservedPresence, Tool, Version};
 use brigade_core::Timestamp;
-use brigade_exec::{Talk, Told};
+use brigade_exec::{CheckResult, Conversation};
 use brigade_redact::SecretValue;
 use brigade_workspace::{Config, FactReader, KeptCheck, KeptChecks, StartInput, WorkspaceContext, gather};
 
 use brigade_policy::Failure;
 
 /// The longest time of one command. The policy can lower it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const OBSERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Observes tools, each command once.
-pub(crate) struct Observing<'a> {
+pub(crate) struct ToolObserver<'a> {
     context: &'a WorkspaceContext,
     facts: FactReader<'a, 'a>,
     secrets: Vec<SecretValue>,
@@ -35,10 +35,10 @@ struct Answer {
     problem: Option<String>,
 }
 
-impl<'a> Observing<'a> {
+impl<'a> ToolObserver<'a> {
     /// Starts nothing yet.
-    pub(crate) fn new(context: &'a WorkspaceContext, config: &'a Config) -> Observing<'a> {
-        Observing {
+    pub(crate) fn new(context: &'a WorkspaceContext, config: &'a Config) -> ToolObserver<'a> {
+        ToolObserver {
             context,
             facts: FactReader::new(context.host(), config),
             secrets: gather::bound_secrets(context, &config.policy),
@@ -57,8 +57,8 @@ impl<'a> Observing<'a> {
     ///
     /// # Errors
     /// When the disk fails. What a command tells, and why it is not started, is no error.
-    pub(crate) fn of(&mut self, tool: &Tool) -> Result<Observed, Failure> {
-        let mut observed = Observed::default();
+    pub(crate) fn observe(&mut self, tool: &Tool) -> Result<ObservedPresence, Failure> {
+        let mut observed = ObservedPresence::default();
         if let Some(command) = tool.check_to_run() {
             let answer = self.ask(tool, command)?;
             observed.check = answer.succeeded;
@@ -109,16 +109,16 @@ impl<'a> Observing<'a> {
         let program = program.expect("a verified start has its program open");
         // Looked at before it starts, so that no change in the meantime goes unseen.
         let files = KeptCheck::before(&*self.context.fs, &start, at);
-        let told = brigade_exec::check(&Talk {
+        let told = brigade_exec::check(&Conversation {
             start: &start,
             program: &program,
             workspace: self.context.fs.root(),
             environment: &self.context.environment,
             secrets: &self.secrets,
-            timeout: PATIENCE,
+            timeout: OBSERVE_TIMEOUT,
             cancel: self.context.cancel.clone(),
         });
-        let Told { exit, problem, stdout, stderr } = told;
+        let CheckResult { exit, problem, stdout, stderr } = told;
         let Some(exit) = exit else { return Ok(nothing(problem.unwrap_or_default())) };
         let succeeded = exit.success();
         let version = Version::find_in(&stdout).or_else(|| Version::find_in(&stderr)).filter(|_| succeeded);

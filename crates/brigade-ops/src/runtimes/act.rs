@@ -9,15 +9,16 @@ use brigade_core::{Hint, NextStep, codes};
 use brigade_doctor::{IssueType, not_to_be_started, start_blockers};
 use brigade_policy::{Blocker, Diagnosis};
 use brigade_runtime::{
-    Awaited, Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+    Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor, WaitOutcome,
 };
 use brigade_workspace::{WorkspaceContext, load::shown_id};
 
-use super::Configured;
+use super::ConfiguredRuntimes;
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{
-    NotReady, Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, StartState, Unfilled,
+    ReadinessFailure, RefusalMember, Report as _, RuntimeRestartReport, RuntimeStartReport,
+    RuntimeStopReport, StartState,
 };
 use crate::runtimes;
 use crate::runtimes::Runtimes;
@@ -37,7 +38,7 @@ impl Runtimes {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeStartReport, Error> {
         let context = &*self.context;
-        let configured = runtimes::configured(context)?;
+        let configured = runtimes::configured_runtimes(context)?;
         let runtime = find_runtime(&configured.runtimes, id)
             .map_err(|error| Error::from(error).refusing(context, no_start(id, None)))?;
         let supervisor = configured.host.supervisor();
@@ -55,7 +56,7 @@ impl Runtimes {
     /// Returns [`Refusal::RuntimeStop`] if a process may not or could not be ended, and file errors.
     pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
         let context = &*self.context;
-        let configured = runtimes::configured(context)?;
+        let configured = runtimes::configured_runtimes(context)?;
         let supervisor = configured.host.supervisor();
         // A running runtime without an entry can be stopped by its id.
         let left = match find_runtime(&configured.runtimes, id) {
@@ -82,7 +83,7 @@ impl Runtimes {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeRestartReport, Error> {
         let context = &*self.context;
-        let Configured { runtimes, host } = runtimes::configured(context)?;
+        let ConfiguredRuntimes { runtimes, host } = runtimes::configured_runtimes(context)?;
         let refusing = |runtime_id: &str, stop: Option<RuntimeStopReport>| {
             let runtime_id = shown_id(runtime_id);
             move |error: Error| error.restarting(context, runtime_id, stop)
@@ -157,8 +158,8 @@ fn start_report(
         ready_after_seconds: None,
         reason: None,
         not_ready: None,
-        blockers: Unfilled::default(),
-        blocker_details: Unfilled::default(),
+        blockers: RefusalMember::default(),
+        blocker_details: RefusalMember::default(),
     };
     Ok(match outcome {
         StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
@@ -182,15 +183,15 @@ fn start_report(
                 format!("not ready after {} s: {}", waited.as_secs_f64(), health.detail),
             )
         },
-        StartOutcome::AlreadyRunning { process, awaited: Some(Awaited::NotReady { detail }) } => {
+        StartOutcome::AlreadyRunning { process, awaited: Some(WaitOutcome::NotReady { detail }) } => {
             RuntimeStartReport { skipped: 1, pid: Some(process.pid()), ..starting(context, report, detail) }
         }
         StartOutcome::AlreadyRunning { process, awaited } => RuntimeStartReport {
             skipped: 1,
             state: awaited.is_some().then_some(StartState::Ready),
             health: awaited.and_then(|awaited| match awaited {
-                Awaited::Ready(health) => Some(health.to_record()),
-                Awaited::NotReady { .. } => None,
+                WaitOutcome::Ready(health) => Some(health.to_record()),
+                WaitOutcome::NotReady { .. } => None,
             }),
             pid: Some(process.pid()),
             reason: Some(
@@ -223,7 +224,7 @@ fn start_report(
 
 /// Completes the report of a runtime that lives but is not ready. That is an error only if it was waited for.
 fn starting(context: &WorkspaceContext, report: RuntimeStartReport, reason: String) -> RuntimeStartReport {
-    let not_ready = report.waited_seconds.map(|_| NotReady {
+    let not_ready = report.waited_seconds.map(|_| ReadinessFailure {
         message: format!("the runtime is not ready: {reason}"),
         diagnosis: Diagnosis {
             code: codes::RUNTIME_NOT_READY.as_str().to_owned(),

@@ -9,7 +9,7 @@ use brigade_exec::confine_start;
 use brigade_fs::{FsError, Location};
 use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
 use brigade_process::{PrivateFolder, Spec};
-use brigade_runtime::{Checks, Confine, RuntimeFacts, Supervisor};
+use brigade_runtime::{Checks, HealthSandbox, RuntimeFacts, Supervisor};
 use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes};
 
 use crate::doctor::error::UpkeepError;
@@ -88,7 +88,7 @@ impl RuntimeHost<'_> {
     }
 }
 
-impl Confine for RuntimeHost<'_> {
+impl HealthSandbox for RuntimeHost<'_> {
     fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String> {
         if self.health.sandbox.mode == SandboxMode::Off {
             return Ok(None);

@@ -19,7 +19,7 @@ impl Runtimes {
     /// # Errors
     /// Fails if the runtime does not exist, the log is outside of the workspace, or on a file error.
     pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
-        let configured = runtimes::configured(&self.context)?;
+        let configured = runtimes::configured_runtimes(&self.context)?;
         let runtime = find_runtime(&configured.runtimes, id)?;
         let supervisor = configured.host.supervisor();
         let tail = supervisor.tail(runtime, stream, lines)?;
@@ -66,7 +66,7 @@ impl Runtimes {
         let Some(cancel) = &self.context.cancel else {
             return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
         };
-        let configured = runtimes::configured(&self.context)?;
+        let configured = runtimes::configured_runtimes(&self.context)?;
         let runtime = find_runtime(&configured.runtimes, id)?;
         let supervisor = configured.host.supervisor();
         Ok(supervisor.follow_lines(runtime, stream, lines, sink, cancel)?)

@@ -10,14 +10,14 @@ use brigade_workspace::{CATALOG, WorkspaceContext};
 
 use crate::report::{InitReport, WorkspaceAbove};
 use crate::setup::Setup;
-use crate::setup::{Existing, Ignore};
+use crate::setup::{Ignore, OnExisting};
 
 /// The directory that marks a workspace.
 pub const MARKER: &str = ".brigade";
 
 /// Opens a directory if it holds a workspace.
-pub fn marked(folder: &Path) -> Option<DiskFs> {
-    DiskFs::open(folder).ok().filter(|fs| fs.exists(&RelPath::of(MARKER)).unwrap_or(false))
+pub fn marked_workspace(folder: &Path) -> Option<DiskFs> {
+    DiskFs::open(folder).ok().filter(|fs| fs.exists(&RelPath::from_static(MARKER)).unwrap_or(false))
 }
 
 /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept.
@@ -27,7 +27,7 @@ pub fn marked(folder: &Path) -> Option<DiskFs> {
 pub fn init_tools(
     context: &WorkspaceContext,
     tools: &StarterTools,
-    existing: Existing,
+    existing: OnExisting,
     ignore: Ignore,
 ) -> Result<InitReport, Failure> {
     let above = workspace_above(context)?;
@@ -49,7 +49,7 @@ pub fn init_tools(
 pub fn write_starter(
     context: &WorkspaceContext,
     (file, text): (&str, &str),
-    existing: Existing,
+    existing: OnExisting,
     next: NextStep,
 ) -> Result<InitReport, Failure> {
     let above = workspace_above(context)?;
@@ -61,10 +61,10 @@ pub fn write_starter(
 /// Looks for a workspace around a new one. Commands in the new one do not see it any more.
 fn workspace_above(context: &WorkspaceContext) -> Result<Option<WorkspaceAbove>, Failure> {
     let root = context.fs.root();
-    if context.files.is_some() || context.fs.exists(&RelPath::of(MARKER))? {
+    if context.files.is_some() || context.fs.exists(&RelPath::from_static(MARKER))? {
         return Ok(None);
     }
-    Ok(root.ancestors().skip(1).find_map(marked).map(|above| {
+    Ok(root.ancestors().skip(1).find_map(marked_workspace).map(|above| {
         let target = above.root().display().to_string();
         WorkspaceAbove {
             message: format!(

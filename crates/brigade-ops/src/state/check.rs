@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use brigade_core::NextStep;
-use brigade_queue::{BadReceipt, Chain, Check, Detail, Mending, QueueError, View};
+use brigade_queue::{BadReceipt, Chain, Check, DamageRepair, Detail, QueueError, View};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
@@ -59,9 +59,9 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
         line: damage.line,
         problem: damage.problem.to_owned(),
         next: match damage.mending {
-            Mending::SetAside => Some(NextStep::CompactState),
+            DamageRepair::SetAside => Some(NextStep::CompactState),
             // Compaction cannot restore lost receipts.
-            Mending::Stays => damage.path.ends_with(".jsonl").then_some(NextStep::VerifyRuns),
+            DamageRepair::Stays => damage.path.ends_with(".jsonl").then_some(NextStep::VerifyRuns),
         },
     }));
     let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();

@@ -10,7 +10,7 @@ use crate::doctor::temporary::left_temporary;
 
 /// The result of clearing the state.
 #[derive(Clone, Debug, Default)]
-pub struct Compacted {
+pub struct CompactResult {
     /// The result for the journal.
     pub compaction: Compaction,
     /// Number of removed files and directories, including those of the journal.
@@ -22,7 +22,7 @@ pub struct Compacted {
 ///
 /// # Errors
 /// Returns file errors and errors of the queue.
-pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
+pub fn compact(site: &Site<'_>) -> Result<CompactResult, UpkeepError> {
     let now = site.now();
     // Taking the lock records the runs whose runner is gone.
     drop(site.queue.lock(now)?);
@@ -37,5 +37,5 @@ pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
     }
     let temporary = left_temporary(site.fs(), &site.config.catalog);
     let removed: u64 = temporary.iter().map(|path| u64::from(remove_if_left(site.fs(), path))).sum();
-    Ok(Compacted { removed: compaction.removed + left.len() as u64 + removed, compaction })
+    Ok(CompactResult { removed: compaction.removed + left.len() as u64 + removed, compaction })
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Keep, examine, pin_states, shown_issues};
+use crate::{FactRetention, examine, pin_states, shown_issues};
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::{NextStep, Place, Report as _, Unfilled};
+use brigade_core::{NextStep, Place, RefusalMember, Report as _};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_mcp::PinStore;
-use brigade_policy::{ErrorLine, Failure, NotDone};
+use brigade_policy::{ErrorLine, Failure, FailureReport};
 use brigade_workspace::{
     ArgumentDescription, CATALOG, Config, Contract, ContractHealth, DescribedTool, ToolFacts, ToolLine,
     ToolReader, ToolSummary, WorkspaceContext, gather, load, parse_json,
 };
 
 use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
-use crate::tools::finding::{ListFilter, discovered, notes, notes_with_cache};
+use crate::tools::finding::{ListFilter, discovered_entries, notes, notes_with_cache};
 
 /// Lists the enabled tools from the catalog, without reading other files.
 ///
@@ -34,13 +34,13 @@ pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolL
     }
     let config = gather::config(context)?;
     let places = filter.places(context, &config)?;
-    let wants_discovered = filter.wants_discovered();
+    let wants_discovered = filter.includes_discovered();
     let (discovered, discovered_at) =
-        if wants_discovered { Some(discovered(context, filter)?) } else { None }.unzip();
+        if wants_discovered { Some(discovered_entries(context, filter)?) } else { None }.unzip();
     let discovered_at = discovered_at.flatten();
-    let own = filter.built_in(&config).map(ToolLine::of);
+    let own = filter.built_in(&config).map(ToolLine::new);
     let lines =
-        places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).chain(own).collect();
+        places.into_iter().map(|place| ToolLine::new(&config.catalog.tools()[place])).chain(own).collect();
     let (valid, errors) = soundness(&config.catalog, filter);
     Ok(ToolLinesReport {
         valid,
@@ -82,7 +82,7 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
         notes: notes(catalog),
         discovered: None,
         discovered_at: None,
-        tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::of).collect(),
+        tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::new).collect(),
         next: {
             match (catalog.is_valid(), is_missing(catalog)) {
                 // A catalog that a person left empty: the built-in tools are not proposed.
@@ -98,7 +98,10 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
 ///
 /// # Errors
 /// Tells the errors of the catalog if no tool has this id. Also returns file errors.
-pub fn describe(context: &WorkspaceContext, id: &str) -> Result<DescribeReport, NotDone<Vec<ErrorLine>>> {
+pub fn describe(
+    context: &WorkspaceContext,
+    id: &str,
+) -> Result<DescribeReport, FailureReport<Vec<ErrorLine>>> {
     let config = gather::config(context)?;
     let errors = load::errors_of(&config.catalog);
     let tool = load::any_tool(&config.catalog, id).map_err(|error| {
@@ -108,10 +111,10 @@ pub fn describe(context: &WorkspaceContext, id: &str) -> Result<DescribeReport, 
         if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
             errors.push(ErrorLine::new(error.code(), message));
         }
-        NotDone::refused(error, errors)
+        FailureReport::refused(error, errors)
     })?;
     let tool = config.under_policy(tool);
-    let (mut read, issues) = examine_tools(context, &config, &[tool], Vec::new(), Keep::All);
+    let (mut read, issues) = examine_tools(context, &config, &[tool], Vec::new(), FactRetention::All);
     let read = read.remove(0);
     let reader = ToolReader { host: context.host(), tool, outside: &[] };
     let issues = shown_issues(context, issues.iter().filter(|issue| concerns(issue, tool)));
@@ -125,11 +128,11 @@ pub fn describe(context: &WorkspaceContext, id: &str) -> Result<DescribeReport, 
         valid: config.catalog.is_valid(),
         errors,
         arguments: ArgumentDescription::all(&read),
-        tool: DescribedTool::of(&read, |path| context.absolute(path)),
+        tool: DescribedTool::new(&read, |path| context.absolute(path)),
         examples,
         issue_count: issues.len(),
         issues,
-        error: Unfilled::default(),
+        error: RefusalMember::default(),
         live: None,
     })
 }
@@ -147,7 +150,7 @@ pub fn contracts(context: &WorkspaceContext) -> Result<ContractsReport, Failure>
         &config,
         &tools,
         pin_states(PinStore { fs: &*context.fs, clock: &*context.clock }, &config.catalog)?,
-        Keep::Summaries,
+        FactRetention::Summaries,
     );
     issues.retain(|issue| issue.kind.is_of_contract());
     let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
@@ -158,8 +161,8 @@ pub fn contracts(context: &WorkspaceContext) -> Result<ContractsReport, Failure>
     }
     let health = |tool: &&Tool| {
         let own = by_tool.get(tool.id.as_str()).cloned().unwrap_or_default();
-        let contract = Contract::of(tool, |path| context.absolute(path));
-        ContractHealth::of(contract, shown_issues(context, own))
+        let contract = Contract::new(tool, |path| context.absolute(path));
+        ContractHealth::new(contract, shown_issues(context, own))
     };
     let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
     let errors = load::errors_of(&config.catalog);
@@ -184,7 +187,7 @@ fn examine_tools<'c>(
     config: &'c Config,
     tools: &[&'c Tool],
     pins: Vec<PinState>,
-    keep: Keep,
+    keep: FactRetention,
 ) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
     let examined = examine(context.host(), config, tools, None, keep);
     let catalog = Some(ConfigFile::Read(&config.catalog));
@@ -193,7 +196,7 @@ fn examine_tools<'c>(
 }
 
 pub(crate) fn summary_of(context: &WorkspaceContext, read: &ToolFacts<'_>) -> ToolSummary {
-    ToolSummary::of(read.tool, &read.summary(), |path| context.absolute(path))
+    ToolSummary::new(read.tool, &read.summary(), |path| context.absolute(path))
 }
 
 fn concerns(issue: &Issue, tool: &Tool) -> bool {

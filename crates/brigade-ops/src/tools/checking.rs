@@ -6,12 +6,12 @@ use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, Config, FactReader, PresenceReader, WorkspaceContext, gather, load};
 
 use crate::report::{CheckCounts, CheckReport, CheckedTool, spell_hints};
-use crate::runs::observing::Observing;
+use crate::runs::observing::ToolObserver;
 use crate::tools::finding::{notes, presences, runtimes_for};
 
 /// Which tools to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhatToCheck {
+pub enum CheckSelection {
     /// The tools with these ids, aliases or qualified ids. They may be disabled.
     Named(Vec<String>),
     /// All enabled tools.
@@ -34,16 +34,16 @@ pub enum RunChecks {
 /// Returns [`ErrorKind::NotFound`](brigade_core::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
 pub fn check(
     context: &WorkspaceContext,
-    what: &WhatToCheck,
+    what: &CheckSelection,
     checks: RunChecks,
 ) -> Result<CheckReport, Failure> {
     let config = gather::config(context)?;
     let tools: Vec<&Tool> = match what {
-        WhatToCheck::All => {
+        CheckSelection::All => {
             config.catalog.readable()?;
             load::enabled(&config.catalog)
         }
-        WhatToCheck::Named(ids) => load::any_tools(&config.catalog, ids)?,
+        CheckSelection::Named(ids) => load::any_tools(&config.catalog, ids)?,
     };
     let mut notes = notes(&config.catalog);
     let presences = match checks {
@@ -51,7 +51,7 @@ pub fn check(
         RunChecks::Yes => observed_presences(context, &config, &tools, &mut notes)?,
     };
     let row = |(tool, presence): (&&Tool, &Presence)| {
-        let mut row = CheckedTool::of(tool, presence);
+        let mut row = CheckedTool::new(tool, presence);
         spell_hints(&mut row.reasons, |hint| context.spelled(hint));
         row
     };
@@ -82,10 +82,10 @@ pub(crate) fn observed_presences(
     let runtimes = runtimes_for(context, tools)?;
     let facts = FactReader::new(context.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
-    let mut observing = Observing::new(context, config);
+    let mut observing = ToolObserver::new(context, config);
     let mut found = Vec::new();
     for tool in tools {
-        let observed = observing.of(tool)?;
+        let observed = observing.observe(tool)?;
         // Where no version is required, the state says nothing of it.
         if let (None, Some(why)) = (&tool.version, &observed.version_problem) {
             notes.push(format!("{}: its version is not known: {why}", tool.id));

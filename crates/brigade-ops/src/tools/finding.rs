@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{DISCOVERED, Memory, remembered};
+use crate::{DISCOVERED, Memory, read_remembered};
 use brigade_call::{Caller, Receipt, RunStatus, standing_blockers};
 use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Masks, Presence, Runtimes, SearchText, Tool, ToolSource,
@@ -10,8 +10,8 @@ use brigade_catalog::{
 };
 use brigade_core::parallel::in_parallel;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
-use brigade_harness::{DiscoveredEntry, EntrySource, NotRemembered};
+use brigade_core::{ConfigIssue, ErrorKind, RefusalMember, Report as _, Severity, Timestamp};
+use brigade_harness::{DiscoveredEntry, EntrySource, RememberedFileError};
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, Config, Depth, FactReader, PresenceReader, WorkspaceContext, gather, load};
 
@@ -56,7 +56,7 @@ impl ListFilter {
     }
 
     /// Returns whether discovered entries are wanted, too.
-    pub(crate) fn wants_discovered(&self) -> bool {
+    pub(crate) fn includes_discovered(&self) -> bool {
         self.levels.contains(&Level::Discovered)
     }
 
@@ -79,7 +79,7 @@ impl ListFilter {
 
     /// Returns whether a discovered entry fits. It states no category and no capability, and nobody looked whether it
     /// is there.
-    fn takes_discovered(&self, entry: &DiscoveredEntry) -> bool {
+    fn matches_discovered(&self, entry: &DiscoveredEntry) -> bool {
         let is_one = |words: &[&str], own: &str| words.is_empty() || words.contains(&own);
         let sources: Vec<&str> = self.sources.iter().map(|source| source.as_str()).collect();
         let families: Vec<&str> = self.families.iter().map(|family| family.as_str()).collect();
@@ -122,10 +122,10 @@ pub fn show(context: &WorkspaceContext, id: &str) -> Result<ShowReport, Failure>
     let facts = FactReader::new(context.host(), &config);
     let summary = summary_of(context, &facts.read(tool, Depth::Summary));
     let runtimes = runtimes_for(context, &[tool])?;
-    let presence = PresenceReader::new(&facts, &runtimes).of(tool);
+    let presence = PresenceReader::new(&facts, &runtimes).presence(tool);
     let (suggested, shadowed) =
-        (suggested_capabilities(&config.catalog, tool), shadowed(&config.catalog, tool));
-    let mut shown = ShownTool::of(tool, summary, &presence, suggested, shadowed);
+        (suggested_capabilities(&config.catalog, tool), shadowed_rows(&config.catalog, tool));
+    let mut shown = ShownTool::new(tool, summary, &presence, suggested, shadowed);
     spell_hints(&mut shown.reasons, |hint| context.spelled(hint));
     Ok(ShowReport {
         schema: ShowReport::SCHEMA,
@@ -133,7 +133,7 @@ pub fn show(context: &WorkspaceContext, id: &str) -> Result<ShowReport, Failure>
         config_path: context.absolute(CATALOG),
         tool: shown,
         notes: notes(&config.catalog),
-        error: Unfilled::default(),
+        error: RefusalMember::default(),
     })
 }
 
@@ -154,7 +154,7 @@ pub fn search(context: &WorkspaceContext, query: &str, families: &[Family]) -> R
         .read_all(&tools)
         .iter()
         .zip(&found)
-        .map(|(read, found)| SearchMatch::of(summary_of(context, read), found.kind, found.score))
+        .map(|(read, found)| SearchMatch::new(summary_of(context, read), found.kind, found.score))
         .collect();
     let text = SearchText::new(query);
     let (suggestions, discovered_at) = suggestions(context, |entry| {
@@ -196,7 +196,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
     let facts = FactReader::new(context.host(), &config);
     let refusals = in_parallel(found.len(), |place| refusals(&facts, found[place].0.tool));
     let matches = found.into_iter().zip(refusals).map(|((candidate, presence), refusals)| {
-        let mut found = FindMatch::of(candidate, &presence, refusals?);
+        let mut found = FindMatch::new(candidate, &presence, refusals?);
         spell_hints(&mut found.reasons, |hint| context.spelled(hint));
         Ok(found)
     });
@@ -287,7 +287,7 @@ pub fn presences(
     let runtimes = runtimes_for(context, tools)?;
     let facts = FactReader::new(context.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
-    Ok(tools.iter().map(|tool| reader.of(tool)).collect())
+    Ok(tools.iter().map(|tool| reader.presence(tool)).collect())
 }
 
 /// Returns what was observed of a tool that is a reason not to call it: a check that failed, or a version that does not
@@ -297,7 +297,7 @@ pub fn doubts(context: &WorkspaceContext, config: &Config, tool_id: &str) -> Vec
         return Vec::new();
     };
     let (facts, runtimes) = (FactReader::new(context.host(), config), Runtimes::default());
-    let presence = PresenceReader::new(&facts, &runtimes).of(tool);
+    let presence = PresenceReader::new(&facts, &runtimes).presence(tool);
     let is_observed = |code: &str| matches!(code, "check_failed" | "version_outdated");
     let doubts = presence.reasons.into_iter().filter(|reason| is_observed(reason.code));
     doubts.map(|reason| format!("{}: {}", tool.id, reason.message)).collect()
@@ -346,9 +346,9 @@ fn suggested_capabilities(catalog: &Catalog, tool: &Tool) -> Vec<String> {
 }
 
 /// Lists the entries that a tool hides.
-fn shadowed(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
+fn shadowed_rows(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
     let hidden = catalog.shadowed().iter().filter(|hidden| hidden.tool.id == tool.id);
-    hidden.map(|hidden| ShadowedRow::of(&hidden.tool)).collect()
+    hidden.map(|hidden| ShadowedRow::from_tool(&hidden.tool)).collect()
 }
 
 /// Returns the discovered entries that a function takes, as they were remembered last, and when that was. A cache that
@@ -357,25 +357,25 @@ fn suggestions(
     context: &WorkspaceContext,
     fits: impl Fn(&DiscoveredEntry) -> bool,
 ) -> (Vec<Suggestion>, Option<Timestamp>) {
-    let Ok(Memory::Found(found)) = remembered(&*context.fs, &load::masks_of(context)) else {
+    let Ok(Memory::Found(found)) = read_remembered(&*context.fs, &load::masks_of(context)) else {
         return (Vec::new(), None);
     };
     let is_own = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some("brigade");
     let fitting = found.entries.iter().filter(|entry| !is_own(entry) && fits(entry));
-    (fitting.map(Suggestion::of).collect(), Some(found.made_at))
+    (fitting.map(Suggestion::from_entry).collect(), Some(found.made_at))
 }
 
 /// Returns the discovered entries that fit, as remembered, and when that was.
 ///
 /// # Errors
 /// Returns file errors.
-pub fn discovered(
+pub fn discovered_entries(
     context: &WorkspaceContext,
     filter: &ListFilter,
 ) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Failure> {
-    Ok(match remembered(&*context.fs, &load::masks_of(context))? {
+    Ok(match read_remembered(&*context.fs, &load::masks_of(context))? {
         Memory::Found(mut found) => {
-            found.entries.retain(|entry| filter.takes_discovered(entry));
+            found.entries.retain(|entry| filter.matches_discovered(entry));
             (found.entries, Some(found.made_at))
         }
         Memory::Nothing | Memory::Unfit(_) => (Vec::new(), None),
@@ -385,11 +385,11 @@ pub fn discovered(
 /// Returns what is wrong with the catalog as a whole, and with the cache of discovered entries.
 pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) -> Vec<String> {
     let mut notes = notes(catalog);
-    match remembered(&*context.fs, &Masks::default()) {
+    match read_remembered(&*context.fs, &Masks::default()) {
         Ok(Memory::Unfit(why)) => {
             let then = match why {
-                NotRemembered::Damaged => "the next sync replaces it",
-                NotRemembered::Newer => "sync leaves it alone; use that version, or delete the file",
+                RememberedFileError::Damaged => "the next sync replaces it",
+                RememberedFileError::Newer => "sync leaves it alone; use that version, or delete the file",
             };
             notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
         }
@@ -453,7 +453,9 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         median_ms,
         max_ms: durations.last().copied(),
         failures: failed + timed_out + count(RunStatus::Interrupted),
-        cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
+        cost: cost
+            .and_then(|cost| cost.per_call)
+            .map(|per_call| round_amount(per_call * receipts.len() as f64)),
         cost_unit: tool.zip(cost).and_then(|(tool, cost)| Some(tool.masks.shown(cost.unit.as_deref()?))),
         installations: installed as u64,
         failed_installations: (installations.len() - installed) as u64,
@@ -461,7 +463,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
 }
 
 /// Removes the noise of binary fractions: 3 times 0.002 is 0.006.
-fn rounded(amount: f64) -> f64 {
+fn round_amount(amount: f64) -> f64 {
     let rounded = (amount * 1e9).round() / 1e9;
     if rounded.is_finite() { rounded } else { amount }
 }

@@ -2,12 +2,13 @@
 
 use crate::doctor::site::Site;
 use crate::{
-    Ledger, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout, shown_issues, top_issue_of,
+    LedgerCheck, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout, shown_issues,
+    top_issue_of,
 };
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
-use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
+use brigade_doctor::{DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
@@ -17,7 +18,7 @@ use brigade_workspace::{
 
 use crate::report::{CatalogReport, MissingBuiltin};
 use crate::tools::catalog::soundness;
-use crate::tools::finding::{ListFilter, discovered, notes_with_cache};
+use crate::tools::finding::{ListFilter, discovered_entries, notes_with_cache};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
 /// checks neither the chain of receipts nor the files of clients; [`diagnosed`] does.
@@ -33,7 +34,7 @@ pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
 /// # Errors
 /// Returns file errors.
 pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<CatalogReport, Failure> {
-    let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
+    let parts = Parts { health: Checks::Skip, ledger: LedgerCheck::Trust, clients: false, ..Parts::all() };
     catalog_report(context, &parts, &DoctorRequest::default(), filter)
 }
 
@@ -43,7 +44,10 @@ pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<Catalo
 /// # Errors
 /// Returns [`ErrorKind::Usage`](brigade_core::ErrorKind::Usage) for an unknown area, type, tool or runtime, and file
 /// errors.
-pub fn diagnosed(context: &WorkspaceContext, request: &DoctorRequest) -> Result<CatalogReport, Failure> {
+pub fn diagnose_catalog(
+    context: &WorkspaceContext,
+    request: &DoctorRequest,
+) -> Result<CatalogReport, Failure> {
     request.check()?;
     let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let request = &DoctorRequest { tool, ..request.clone() };
@@ -57,8 +61,8 @@ fn catalog_report(
     filter: &ListFilter,
 ) -> Result<CatalogReport, Failure> {
     let config = gather::own_config(context)?;
-    let wants_discovered = filter.wants_discovered();
-    let found = if wants_discovered { Some(discovered(context, filter)?) } else { None };
+    let wants_discovered = filter.includes_discovered();
+    let found = if wants_discovered { Some(discovered_entries(context, filter)?) } else { None };
     let (discovered, discovered_at) = found.unzip();
     let wanted = if filter.is_empty() { None } else { Some(filter.places(context, &config)?) };
     let site = Site::new(context, &config);
@@ -70,15 +74,15 @@ fn catalog_report(
     found.retain(|issue| request.wants(issue));
     let closeouts = closeouts(&*context.fs);
     let (raw, quieted) = match closeouts.fingerprints() {
-        None => (None, Quieted { issues: found, ..Quieted::default() }),
+        None => (None, QuietedIssues { issues: found, ..QuietedIssues::default() }),
         Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &context.target())),
     };
-    let Quieted { issues: remaining, quieted, changed } = quieted;
-    let sections = Sections::of(&survey, &remaining, context, |step| context.words(step));
+    let QuietedIssues { issues: remaining, quieted, changed } = quieted;
+    let sections = Sections::new(&survey, &remaining, context, |step| context.words(step));
     let top_issue = top_issue_of(context, &remaining);
     let issues = issue_rows(context, remaining);
     let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(context, raw));
-    let parity = ParitySection::of(
+    let parity = ParitySection::new(
         latest_closeout(context, closeouts),
         shown_issues(context, &quieted),
         shown_issues(context, &changed),
@@ -86,14 +90,14 @@ fn catalog_report(
     let notes = if wants_discovered { notes_with_cache(context, &config.catalog) } else { Vec::new() };
     let (mut valid, mut errors) = soundness(&config.catalog, filter);
     // A workspace may have a kitchen, a policy or runtimes, and no tools.
-    if !request.needs_catalog() && !context.fs.exists(&RelPath::of(CATALOG))? {
+    if !request.needs_catalog() && !context.fs.exists(&RelPath::from_static(CATALOG))? {
         (valid, errors) = (true, Vec::new());
     }
     let diagnosis = load::diagnosis(context, &errors);
     let facts = survey.summaries;
     let missing_tools = request.explain_missing.then(|| {
         let missing = config.missing_facts(&context.host());
-        missing.iter().map(|(row, facts)| MissingBuiltin::of(row, facts)).collect()
+        missing.iter().map(|(row, facts)| MissingBuiltin::new(row, facts)).collect()
     });
     let own = {
         let reader = FactReader::new(context.host(), &config);
@@ -131,7 +135,7 @@ fn catalog_report(
 
 fn issue_rows(context: &WorkspaceContext, issues: Vec<Issue>) -> Rows<IssueReport> {
     let (absolute, words) = (context.absolute_paths(), context.words_of_steps());
-    Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
+    Rows::new(issues.len(), move |index| IssueReport::new(&issues[index], &absolute, &words))
 }
 
 /// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
@@ -150,10 +154,10 @@ fn tool_rows(
         rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
     }
     Rows::new(rows.len() + own.len(), move |index| match rows.get(index) {
-        Some((place, facts)) => ToolSummary::of(&catalog.tools()[*place], facts, &absolute),
+        Some((place, facts)) => ToolSummary::new(&catalog.tools()[*place], facts, &absolute),
         None => {
             let (tool, facts) = &own[index - rows.len()];
-            ToolSummary::of(tool, facts, &absolute)
+            ToolSummary::new(tool, facts, &absolute)
         }
     })
 }

@@ -18,7 +18,7 @@ use crate::setup::Setup;
 const SCHEMAS: &str = ".brigade/tools/schemas";
 
 /// What a server lists.
-pub struct Listed<'l> {
+pub struct ServerListing<'l> {
     /// The runtime whose command is the server.
     pub runtime: &'l Runtime,
     /// The tool that the server was asked with.
@@ -28,7 +28,7 @@ pub struct Listed<'l> {
 }
 
 /// What became of listed tools.
-pub struct Imported {
+pub struct ImportResult {
     /// The tools, in list order.
     pub tools: Vec<ImportedTool>,
     /// Number of added tools; in a dry run, of tools that would be added.
@@ -42,11 +42,11 @@ impl Setup<'_> {
     /// Fails if the catalog is not text or cannot be edited, or on a disk error.
     pub fn import_listed(
         &self,
-        listed: &Listed<'_>,
+        listed: &ServerListing<'_>,
         wanted: Vec<&ListedTool>,
         dry_run: bool,
         absolute: impl Fn(&str) -> String,
-    ) -> Result<Imported, Failure> {
+    ) -> Result<ImportResult, Failure> {
         // Held from reading to writing, because another process may import at the same time.
         let _lock = if dry_run { None } else { Some(self.lock_catalog()?) };
         let text = self.text_of_catalog()?;
@@ -86,21 +86,21 @@ impl Setup<'_> {
             tools.push(row);
         }
         if !dry_run && new != text {
-            self.fs.create_dir_all(&RelPath::of(SCHEMAS))?;
+            self.fs.create_dir_all(&RelPath::from_static(SCHEMAS))?;
             // Schemas are written first, so no entry names a missing file.
             for (path, schema) in &files {
                 self.fs.write_atomic(&RelPath::composed(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
             }
-            self.fs.write_atomic(&RelPath::of(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.fs.write_atomic(&RelPath::from_static(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
         }
-        Ok(Imported { tools, added: files.len() })
+        Ok(ImportResult { tools, added: files.len() })
     }
 }
 
 /// Returns why a listed tool is not added, if there is a reason.
 fn why_skipped(
     fs: &dyn Fs,
-    listed: &Listed<'_>,
+    listed: &ServerListing<'_>,
     catalog: &Catalog,
     tool: &ListedTool,
     entry: &Tool,

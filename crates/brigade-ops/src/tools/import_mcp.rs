@@ -5,11 +5,11 @@
 //! them. Existing entries and files are never replaced.
 
 use crate::setup::Setup;
-use crate::{Imported, Listed, find_runtime};
+use crate::{ImportResult, ServerListing, find_runtime};
 use brigade_catalog::Catalog;
 use brigade_core::NextStep;
 use brigade_core::text::escape_terminal;
-use brigade_mcp::{FirstTime, ImportAction, import_tool, wanted};
+use brigade_mcp::{ImportAction, OnFirstUse, import_tool, wanted};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
 use crate::calls::live;
@@ -34,7 +34,7 @@ pub struct ImportMcpRequest {
 /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
 /// catalog is not UTF-8, and inside a run. Also returns file errors.
 pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-    context.decides()?;
+    context.require_outside_run()?;
     let runtimes = load::runtimes(context)?;
     let runtime = find_runtime(&runtimes, &request.runtime_id)?;
     let shown = escape_terminal(runtime.id.as_str());
@@ -62,8 +62,8 @@ pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Res
         }
     })?;
     let wanted = wanted(&exchange, &request.tools)?;
-    let Imported { tools, added } = Setup::new(context).import_listed(
-        &Listed { runtime, asking: &asking, tools: &exchange.tools },
+    let ImportResult { tools, added } = Setup::new(context).import_listed(
+        &ServerListing { runtime, asking: &asking, tools: &exchange.tools },
         wanted,
         request.dry_run,
         |path| context.absolute(path),
@@ -72,7 +72,7 @@ pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Res
         // With the new catalog, the imported tools do not count as appeared.
         let catalog = load::catalog(context)?;
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-        pins::pin_store(context).note_names(&catalog, &asking, names, FirstTime::Begin)?;
+        pins::pin_store(context).note_names(&catalog, &asking, names, OnFirstUse::Begin)?;
     }
     let count = |action| tools.iter().filter(|tool| tool.action == action).count();
     Ok(ImportMcpReport {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use brigade_call::{
-    Blocked, CALLS, Call, CallStatus, DeniedUse, InstallRun, PYTHON_CACHE, Plan, Receipt, RunStatus,
+    CALLS, Call, CallStatus, DeniedUse, InstallRun, OnBlocked, PYTHON_CACHE, Plan, Receipt, RunStatus,
     entry_blocker,
 };
 use brigade_catalog::{Presence, Tool, ToolState, docs};
@@ -14,7 +14,7 @@ use brigade_cmdline::{Argv, risk};
 use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
-use brigade_exec::Finished;
+use brigade_exec::RunResult;
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
 use brigade_redact::Redactor;
@@ -28,18 +28,18 @@ use crate::tools::finding::{notes, presences};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallRequest {
     /// The tools.
-    pub tools: WhatToInstall,
+    pub tools: InstallSelection,
     /// The program of the alternative to take. Without it, the first one that is on `PATH` is taken.
     pub with: Option<String>,
     /// Whether to only report what would be queued.
     pub dry_run: bool,
     /// Whether to queue installations that are blocked. They cannot be approved as they are.
-    pub blocked: Blocked,
+    pub blocked: OnBlocked,
 }
 
 /// The tools to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhatToInstall {
+pub enum InstallSelection {
     /// The tools with these ids, even disabled ones.
     Named(Vec<String>),
     /// All enabled tools that are missing.
@@ -61,17 +61,17 @@ pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<I
     let config = gather::config(context)?;
     let mut rows = Vec::new();
     match &request.tools {
-        WhatToInstall::Named(ids) => {
+        InstallSelection::Named(ids) => {
             let tools = load::any_tools(&config.catalog, ids)?;
             let states = presences(context, &config, &tools)?;
             for (tool, presence) in tools.into_iter().zip(states) {
                 rows.push(match presence.state {
-                    ToolState::Available => skipped(tool, presence.state),
+                    ToolState::Available => skipped_row(tool, presence.state),
                     _ => plan_row(context, &config, tool, request)?,
                 });
             }
         }
-        WhatToInstall::AllMissing => {
+        InstallSelection::AllMissing => {
             config.catalog.readable()?;
             let tools = load::enabled(&config.catalog);
             let states = presences(context, &config, &tools)?;
@@ -185,7 +185,7 @@ fn plan_row(
     let command = match choose(context, config, tool, request.with.as_deref()) {
         Ok(command) => command,
         Err(blocker) => {
-            let reason = NotInstalled::of(&blocker.code).unwrap_or(NotInstalled::Blocked);
+            let reason = NotInstalled::from_word(&blocker.code).unwrap_or(NotInstalled::Blocked);
             return Ok(blocked(context, tool, reason, vec![*blocker]));
         }
     };
@@ -223,7 +223,7 @@ fn choose<'t>(
     let facts = FactReader::new(context.host(), config);
     let reader = facts.reader(tool);
     let is_meant =
-        |argv: &Argv| with.is_none_or(|with| named(argv.program()) == with || argv.program() == with);
+        |argv: &Argv| with.is_none_or(|with| program_name(argv.program()) == with || argv.program() == with);
     let mut refused = None;
     for line in install.command.iter().filter(|line| !line.is_empty()) {
         match Argv::parse(line) {
@@ -236,7 +236,8 @@ fn choose<'t>(
     }
     refused.ok_or_else(|| {
         let programs = install.command.iter().filter_map(|line| Argv::parse(line).ok());
-        let programs: Vec<String> = programs.map(|argv| format!("`{}`", named(argv.program()))).collect();
+        let programs: Vec<String> =
+            programs.map(|argv| format!("`{}`", program_name(argv.program()))).collect();
         let programs = Redactor::new(&[]).redact_str(&programs.join(", "));
         let programs = escape_terminal(&programs).into_owned();
         match with {
@@ -257,7 +258,7 @@ fn choose<'t>(
 }
 
 /// Returns the last part of a program's path.
-fn named(program: &str) -> &str {
+fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
@@ -270,7 +271,7 @@ fn rejected_before(context: &WorkspaceContext, call: &Call) -> BlockedInstall {
     blocked_row(context, &call.tool_id, NotInstalled::Blocked, vec![blocker])
 }
 
-fn skipped(tool: &Tool, state: ToolState) -> Row {
+fn skipped_row(tool: &Tool, state: ToolState) -> Row {
     Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state })
 }
 
@@ -320,7 +321,7 @@ impl Installing {
     }
 
     /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
-    pub fn judge(self, context: &WorkspaceContext, config: &Config, finished: Finished) -> Finished {
+    pub fn judge(self, context: &WorkspaceContext, config: &Config, finished: RunResult) -> RunResult {
         let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
         let seen = look_again(context, config, tool);
         let mut finished = finished;
@@ -353,7 +354,7 @@ impl Installing {
 
 /// Says what the sandbox kept from an installation that failed, as far as that was seen, and where more is allowed.
 fn closed_to(receipt: &Receipt) -> Option<String> {
-    const MOST: usize = 3;
+    const MAX_NAMED: usize = 3;
     let sandbox = receipt.sandbox.as_ref()?;
     // Without a sandbox, nothing says what may be written.
     sandbox.write.as_ref()?;
@@ -362,8 +363,9 @@ fn closed_to(receipt: &Receipt) -> Option<String> {
     let denied = denied.filter(|denied| denied.what == DeniedUse::Write && denied.path.starts_with('/'));
     let paths: BTreeSet<&str> =
         denied.map(|denied| denied.path.as_str()).filter(|path| !is_noise(path)).collect();
-    let shown: Vec<String> = paths.iter().take(MOST).map(|path| escape_terminal(path).into_owned()).collect();
-    let more = match paths.len().saturating_sub(MOST) {
+    let shown: Vec<String> =
+        paths.iter().take(MAX_NAMED).map(|path| escape_terminal(path).into_owned()).collect();
+    let more = match paths.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -390,8 +392,8 @@ fn look_again(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Prese
     seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
 }
 
-impl From<WhatToInstall> for InstallRequest {
-    fn from(tools: WhatToInstall) -> InstallRequest {
-        InstallRequest { tools, with: None, dry_run: false, blocked: Blocked::Refuse }
+impl From<InstallSelection> for InstallRequest {
+    fn from(tools: InstallSelection) -> InstallRequest {
+        InstallRequest { tools, with: None, dry_run: false, blocked: OnBlocked::Refuse }
     }
 }

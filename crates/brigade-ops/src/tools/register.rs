@@ -6,7 +6,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use crate::{Discovered, Look, Machine, look_at_machine};
+use crate::{DiscoverRequest, Discovery, Machine, look_at_machine};
 use brigade_access::{is_reserved, is_taken};
 use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
@@ -14,22 +14,22 @@ use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::codes::{self, Code, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
-use brigade_harness::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
-use brigade_policy::{Blocker, Failure, LabelProblem, NotDone, check_label};
+use brigade_harness::{DefinitionLookupError, DiscoveredEntry, DiscoveryIssue, NAME, named};
+use brigade_policy::{Blocker, Failure, FailureReport, LabelProblem, check_label};
 use brigade_redact::{MARK, shown_name};
 use brigade_workspace::{WorkspaceContext, load};
 
-use self::target::{Shown, Target, Texts};
+use self::target::{DisplayPaths, Target, Texts};
 use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
 
 /// The most tools of a registration: nobody reviews more, and each is put into the text of the catalog.
-const MOST: usize = 1_000;
+const MAX_TOOLS: usize = 1_000;
 
 /// The most tools that a note names.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Options of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +65,8 @@ pub enum RegisterSource {
 pub fn register(
     context: &WorkspaceContext,
     request: &RegisterRequest,
-) -> Result<RegisterReport, NotDone<Box<RegisterReport>>> {
-    let mut found = Found::default();
+) -> Result<RegisterReport, FailureReport<Box<RegisterReport>>> {
+    let mut found = SourceFindings::default();
     let references = request.sources.iter().filter_map(|source| match source {
         RegisterSource::Reference(name) => Some(name.as_str()),
         RegisterSource::File(_) | RegisterSource::Text(..) => None,
@@ -92,15 +92,15 @@ pub fn register(
     {
         found.rename(id)?;
     }
-    if MOST < found.tools.len() {
+    if MAX_TOOLS < found.tools.len() {
         let message =
-            format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
+            format!("there are {} tools, and at most {MAX_TOOLS} are registered at once", found.tools.len());
         found.errors.push(refusal(registering::TOO_MANY_TOOLS, "tools".to_owned(), &message));
     }
     let masks = load::masks_of(context);
     let unknown = found.notes.iter_mut().filter(|note| note.code == codes::UNKNOWN_KEY.as_str());
     unknown.for_each(|note| masks.hide(&mut note.field));
-    let mut target = Target::of(context, request)?;
+    let mut target = Target::for_request(context, request)?;
     let mut report = RegisterReport {
         schema: RegisterReport::SCHEMA,
         target: context.target(),
@@ -117,7 +117,7 @@ pub fn register(
     let _lock = if is_writing { target.lock(context)? } else { None };
     let not_used = target.not_used();
     // Faults of the sources are reported together with reasons against the target.
-    let is_looked_into = not_used.is_empty() && found.tools.len() <= MOST;
+    let is_looked_into = not_used.is_empty() && found.tools.len() <= MAX_TOOLS;
     report.errors.extend(not_used);
     if is_looked_into {
         let before = match target.read() {
@@ -151,23 +151,23 @@ pub fn register(
 }
 
 /// Refuses a registration because of the errors of its report.
-fn not_registered(report: RegisterReport) -> NotDone<Box<RegisterReport>> {
+fn not_registered(report: RegisterReport) -> FailureReport<Box<RegisterReport>> {
     // A file that is named and cannot be read: the command line is wrong.
     let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
     let kind = if report.errors.iter().any(is_misuse) { ErrorKind::Usage } else { ErrorKind::Refused };
     let failure =
         Failure::new(kind, "nothing was registered").because(report.errors.iter().map(Blocker::from));
-    NotDone::refused(failure, Box::new(report))
+    FailureReport::refused(failure, Box::new(report))
 }
 
 /// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
-fn look_for(context: &WorkspaceContext, references: &[&str]) -> Result<Discovered, Failure> {
+fn look_for(context: &WorkspaceContext, references: &[&str]) -> Result<Discovery, Failure> {
     let mut harnesses = load::catalog(context)?.chosen_harnesses()?.map(<[String]>::to_vec);
     if let Some(harnesses) = &mut harnesses {
         let places = references.iter().filter_map(|name| name.rsplit_once('@'));
         harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
     }
-    let look = Look { harnesses, ..Look::default() };
+    let look = DiscoverRequest { harnesses, ..DiscoverRequest::default() };
     Ok(look_at_machine(&Machine::new(&*context.fs, &context.environment, load::masks_of(context)), &look))
 }
 
@@ -190,7 +190,7 @@ impl Source {
 
 /// What the sources say.
 #[derive(Default)]
-struct Found {
+struct SourceFindings {
     tools: Vec<Registration>,
     /// What each tool is from.
     sources: Vec<Source>,
@@ -201,7 +201,7 @@ struct Found {
     errors: Vec<RegisterErrorRow>,
 }
 
-impl Found {
+impl SourceFindings {
     fn read(&mut self, context: &WorkspaceContext, source: &Path, level: Level) {
         let path = context.typed_path(source);
         let shown = source.display().to_string();
@@ -222,7 +222,7 @@ impl Found {
     fn define(
         &mut self,
         context: &WorkspaceContext,
-        discovered: &Discovered,
+        discovered: &Discovery,
         name: &str,
         level: Level,
         id: Option<&str>,
@@ -232,15 +232,15 @@ impl Found {
             Ok(found) => found,
             Err(why) => {
                 let (code, message) = match why {
-                    NotOne::Several { refs } => (
+                    DefinitionLookupError::Several { refs } => (
                         registering::REF_AMBIGUOUS,
                         format!("its definitions differ; name one of {}", refs.join(", ")),
                     ),
-                    NotOne::Unknown { near: Some(near) } => (
+                    DefinitionLookupError::Unknown { near: Some(near) } => (
                         registering::REF_UNKNOWN,
                         format!("nothing of this name was found; did you mean `{near}`?"),
                     ),
-                    NotOne::Unknown { near: None } => {
+                    DefinitionLookupError::Unknown { near: None } => {
                         (registering::REF_UNKNOWN, "nothing of this name was found".to_owned())
                     }
                 };
@@ -267,7 +267,7 @@ impl Found {
             Some(id) => Some(usable_id(id)?),
             None => None,
         };
-        let launch = discovered.launches.of(&origin.reference);
+        let launch = discovered.launches.launch(&origin.reference);
         self.definitions.push(entry.clone());
         let definition = Definition { entry, origin, launch, workspace: context.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
@@ -298,7 +298,7 @@ impl Found {
     }
 
     /// Names the files that cannot be read, and may have what a reference names.
-    fn name_unread(&mut self, discovered: &Discovered, name: &str) {
+    fn name_unread(&mut self, discovered: &Discovery, name: &str) {
         let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
         let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
         let id = name.split_once('@').map_or(name, |(id, _)| id);
@@ -389,9 +389,9 @@ fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
 fn put_all(
     context: &WorkspaceContext,
     request: &RegisterRequest,
-    shown: &Shown,
+    shown: &DisplayPaths,
     before: &Texts,
-    found: &Found,
+    found: &SourceFindings,
     report: &mut RegisterReport,
 ) -> Option<Texts> {
     let tools = &found.tools;
@@ -471,7 +471,7 @@ fn put_all(
             let uses =
                 |other: &&Tool| other.id != tool.id && other.runtime_id.as_deref() == Some(there.id.as_str());
             let others = catalog.tools().iter().filter(uses).map(|other| format!("`{}`", other.id));
-            let others: Vec<String> = others.take(MOST_NAMED).collect();
+            let others: Vec<String> = others.take(MAX_NAMED).collect();
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
                 let message = "there is a runtime with this id, which belongs to something else; give this one another id";

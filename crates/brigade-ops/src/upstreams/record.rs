@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, pretty_text};
-use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Spell, Timestamp};
-use brigade_exec::{KeptRun, Logs, Ran, denials, other_bytes};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, StepFormatter, Timestamp};
+use brigade_exec::{KeptRun, Logs, ObservedRun, denials, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
 use brigade_policy::Failure;
@@ -23,7 +23,7 @@ use brigade_workspace::WorkspaceContext;
 pub(super) const STARTS: &str = ".brigade/tools/runtime/upstreams";
 
 /// The number of records of ended servers that stay, and the size of the largest that is read.
-const KEPT: usize = 40;
+const MAX_RECORDS: usize = 40;
 const LIMIT: u64 = 4 << 20;
 
 /// The files of one start.
@@ -35,7 +35,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    fn of(id: &str) -> Paths {
+    fn new(id: &str) -> Paths {
         let path = |end: &str| RelPath::composed(&format!("{STARTS}/{id}{end}"));
         Paths {
             id: id.to_owned(),
@@ -68,22 +68,22 @@ pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
 /// Creates the logs of a start, and removes what is left of old ones.
 pub(super) fn logs(context: &WorkspaceContext, id: &str) -> Result<(Logs, Paths), Failure> {
     let fs = &*context.fs;
-    fs.create_dir_all(&RelPath::of(STARTS))?;
+    fs.create_dir_all(&RelPath::from_static(STARTS))?;
     sweep(fs);
-    let paths = Paths::of(id);
+    let paths = Paths::new(id);
     let logs = Logs { stdout: fs.create(&paths.stdout, 0o600)?, stderr: fs.create(&paths.stderr, 0o600)? };
     Ok((logs, paths))
 }
 
 /// Removes the oldest records of servers that have ended.
 fn sweep(fs: &dyn Fs) {
-    let entries = fs.list_dir(&RelPath::of(STARTS)).unwrap_or_default();
+    let entries = fs.list_dir(&RelPath::from_static(STARTS)).unwrap_or_default();
     let mut ids: Vec<&str> =
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".stdout.log")).collect();
     ids.sort_unstable();
-    let old = ids.len().saturating_sub(KEPT);
+    let old = ids.len().saturating_sub(MAX_RECORDS);
     for id in &ids[..old] {
-        let paths = Paths::of(id);
+        let paths = Paths::new(id);
         let is_alive = read(fs, &paths.record)
             .and_then(|record| record.process?.parse::<ProcessIdentity>().ok())
             .is_some_and(|process| process.is_alive());
@@ -101,11 +101,11 @@ fn read(fs: &dyn Fs, path: &RelPath) -> Option<UpstreamStart> {
 /// Reads the record of a start that a receipt names.
 pub(crate) fn start_of(fs: &dyn Fs, id: &str) -> Option<UpstreamStart> {
     let is_name = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    read(fs, &Paths::of(Some(id).filter(|_| is_name)?).record)
+    read(fs, &Paths::new(Some(id).filter(|_| is_name)?).record)
 }
 
 /// What a record is about.
-pub(super) struct Of<'a> {
+pub(super) struct RecordSubject<'a> {
     pub(super) tool: &'a Tool,
     pub(super) served: Vec<&'a Tool>,
     pub(super) agent: Option<&'a str>,
@@ -122,7 +122,7 @@ pub(super) struct Recorder {
     run: Option<KeptRun>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
     redactor: Redactor,
-    speller: Arc<dyn Spell>,
+    speller: Arc<dyn StepFormatter>,
     /// The entry whose call or list started it.
     tool: String,
 }
@@ -131,7 +131,7 @@ impl Recorder {
     pub(super) fn new(
         context: &WorkspaceContext,
         paths: Paths,
-        of: &Of<'_>,
+        of: &RecordSubject<'_>,
         run: KeptRun,
         sandbox: Arc<OnceLock<SandboxUsed>>,
     ) -> Recorder {
@@ -223,7 +223,7 @@ impl ServerWatcher for Recorder {
             self.record.warnings = ended.warnings;
             if let Some(observed) = &self.record.observed {
                 let (sandbox, files) = (self.record.sandbox.as_ref(), &self.record.files);
-                let ran = Ran { tool: &self.tool, files, data: &[], completed: false };
+                let ran = ObservedRun { tool: &self.tool, files, data: &[], completed: false };
                 let denied = denials(&*self.fs, observed, sandbox, ran, &*self.speller);
                 self.record.warnings.extend(denied);
             }

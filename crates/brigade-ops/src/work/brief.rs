@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{NextStep, Report as _};
-use brigade_doctor::{Area, InboxStatus, Issue, Waiting};
+use brigade_doctor::{Area, InboxStatus, Issue, PendingWork};
 use brigade_fs::RelPath;
 use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Failure, Standing};
@@ -60,13 +60,13 @@ pub fn brief(
     let top =
         |areas: &[Area]| top_issue_of(context, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
-    let has_no_catalog = has_kitchen && !context.fs.exists(&RelPath::of(CATALOG))?;
+    let has_no_catalog = has_kitchen && !context.fs.exists(&RelPath::from_static(CATALOG))?;
     // What is wrong with tools is no reason where there are none.
     let pressing: Vec<Issue> = match has_no_catalog {
         true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),
         false => issues.clone(),
     };
-    let waiting = Waiting {
+    let waiting = PendingWork {
         is_valid: has_no_catalog || config.catalog.is_valid(),
         is_policy_valid: config.policy.standing() != Standing::Invalid,
         oldest: oldest.as_ref(),

@@ -19,11 +19,11 @@ fn policy(text: &str) -> PolicyState {
 
 /// Asks the rule about a call that it covers, after a change.
 #[track_caller]
-fn check(change: impl FnOnce(&mut Asked<'_>), expect: &[NotCovered]) {
+fn check(change: impl FnOnce(&mut RuleRequest<'_>), expect: &[CoverageGap]) {
     let policy = policy(RULE);
     let (effects, args) = (["local-read".to_owned()], Json::object([("path", Json::from("docs/a.md"))]));
     let agents = ["codex-ci".parse().unwrap(), "other".parse().unwrap()];
-    let mut asked = Asked {
+    let mut asked = RuleRequest {
         tool_id: "docs.search",
         effects: &effects,
         approval_mode: None,
@@ -57,36 +57,39 @@ fn a_call_within_the_rule_is_covered() {
 
 #[test]
 fn what_no_rule_answers() {
-    check(|asked| asked.agent = None, &[NotCovered::NoAgent]);
-    check(|asked| asked.policy_tracked = true, &[NotCovered::PolicyTracked]);
-    check(|asked| asked.pin_changed = true, &[NotCovered::PinChanged]);
-    check(|asked| asked.for_person = Some("it has work"), &[NotCovered::ForPerson("it has work".to_owned())]);
-    check(|asked| asked.approval_mode = Some(ApprovalMode::Always), &[NotCovered::AlwaysAsks]);
+    check(|asked| asked.agent = None, &[CoverageGap::NoAgent]);
+    check(|asked| asked.policy_tracked = true, &[CoverageGap::PolicyTracked]);
+    check(|asked| asked.pin_changed = true, &[CoverageGap::PinChanged]);
+    check(
+        |asked| asked.for_person = Some("it has work"),
+        &[CoverageGap::ForPerson("it has work".to_owned())],
+    );
+    check(|asked| asked.approval_mode = Some(ApprovalMode::Always), &[CoverageGap::AlwaysAsks]);
     check(|asked| asked.approval_mode = Some(ApprovalMode::Never), &[]);
-    check(|asked| asked.gate = Gate::Ask, &[NotCovered::GateAsks]);
-    check(|asked| asked.risk = RiskLevel::Critical, &[NotCovered::Critical]);
-    check(|asked| asked.effects = &[], &[NotCovered::NoEffects]);
+    check(|asked| asked.gate = Gate::Ask, &[CoverageGap::GateAsks]);
+    check(|asked| asked.risk = RiskLevel::Critical, &[CoverageGap::Critical]);
+    check(|asked| asked.effects = &[], &[CoverageGap::NoEffects]);
 }
 
 #[test]
 fn tools_effects_and_agents_must_all_be_listed() {
-    check(|asked| asked.tool_id = "docsx.search", &[NotCovered::Tool]);
-    check(|asked| asked.tool_id = "count-words-2", &[NotCovered::Tool]);
+    check(|asked| asked.tool_id = "docsx.search", &[CoverageGap::Tool]);
+    check(|asked| asked.tool_id = "count-words-2", &[CoverageGap::Tool]);
     let effects = ["local-read".to_owned(), "local-write".to_owned()];
-    let missing = NotCovered::Effect("`local-write`".to_owned());
+    let missing = CoverageGap::Effect("`local-write`".to_owned());
     let policy = policy(RULE);
     assert!(covers_effects(&policy, &effects).unwrap_err().contains(&missing));
-    check(|asked| asked.agent = Some("other"), &[NotCovered::Agent]);
-    check(|asked| asked.agent = Some("third"), &[NotCovered::UnknownAgent]);
-    check(|asked| asked.agents = &[], &[NotCovered::UnknownAgent]);
+    check(|asked| asked.agent = Some("other"), &[CoverageGap::Agent]);
+    check(|asked| asked.agent = Some("third"), &[CoverageGap::UnknownAgent]);
+    check(|asked| asked.agents = &[], &[CoverageGap::UnknownAgent]);
 }
 
-fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<NotCovered>> {
+fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<CoverageGap>> {
     let args = path("docs/a");
     let agents = ["codex-ci".parse().unwrap()];
     covers(
         &policy.auto_approve()[0],
-        &Asked {
+        &RuleRequest {
             tool_id: "count-words",
             effects,
             approval_mode: None,
@@ -106,11 +109,11 @@ fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<No
 }
 
 #[track_caller]
-fn check_path(args: Json, expect: &[NotCovered]) {
+fn check_path(args: Json, expect: &[CoverageGap]) {
     let policy = policy(RULE);
     let effects = ["local-read".to_owned()];
     let agents = ["codex-ci".parse().unwrap()];
-    let asked = Asked {
+    let asked = RuleRequest {
         tool_id: "count-words",
         effects: &effects,
         approval_mode: None,
@@ -132,7 +135,7 @@ fn check_path(args: Json, expect: &[NotCovered]) {
 
 #[test]
 fn arguments_are_compared_after_their_dots_are_gone() {
-    let other = || [NotCovered::Argument("`path`".to_owned())];
+    let other = || [CoverageGap::Argument("`path`".to_owned())];
     for inside in ["docs/a", "./docs/a/b", "docs/./a", "docs/x/../a", "docs/a/../b", "docs//a"] {
         check_path(path(inside), &[]);
     }
@@ -153,22 +156,25 @@ fn arguments_are_compared_after_their_dots_are_gone() {
     }
     check_path(
         Json::object([("Path", Json::from("docs/a"))]),
-        &[NotCovered::ArgumentMissing("`path`".into())],
+        &[CoverageGap::ArgumentMissing("`path`".into())],
     );
-    check_path(path(vec![Json::from("docs/a")]), &[NotCovered::ArgumentNotText("`path`".into())]);
-    check_path(path(Json::Null), &[NotCovered::ArgumentNotText("`path`".into())]);
+    check_path(path(vec![Json::from("docs/a")]), &[CoverageGap::ArgumentNotText("`path`".into())]);
+    check_path(path(Json::Null), &[CoverageGap::ArgumentNotText("`path`".into())]);
 }
 
 #[test]
 fn a_rule_has_an_end_and_a_limit() {
-    check(|asked| asked.now = "2027-02-01".parse().unwrap(), &[NotCovered::Expired("2027-01-31".to_owned())]);
-    check(|asked| asked.approved_last_hour = &|_| 2, &[NotCovered::LimitReached(2)]);
+    check(
+        |asked| asked.now = "2027-02-01".parse().unwrap(),
+        &[CoverageGap::Expired("2027-01-31".to_owned())],
+    );
+    check(|asked| asked.approved_last_hour = &|_| 2, &[CoverageGap::LimitReached(2)]);
     check(
         |asked| {
             asked.tool_id = "x";
             asked.approved_last_hour = &|_| panic!("a rule that does not cover the call counts nothing");
         },
-        &[NotCovered::Tool],
+        &[CoverageGap::Tool],
     );
 }
 

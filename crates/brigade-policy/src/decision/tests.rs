@@ -22,7 +22,7 @@ fn tool() -> Tool {
 
 fn decision_on(policy: Option<&str>, tool: &Tool) -> Decision {
     let state = PolicyState::parse(FILE, policy.map(str::as_bytes));
-    decide(&state, &CallFacts::of(tool), &|name: &str| name == "BOUND")
+    decide(&state, &CallFacts::from_tool(tool), &|name: &str| name == "BOUND")
 }
 
 /// Compares the codes of the blockers and the lines of their rules: `code:line`. The refusals alone are the same.
@@ -30,7 +30,7 @@ fn decision_on(policy: Option<&str>, tool: &Tool) -> Decision {
 fn check(policy: Option<&str>, tool: &Tool, expect: &[&str]) {
     let decision = decision_on(policy, tool);
     let state = PolicyState::parse(FILE, policy.map(str::as_bytes));
-    let (facts, environment) = (CallFacts::of(tool), |name: &str| name == "BOUND");
+    let (facts, environment) = (CallFacts::from_tool(tool), |name: &str| name == "BOUND");
     let mut rulings = explain(&state, &facts, &environment).rulings;
     rulings.retain(|ruling| ruling.blocker.is_some());
     assert_eq!(refusals(&state, &facts, &environment), rulings);
@@ -352,7 +352,7 @@ fn an_explanation_names_the_line_of_each_rule() {
         [sandbox]\nmode = \"enforce\"\n";
     let state = PolicyState::parse(FILE, Some(policy.as_bytes()));
     let tool = tool();
-    let explanation = explain(&state, &CallFacts::of(&tool), &|_: &str| true);
+    let explanation = explain(&state, &CallFacts::from_tool(&tool), &|_: &str| true);
     let line = |topic: Topic| {
         let ruling = explanation.rulings.iter().find(|ruling| ruling.topic == topic).unwrap();
         ruling.place.as_ref().and_then(|place| place.line)
@@ -543,7 +543,7 @@ fn installations_have_sandbox_rules_of_their_own() {
     let (tool, installation) = (tool(), tool().installation("pip install x"));
     let paths = |facts: &CallFacts<'_>| decide(&state, facts, &|_: &str| true).sandbox.grants.write_paths;
     assert_eq!(paths(&CallFacts::of_installation(&installation, &tool)), ["/a", "/c"]);
-    assert_eq!(paths(&CallFacts::of(&installation)), ["/a", "/b"]);
+    assert_eq!(paths(&CallFacts::from_tool(&installation)), ["/a", "/b"]);
     let wrong = "[sandbox]\nmode = \"off\"\n[sandbox.install]\nmod = \"off\"\n";
     assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).standing(), Standing::Invalid);
 }

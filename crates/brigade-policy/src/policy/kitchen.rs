@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use super::read::{effects, paths, texts};
 use super::{Policy, PolicyState, Rule};
-use crate::document::{Located, Reader};
+use crate::document::{LocatedValue, Reader};
 use crate::effects::{READ_EFFECT, WRITE_EFFECT};
 
 const KEYS: &[&str] = &[
@@ -46,13 +46,13 @@ pub struct KitchenRules {
     /// Programs or adapters that may be workers. Absent means any that a person approved.
     pub workers: Rule<String>,
     /// Whether a shell may read commands.
-    pub shell: Option<Located<ShellUse>>,
+    pub shell: Option<LocatedValue<ShellUse>>,
     /// Whether workers may skip their own permissions.
-    pub skip_permissions: Option<Located<bool>>,
+    pub skip_permissions: Option<LocatedValue<bool>>,
     /// Whether a finished branch may be merged.
-    pub merge: Option<Located<bool>>,
+    pub merge: Option<LocatedValue<bool>>,
     /// Whether a finished branch may be pushed.
-    pub push: Option<Located<bool>>,
+    pub push: Option<LocatedValue<bool>>,
     /// Effects of workers.
     pub worker_effects: Rule<String>,
     /// Paths that workers may write besides their worktree and those of their adapter.
@@ -60,11 +60,11 @@ pub struct KitchenRules {
     /// Effects of verification, test and setup commands.
     pub verification_effects: Rule<String>,
     /// The most minutes of workers for a PRD.
-    pub max_minutes: Option<Located<f64>>,
+    pub max_minutes: Option<LocatedValue<f64>>,
     /// The most dollars for a PRD.
-    pub max_cost_usd: Option<Located<f64>>,
+    pub max_cost_usd: Option<LocatedValue<f64>>,
     /// The most attempts at once.
-    pub max_parallel: Option<Located<u64>>,
+    pub max_parallel: Option<LocatedValue<u64>>,
 }
 
 /// What the policy gives the kitchen, with the defaults of absent keys.
@@ -123,7 +123,7 @@ impl Policy {
             effects.retain(|effect| !is_denied(effect));
             effects
         };
-        let is_on = |rule: &Option<Located<bool>>| rule.as_ref().is_some_and(|rule| rule.value);
+        let is_on = |rule: &Option<LocatedValue<bool>>| rule.as_ref().is_some_and(|rule| rule.value);
         KitchenGrants {
             workers: rules.workers.place.as_ref().map(|_| rules.workers.values().cloned().collect()),
             shell: rules.shell.as_ref().map_or_else(ShellUse::default, |rule| rule.value),

@@ -12,11 +12,11 @@ use super::{
     GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules,
     UndeclaredCode,
 };
-use crate::document::{Located, Reader, Value, text_of};
+use crate::document::{LocatedValue, Reader, Value, text_of};
 use crate::web_url::WebDomain;
 
 /// All keys and tables, those that v0.30 knows first.
-const TOP: &[&str] = &[
+const TOP_LEVEL_KEYS: &[&str] = &[
     "allowed_families",
     "allowed_levels",
     "allowed_sources",
@@ -114,7 +114,12 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let place = reader.place(&key.span());
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
-                        _ => reader.unknown_member(key, "paths.", &["outside", "readable_secrets"], TOP),
+                        _ => reader.unknown_member(
+                            key,
+                            "paths.",
+                            &["outside", "readable_secrets"],
+                            TOP_LEVEL_KEYS,
+                        ),
                     }
                 }
             }
@@ -125,7 +130,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let place = reader.place(&key.span());
                             policy.git_urls = texts(reader, "git.urls", place, value);
                         }
-                        _ => reader.unknown_member(key, "git.", &["urls"], TOP),
+                        _ => reader.unknown_member(key, "git.", &["urls"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -136,7 +141,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let place = reader.place(&key.span());
                             policy.web_domains = domains(reader, place, value);
                         }
-                        _ => reader.unknown_member(key, "web.", &["domains"], TOP),
+                        _ => reader.unknown_member(key, "web.", &["domains"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -145,7 +150,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     match key.get_ref().as_ref() {
                         "capture" => policy.capture = command_line(reader, "programs.capture", value),
                         "forge" => policy.forge = command_line(reader, "programs.forge", value),
-                        _ => reader.unknown_member(key, "programs.", &["capture", "forge"], TOP),
+                        _ => reader.unknown_member(key, "programs.", &["capture", "forge"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -153,7 +158,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 for (key, value) in reader.table("environment", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
                         "pass" => policy.pass = pass(reader, reader.place(&key.span()), value),
-                        _ => reader.unknown_member(key, "environment.", &["pass"], TOP),
+                        _ => reader.unknown_member(key, "environment.", &["pass"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -169,9 +174,12 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.undeclared_code =
                                 reader.word("commands.undeclared_code", value, all, name);
                         }
-                        _ => {
-                            reader.unknown_member(key, "commands.", &["inline_code", "undeclared_code"], TOP)
-                        }
+                        _ => reader.unknown_member(
+                            key,
+                            "commands.",
+                            &["inline_code", "undeclared_code"],
+                            TOP_LEVEL_KEYS,
+                        ),
                     }
                 }
             }
@@ -179,10 +187,10 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 policy.limits_place = Some(place);
                 limits(reader, value, policy);
             }
-            "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP),
+            "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP_LEVEL_KEYS),
             "kitchen" => {
                 if let Some(table) = reader.table("kitchen", value) {
-                    policy.kitchen = super::kitchen::read(reader, place, table, TOP);
+                    policy.kitchen = super::kitchen::read(reader, place, table, TOP_LEVEL_KEYS);
                 }
             }
             name => {
@@ -192,10 +200,10 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     }
                     value => matches!(value, DeValue::Table(_)),
                 };
-                let tables = TOP.iter().copied().skip_while(|known| *known != FIRST_TABLE);
+                let tables = TOP_LEVEL_KEYS.iter().copied().skip_while(|known| *known != FIRST_TABLE);
                 match closest(name, tables).filter(|_| is_table) {
                     Some(meant) => reader.unknown_table(key, meant),
-                    None => reader.unknown_key(key, TOP),
+                    None => reader.unknown_key(key, TOP_LEVEL_KEYS),
                 }
             }
         }
@@ -231,7 +239,7 @@ fn words<T: Copy + FromStr>(
     let mut items = Vec::new();
     for (index, text) in reader.strings(field, value).into_iter().enumerate() {
         if let Ok(word) = text.value.parse() {
-            items.push(Located { value: word, place: text.place });
+            items.push(LocatedValue { value: word, place: text.place });
             continue;
         }
         let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
@@ -243,10 +251,10 @@ fn words<T: Copy + FromStr>(
     Rule { place: Some(place), items }
 }
 
-fn max_timeout(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Located<Seconds>> {
+fn max_timeout(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<LocatedValue<Seconds>> {
     let number = reader.positive("max_timeout", value)?;
     match Seconds::new(number.value) {
-        Ok(seconds) => Some(Located { value: seconds, place: number.place }),
+        Ok(seconds) => Some(LocatedValue { value: seconds, place: number.place }),
         Err(_) => {
             reader.warning(value.span(), "max_timeout", "an endless timeout sets no maximum", None);
             None
@@ -261,7 +269,7 @@ fn env_bindings(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy)
         let field =
             label.as_ref().map_or_else(|| "env_bindings".to_owned(), |label| format!("env_bindings.{label}"));
         let variable = reader.string(&field, value).and_then(|text| match text.value.parse::<Label>() {
-            Ok(variable) => Some(Located { value: variable, place: text.place }),
+            Ok(variable) => Some(LocatedValue { value: variable, place: text.place }),
             Err(_) => {
                 let hint = "write the name of a variable of the environment, never its value".to_owned();
                 reader.error(value.span(), Some(&field), "expected the name of a variable", Some(hint));
@@ -299,7 +307,7 @@ fn pass(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Label>
                     let message = "this variable changes how programs are found or loaded";
                     reader.warning_at(text.place.clone(), &field, message, None);
                 }
-                items.push(Located { value: name, place: text.place });
+                items.push(LocatedValue { value: name, place: text.place });
             }
             Err(_) => {
                 let hint = "write the name of a variable of the environment, never its value".to_owned();
@@ -310,7 +318,7 @@ fn pass(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Label>
     Rule { place: Some(place), items }
 }
 
-pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<LocatedValue<String>> {
     let mut items = reader.strings(field, value);
     items.retain(|path| {
         let legal = !path.value.chars().any(char::is_control);
@@ -323,10 +331,10 @@ pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> 
 }
 
 /// Reads a command as words. No shell reads it.
-fn command_line(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<Argv>> {
+fn command_line(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<LocatedValue<Argv>> {
     let text = reader.string(field, value)?;
     match Argv::parse(&text.value) {
-        Ok(value) => Some(Located { value, place: text.place }),
+        Ok(value) => Some(LocatedValue { value, place: text.place }),
         Err(error) => {
             reader.error_at(text.place, field, &error.to_string(), None);
             None
@@ -442,7 +450,7 @@ fn sandbox_rules(
                 rules.git = reader.word(&field, value, GitAccess::ALL, GitAccess::as_str);
             }
             "tool" | "install" if known.contains(&"tool") => {}
-            _ => reader.unknown_member(key, prefix, known, TOP),
+            _ => reader.unknown_member(key, prefix, known, TOP_LEVEL_KEYS),
         }
     }
     rules
@@ -458,7 +466,7 @@ fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
             "memory" => limits.memory = reader.size(&field, value).map(|found| found.value),
             "file_size" => limits.file_size = reader.size(&field, value).map(|found| found.value),
             "open_files" => limits.open_files = reader.count(&field, value).map(|found| found.value),
-            _ => reader.unknown_member(key, "limits.", LIMITS, TOP),
+            _ => reader.unknown_member(key, "limits.", LIMITS, TOP_LEVEL_KEYS),
         }
     }
 }

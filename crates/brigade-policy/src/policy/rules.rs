@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_core::{AgentName, Glob, Place, Timestamp};
 
 use crate::AutoApprove;
-use crate::document::{Located, Reader, Value};
+use crate::document::{LocatedValue, Reader, Value};
 
 const KEYS: &[&str] = &["name", "tools", "effects", "agents", "arguments", "max_calls_per_hour", "expires"];
 const NEEDED: &[&str] = &["name", "tools", "effects"];
@@ -33,7 +33,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 "name" => name = reader.string(&field, value),
                 "tools" => {
                     let globs = reader.some_strings(&field, value).into_iter();
-                    let glob = |text: Located<String>| Located {
+                    let glob = |text: LocatedValue<String>| LocatedValue {
                         value: Glob::of_ids(&text.value),
                         place: text.place,
                     };
@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
             }
         }
         reader.needed(table, &place, &prefix, NEEDED);
-        if let Some(Located { value, place }) = name {
+        if let Some(LocatedValue { value, place }) = name {
             if let Some(line) = names.get(&value) {
                 let at = line.map_or_else(String::new, |line| format!(", in line {line}"));
                 let message = format!("another rule has this name{at}");
@@ -63,11 +63,11 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
     rules
 }
 
-fn agents(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<AgentName>> {
+fn agents(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<LocatedValue<AgentName>> {
     let mut names = Vec::new();
     for (index, text) in reader.some_strings(field, value).into_iter().enumerate() {
         match text.value.parse() {
-            Ok(name) => names.push(Located { value: name, place: text.place }),
+            Ok(name) => names.push(LocatedValue { value: name, place: text.place }),
             Err(_) => {
                 let field = format!("{field}[{}]", index + 1);
                 let message = "expected the name of an agent: letters, digits, `-` and `_`, at most 64";
@@ -78,23 +78,27 @@ fn agents(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Locate
     names
 }
 
-fn arguments(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> BTreeMap<String, Located<Glob>> {
+fn arguments(
+    reader: &mut Reader<'_>,
+    field: &str,
+    value: &Value<'_>,
+) -> BTreeMap<String, LocatedValue<Glob>> {
     let mut globs = BTreeMap::new();
     for (name, value) in reader.table(field, value).into_iter().flatten() {
         let name = name.get_ref().to_string();
         if let Some(text) = reader.string(&format!("{field}.{name}"), value) {
-            globs.insert(name, Located { value: Glob::new(&text.value), place: text.place });
+            globs.insert(name, LocatedValue { value: Glob::new(&text.value), place: text.place });
         }
     }
     globs
 }
 
 /// Reads the last day on which a rule holds.
-fn expires(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<Timestamp>> {
-    let text: Located<String> = reader.string(field, value)?;
+fn expires(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<LocatedValue<Timestamp>> {
+    let text: LocatedValue<String> = reader.string(field, value)?;
     let place: Place = text.place;
     match text.value.parse().ok().filter(|_| text.value.len() == 10) {
-        Some(day) => Some(Located { value: day, place }),
+        Some(day) => Some(LocatedValue { value: day, place }),
         None => {
             reader.error_at(place, field, "expected a day such as \"2027-01-31\"", None);
             None

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::tree::{Entry, Table, signal};
 use crate::{KillMethod, ProcessIdentity};
 
-use super::{Ended, KILL_LIMIT};
+use super::{KILL_LIMIT, TreeEnd};
 
 /// What is known about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,9 @@ pub(super) fn kill_tree(
     marker: Option<&str>,
     grace: Duration,
     root: Root,
-) -> Ended {
-    let mut ended = Ended { signalled: 0, killed: 0, survivors: Vec::new(), method: KillMethod::ProcessTree };
+) -> TreeEnd {
+    let mut ended =
+        TreeEnd { signalled: 0, killed: 0, survivors: Vec::new(), method: KillMethod::ProcessTree };
     if !identity.is_this_boot() {
         return ended;
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{KillMethod, ProcessIdentity};
 
-use super::{Ended, KILL_LIMIT};
+use super::{KILL_LIMIT, TreeEnd};
 
 /// What is known about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub(super) fn kill_tree(
     _marker: Option<&str>,
     grace: Duration,
     root: Root,
-) -> Ended {
+) -> TreeEnd {
     let mut ended =
-        Ended { signalled: 0, killed: 0, survivors: Vec::new(), method: KillMethod::ProcessGroup };
+        TreeEnd { signalled: 0, killed: 0, survivors: Vec::new(), method: KillMethod::ProcessGroup };
     let Ok(group) = libc::pid_t::try_from(identity.pid()) else {
         return ended;
     };

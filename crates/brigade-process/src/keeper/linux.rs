@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use crate::background::{Detached, ExitLine};
-use crate::launch::{Begun, Image, close_all_but_both, fork_into, last_errno, read_full, reap};
+use crate::background::{DetachedProcess, ExitLine};
+use crate::launch::{ExecutedProgram, Image, close_all_but_both, fork_into, last_errno, read_full, reap};
 use crate::log_writer::{Charge, LogWriter};
 use crate::observe::Watcher;
 use crate::outcome::Step;
@@ -23,9 +23,9 @@ pub(crate) const METHOD: KillMethod = KillMethod::ProcessTree;
 
 /// The keeper process, to be collected at its end.
 #[derive(Debug)]
-pub(crate) struct Hold(libc::pid_t);
+pub(crate) struct KeeperHandle(libc::pid_t);
 
-impl Hold {
+impl KeeperHandle {
     /// Continues the keeper if it was stopped.
     pub(crate) fn wake(&self) {
         self.signal(libc::SIGCONT);
@@ -50,7 +50,7 @@ pub(super) fn start(
     image: Image,
     ending: Ending,
     lines: Lines,
-) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
+) -> Result<(OwnedFd, OwnedFd, KeeperHandle), SpawnError> {
     let mut table = Table::with_room();
     let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
     let forked = fork_into(|| keep(&image, ending, &commands_end, &reports_end, &mut table));
@@ -62,12 +62,12 @@ pub(super) fn start(
     })?;
     // Closes the program's ends of its pipes here.
     drop(image);
-    Ok((reports, commands, Hold(pid)))
+    Ok((reports, commands, KeeperHandle(pid)))
 }
 
 /// Starts a program without keeper, from the process that writes its logs. The process between them forks the writer
 /// and ends at once.
-pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
+pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<DetachedProcess, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let pid = fork_into(|| {
@@ -93,7 +93,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
         first_report(&reports).and_then(|writer| first_report(&reports).map(|program| (program, writer)));
     reap(pid);
     let exit = ExitLine(Some(reports));
-    begun.map(|(program, writer)| Detached { program, writer, exit })
+    begun.map(|(program, writer)| DetachedProcess { program, writer, exit })
 }
 
 /// Runs the keeper. Returns when the tree has ended.
@@ -114,7 +114,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     let mut caller = Caller::Here;
     let limits = OwnLimits::now();
     if let Some(children) = child_signals()
-        && let Some(Begun { pid: main, mut watcher, .. }) = tell_start(image, reports)
+        && let Some(ExecutedProgram { pid: main, mut watcher, .. }) = tell_start(image, reports)
     {
         let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
         let kept = placeholders.unwrap_or_default();
@@ -179,11 +179,11 @@ enum Phase {
 }
 
 /// How long ended children are collected before commands and times are looked at.
-const REAPED_FOR: Duration = Duration::from_millis(10);
+const MAX_REAP_TIME: Duration = Duration::from_millis(10);
 
 /// Which children were collected.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reaped {
+enum ReapResult {
     /// All that have ended.
     Ended,
     /// All, and none is left, so no descendant is left either.
@@ -215,7 +215,7 @@ impl Watch<'_> {
         let mut connected = true;
         loop {
             let reaped = self.reap_some();
-            if reaped == Reaped::All {
+            if reaped == ReapResult::All {
                 break;
             }
             if self.advance() {
@@ -232,7 +232,7 @@ impl Watch<'_> {
             // Rounded up, otherwise the wait would spin in the last millisecond.
             let timeout = timeout.map(|left| left + Duration::from_micros(200));
             // Others wait to be collected, so only look whether there is a command.
-            let timeout = if reaped == Reaped::More { Some(Duration::ZERO) } else { timeout };
+            let timeout = if reaped == ReapResult::More { Some(Duration::ZERO) } else { timeout };
             let timeout = timeout
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
             let (polled, [child, command]) = loop {
@@ -297,8 +297,8 @@ impl Watch<'_> {
 
     /// Collects ended children, for a limited time: on a busy machine, a program that forks without end leaves more of
     /// them than are collected, and its end must not wait for the last one.
-    fn reap_some(&mut self) -> Reaped {
-        let until = Instant::now() + REAPED_FOR;
+    fn reap_some(&mut self) -> ReapResult {
+        let until = Instant::now() + MAX_REAP_TIME;
         while Instant::now() < until {
             let mut status = 0;
             // SAFETY: `rusage` is plain data, for which all zeroes is a value.
@@ -306,13 +306,13 @@ impl Watch<'_> {
             // SAFETY: both places are valid for writing.
             let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
             if pid == 0 {
-                return Reaped::Ended;
+                return ReapResult::Ended;
             }
             if pid < 0 {
                 match last_errno() {
                     libc::EINTR => continue,
-                    libc::ECHILD => return Reaped::All,
-                    _ => return Reaped::Ended,
+                    libc::ECHILD => return ReapResult::All,
+                    _ => return ReapResult::Ended,
                 }
             }
             if pid == self.main {
@@ -323,7 +323,7 @@ impl Watch<'_> {
                 }
             }
         }
-        Reaped::More
+        ReapResult::More
     }
 
     /// Takes the next due step. Returns true if the time for killing is over.

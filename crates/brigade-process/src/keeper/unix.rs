@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::background::{Detached, ExitLine};
+use crate::background::{DetachedProcess, ExitLine};
 use crate::launch::{Image, read_full};
 use crate::log_writer::{Charge, LogWriter};
 use crate::outcome::Step;
@@ -19,13 +19,13 @@ pub(crate) const METHOD: KillMethod = KillMethod::ProcessGroup;
 
 /// The polling interval for the end of the main process, because the thread cannot wait for it and for commands at
 /// once.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The keeper thread, to be joined.
 #[derive(Debug)]
-pub(crate) struct Hold(JoinHandle<()>);
+pub(crate) struct KeeperHandle(JoinHandle<()>);
 
-impl Hold {
+impl KeeperHandle {
     /// A thread cannot be stopped from outside.
     pub(crate) fn wake(&self) {}
 
@@ -42,7 +42,7 @@ pub(super) fn start(
     image: Image,
     ending: Ending,
     lines: Lines,
-) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
+) -> Result<(OwnedFd, OwnedFd, KeeperHandle), SpawnError> {
     let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
     let keep = move || {
         let started = tell_start(&image, &reports_end).map(|begun| begun.pid);
@@ -56,19 +56,21 @@ pub(super) fn start(
         .name("brigade-keeper".to_owned())
         .spawn(keep)
         .map_err(|source| SpawnError::at(Step::Fork, source))?;
-    Ok((reports, commands, Hold(thread)))
+    Ok((reports, commands, KeeperHandle(thread)))
 }
 
 /// Starts a program without keeper, and the writer of its logs. Both stay children of this process, so threads collect
 /// them if they end first.
-pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
+pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<DetachedProcess, SpawnError> {
     let identity_of = |pid: libc::pid_t| {
-        ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
+        ProcessIdentity::from_pid(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
     };
     let collect_later = |pid: libc::pid_t| {
         let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
     };
-    let pid = writer.fork(|| Some(Charge::nobody())).map_err(|source| SpawnError::at(Step::Fork, source))?;
+    let pid = writer
+        .fork(|| Some(Charge::without_program()))
+        .map_err(|source| SpawnError::at(Step::Fork, source))?;
     let written = identity_of(pid);
     collect_later(pid);
     let pid = crate::launch::start_program(&image)
@@ -76,7 +78,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
         .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
     let program = identity_of(pid);
     collect_later(pid);
-    Ok(Detached { program: program?, writer: written?, exit: ExitLine(None) })
+    Ok(DetachedProcess { program: program?, writer: written?, exit: ExitLine(None) })
 }
 
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {
@@ -106,12 +108,13 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
         if asked.is_some_and(|until| until <= now) {
             signal_group(main, libc::SIGKILL);
             if killed.get_or_insert(now).elapsed() > ending.kill_limit {
-                let start_time = ProcessIdentity::of(main as u32).map_or(0, |identity| identity.start_time());
+                let start_time =
+                    ProcessIdentity::from_pid(main as u32).map_or(0, |identity| identity.start_time());
                 Report::Survivor { pid: main as u32, start_time }.send(reports);
                 break;
             }
         }
-        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) as _ };
+        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) as _ };
         let mut watched = [PollFd::new(commands, PollFlags::IN)];
         let count = usize::from(connected);
         let _ = poll(&mut watched[..count], Some(&wait));

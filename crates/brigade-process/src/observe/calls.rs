@@ -25,7 +25,7 @@ const OURS: Option<u32> = if cfg!(target_arch = "x86_64") {
 };
 
 /// The observed calls.
-const TOLD: &[libc::c_long] = &[
+const OBSERVED_CALLS: &[libc::c_long] = &[
     libc::SYS_openat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open,
@@ -59,7 +59,7 @@ const TOLD: &[libc::c_long] = &[
 ];
 
 /// The number of messages of one call (`sendmmsg`) that are looked at, as many as the kernel sends.
-pub(super) const MOST_MESSAGES: u64 = 1024;
+pub(super) const MAX_MESSAGES: u64 = 1024;
 
 /// The flags by which the program's process passes the listener on. No program uses them together, and the process
 /// could not wait for an answer: nobody has the listener yet.
@@ -72,11 +72,11 @@ const fn argument(number: u32) -> [u32; 2] {
 
 /// The filter that notifies. Filters that refuse a call take precedence.
 #[derive(Debug)]
-pub(super) struct Telling(Vec<libc::sock_filter>);
+pub(super) struct NotifyFilter(Vec<libc::sock_filter>);
 
-impl Telling {
+impl NotifyFilter {
     /// Builds the filter, if the kernel supports it with known structures.
-    pub(super) fn prepare() -> Result<Telling, &'static str> {
+    pub(super) fn prepare() -> Result<NotifyFilter, &'static str> {
         let Some(architecture) = OURS else { return Err("the system calls of this machine are not known") };
         let asked: u32 = libc::SECCOMP_RET_USER_NOTIF;
         // SAFETY: the kernel only reads the number.
@@ -99,12 +99,12 @@ impl Telling {
         if sizes.map(usize::from) != ours {
             return Err("the kernel tells of calls in a form that is not known");
         }
-        Ok(Telling(Telling::program(architecture)))
+        Ok(NotifyFilter(NotifyFilter::program(architecture)))
     }
 
     fn program(architecture: u32) -> Vec<libc::sock_filter> {
         let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-        let count = TOLD.len() as u8;
+        let count = OBSERVED_CALLS.len() as u8;
         let ([low, high], [flags, _]) = (argument(4), argument(2));
         let mut program = vec![
             step(LOAD, 0, 0, ARCHITECTURE),
@@ -121,7 +121,7 @@ impl Telling {
             step(LOAD, 0, 0, flags),
             step(JUMP_IF_EQUAL, count, count + 1, PASSING as u32),
         ];
-        for (place, call) in TOLD.iter().enumerate() {
+        for (place, call) in OBSERVED_CALLS.iter().enumerate() {
             program.push(step(JUMP_IF_EQUAL, count - place as u8, 0, *call as u32));
         }
         program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
@@ -215,7 +215,7 @@ pub(super) enum Flags {
 }
 
 impl Call {
-    pub(super) fn of(data: &libc::seccomp_data) -> Call {
+    pub(super) fn new(data: &libc::seccomp_data) -> Call {
         let arguments = data.args;
         let descriptor = |place: usize| arguments[place] as i32;
         let given = |place: usize| Flags::Given(arguments[place] as libc::c_int);
@@ -249,7 +249,7 @@ impl Call {
             libc::SYS_sendmsg => Call::Send { headers: arguments[1], count: 1, step: 0 },
             libc::SYS_sendmmsg => {
                 let step = size_of::<libc::mmsghdr>() as u64;
-                Call::Send { headers: arguments[1], count: arguments[2].min(MOST_MESSAGES), step }
+                Call::Send { headers: arguments[1], count: arguments[2].min(MAX_MESSAGES), step }
             }
             call => Call::change(call, &arguments),
         }
@@ -335,11 +335,11 @@ mod tests {
 
     #[test]
     fn every_told_call_jumps_to_the_same_end() {
-        let program = Telling::program(7);
+        let program = NotifyFilter::program(7);
         let last = program.len() - 1;
         assert_eq!(program[last].k, libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(program[last - 1].k, libc::SECCOMP_RET_ALLOW);
-        for (place, call) in TOLD.iter().enumerate() {
+        for (place, call) in OBSERVED_CALLS.iter().enumerate() {
             let at = 11 + place;
             assert_eq!((program[at].k, at + 1 + usize::from(program[at].jt)), (*call as u32, last));
         }

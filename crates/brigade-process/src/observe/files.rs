@@ -7,25 +7,25 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::ways::{self, Lookup, Nothing, Rest, terminated};
+use super::ways::{self, Lookup, LookupError, PathBuffer, terminated};
 use crate::tree::decimal;
 
 /// The largest file that is hashed, because its reader waits meanwhile.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The maximum number of bytes hashed in one run.
-const MOST_HASHED: u64 = 512 << 20;
+const MAX_HASHED_BYTES: u64 = 512 << 20;
 
 /// A found file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct OpenedFile {
     pub(super) file: OwnedFd,
     pub(super) stat: rustix::fs::Stat,
     /// The length of its path in `real`.
     pub(super) length: usize,
 }
 
-impl Found {
+impl OpenedFile {
     pub(super) fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
@@ -61,10 +61,10 @@ impl Found {
 }
 
 /// Looks at what is open, and writes its path without links to `real`. Makes only plain system calls.
-pub(super) fn opened(file: OwnedFd, way: &mut [u8], real: &mut [u8]) -> Result<Found, Nothing> {
+pub(super) fn opened(file: OwnedFd, way: &mut [u8], real: &mut [u8]) -> Result<OpenedFile, LookupError> {
     let stat = rustix::fs::fstat(&file)?;
-    let length = real_path(&file, way, real).ok_or(Nothing::Unseen)?;
-    Ok(Found { file, stat, length })
+    let length = real_path(&file, way, real).ok_or(LookupError::Unseen)?;
+    Ok(OpenedFile { file, stat, length })
 }
 
 /// Appends a path to the first `length` bytes of `real`, without looking at links, and returns the new length.
@@ -114,9 +114,9 @@ pub(super) fn without_links(real: &mut [u8], length: usize, way: &mut [u8]) -> O
 pub(super) fn find(
     lookup: &Lookup<'_>,
     way: &mut [u8],
-    rest: &mut Rest,
+    rest: &mut PathBuffer,
     real: &mut [u8],
-) -> Result<Found, Nothing> {
+) -> Result<OpenedFile, LookupError> {
     let file = ways::open(lookup, way, rest)?;
     opened(file, way, real)
 }
@@ -127,7 +127,7 @@ pub(super) fn find(
 /// plain system calls.
 pub(super) fn around(
     process: u32,
-    found: &Found,
+    found: &OpenedFile,
     way: &mut [u8],
     real: &[u8],
     mut tell: impl FnMut((u64, u64)) -> bool,
@@ -166,25 +166,25 @@ pub(super) fn around(
 pub(super) fn find_place(
     lookup: &Lookup<'_>,
     way: &mut [u8],
-    rest: &mut Rest,
+    rest: &mut PathBuffer,
     real: &mut [u8],
-) -> Result<usize, Nothing> {
+) -> Result<usize, LookupError> {
     let (folder, name) = match lookup.path.iter().rposition(|byte| *byte == b'/') {
         Some(0) => (&b"/"[..], &lookup.path[1..]),
         Some(place) => (&lookup.path[..place], &lookup.path[place + 1..]),
         None => (&b"."[..], lookup.path),
     };
     if name.is_empty() || name == b"." || name == b".." {
-        return Err(Nothing::Missing);
+        return Err(LookupError::Missing);
     }
     let found = find(&Lookup { path: folder, follows: true, ..*lookup }, way, rest, real)?;
     let mut length = found.length;
     if real[..length] != *b"/" {
-        *real.get_mut(length).ok_or(Nothing::Unseen)? = b'/';
+        *real.get_mut(length).ok_or(LookupError::Unseen)? = b'/';
         length += 1;
     }
     let end = length + name.len();
-    real.get_mut(length..end).ok_or(Nothing::Unseen)?.copy_from_slice(name);
+    real.get_mut(length..end).ok_or(LookupError::Unseen)?.copy_from_slice(name);
     Ok(end)
 }
 
@@ -203,7 +203,7 @@ fn real_path(file: &OwnedFd, way: &mut [u8], real: &mut [u8]) -> Option<usize> {
 
 /// The result of hashing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hashed {
+pub(super) enum HashResult {
     Sha256([u8; 32]),
     /// The file is too large, or too much was hashed.
     TooMuch,
@@ -212,28 +212,33 @@ pub(super) enum Hashed {
 }
 
 /// Hashes a regular file and counts its bytes. Makes only plain system calls.
-pub(super) fn hash(found: &Found, hashed_bytes: &mut u64, way: &mut [u8], piece: &mut [u8]) -> Hashed {
+pub(super) fn hash(
+    found: &OpenedFile,
+    hashed_bytes: &mut u64,
+    way: &mut [u8],
+    piece: &mut [u8],
+) -> HashResult {
     let size = found.stat.st_size as u64;
-    if LARGEST < size || MOST_HASHED < *hashed_bytes + size {
-        return Hashed::TooMuch;
+    if MAX_FILE_BYTES < size || MAX_HASHED_BYTES < *hashed_bytes + size {
+        return HashResult::TooMuch;
     }
     // A lease of another process must not block the keeper.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let opened = own_descriptor(&found.file, way).map(|path| rustix::fs::open(path, flags, Mode::empty()));
-    let Some(Ok(file)) = opened else { return Hashed::Unreadable };
+    let Some(Ok(file)) = opened else { return HashResult::Unreadable };
     let mut hasher = Sha256::new();
-    let mut left = LARGEST;
+    let mut left = MAX_FILE_BYTES;
     loop {
         match rustix::io::read(&file, &mut *piece) {
-            Ok(0) => return Hashed::Sha256(hasher.finalize().into()),
+            Ok(0) => return HashResult::Sha256(hasher.finalize().into()),
             Ok(read) => {
                 *hashed_bytes += read as u64;
-                let Some(rest) = left.checked_sub(read as u64) else { return Hashed::TooMuch };
+                let Some(rest) = left.checked_sub(read as u64) else { return HashResult::TooMuch };
                 left = rest;
                 hasher.update(&piece[..read]);
             }
             Err(Errno::INTR) => {}
-            Err(_) => return Hashed::Unreadable,
+            Err(_) => return HashResult::Unreadable,
         }
     }
 }
@@ -246,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    fn look(folder: &OwnedFd, path: &str) -> Result<(Found, String), Nothing> {
+    fn look(folder: &OwnedFd, path: &str) -> Result<(OpenedFile, String), LookupError> {
         let (mut way, mut real) = ([0; 4224], [0; 4352]);
         let lookup = Lookup {
             process: std::process::id(),
@@ -276,11 +281,11 @@ mod tests {
             assert_eq!((Path::new(&path), found.kind()), (real.as_path(), FileType::RegularFile));
             let mut hashed = 0;
             let sha256 = hash(&found, &mut hashed, &mut [0; 64], &mut [0; 3]);
-            assert_eq!((sha256, hashed), (Hashed::Sha256(Sha256::digest(b"text").into()), 4));
+            assert_eq!((sha256, hashed), (HashResult::Sha256(Sha256::digest(b"text").into()), 4));
         }
         assert_eq!(look(&folder, "").unwrap().1, root.to_str().unwrap());
-        assert_eq!(look(&folder, "gone").err(), Some(Nothing::Missing));
-        assert_eq!(look(&folder, "sub/file/x").err(), Some(Nothing::Missing));
+        assert_eq!(look(&folder, "gone").err(), Some(LookupError::Missing));
+        assert_eq!(look(&folder, "sub/file/x").err(), Some(LookupError::Missing));
     }
 
     /// Issue 12: below a link, everything was taken to be there.

@@ -11,11 +11,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, ResolveFlags};
 
 use super::addresses::address_text;
-use super::calls::{self, Call, Flags, Telling};
-use super::files::{self, Found, Hashed};
-use super::passing::{First, send, take};
-use super::table::{Kind, List, Shared, Table, Unseen};
-use super::ways::{Lookup, Nothing};
+use super::calls::{self, Call, Flags, NotifyFilter};
+use super::files::{self, HashResult, OpenedFile};
+use super::passing::{FirstMessage, send, take};
+use super::table::{Kind, List, ObservationGap, SharedTable, Table};
+use super::ways::{Lookup, LookupError};
 use super::{Attempt, Observation};
 use crate::launch::{Failure, Image, read_full};
 use crate::outcome::Step;
@@ -23,8 +23,8 @@ use crate::outcome::Step;
 /// A prepared observation.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    telling: Telling,
-    shared: Shared,
+    telling: NotifyFilter,
+    shared: SharedTable,
     /// The path of the workspace, without links.
     workspace: Vec<u8>,
     keys: RandomState,
@@ -33,8 +33,9 @@ pub(crate) struct Observer {
 impl Observer {
     /// Prepares the observation of a run in this workspace; fails if it cannot be observed.
     pub(crate) fn prepare(workspace: &Path) -> Result<Arc<Observer>, String> {
-        let telling = Telling::prepare().map_err(str::to_owned)?;
-        let shared = Shared::new().map_err(|error| format!("there is no memory to observe with: {error}"))?;
+        let telling = NotifyFilter::prepare().map_err(str::to_owned)?;
+        let shared =
+            SharedTable::new().map_err(|error| format!("there is no memory to observe with: {error}"))?;
         let workspace =
             workspace.canonicalize().map_err(|error| format!("the workspace was not found: {error}"))?;
         let workspace = workspace.as_os_str().as_bytes().to_vec();
@@ -108,7 +109,7 @@ impl Line {
             Err(errno) => (*errno, None),
         };
         let program = program.as_ref().map(AsRawFd::as_raw_fd);
-        let first = First { errno, sealed };
+        let first = FirstMessage { errno, sealed };
         send(theirs.as_fd(), &first, [listener, program])
             .map_err(|errno| Failure { step: Step::Sandbox, errno })
     }
@@ -123,7 +124,7 @@ impl Line {
         table.refusal = first.errno;
         let listener = listener?;
         calls::wake_at_once(&listener);
-        table.miss(Unseen::End);
+        table.miss(ObservationGap::End);
         let start = program.map_or(Start::Unknown, Start::Program);
         Some(Watcher { listener: Some(listener), observer, image, table, sealed: first.sealed, start })
     }
@@ -168,7 +169,7 @@ impl Watcher<'_> {
 
     /// Marks the observation as complete.
     pub(crate) fn finish(&mut self) {
-        self.table.found(Unseen::End);
+        self.table.found(ObservationGap::End);
     }
 
     /// Reads until the buffer is full or the input ends, and answers calls meanwhile.
@@ -200,7 +201,7 @@ impl Watcher<'_> {
         }
         // A process that was killed meanwhile needs no answer.
         let Ok(told) = calls::receive(listener) else { return };
-        let call = Call::of(&told.data);
+        let call = Call::new(&told.data);
         if !matches!(call, Call::Execute { .. }) {
             self.start = Start::Done;
         }
@@ -241,7 +242,7 @@ impl Watcher<'_> {
         let length = end(&given[..read]);
         // The kernel refuses a longer path, too.
         if length.is_none() && read < given.len() && place != 0 && self.is_waiting(told) {
-            self.table.miss(Unseen::Process);
+            self.table.miss(ObservationGap::Process);
         }
         length
     }
@@ -251,7 +252,7 @@ impl Watcher<'_> {
         let is_read = calls::read_memory(told.pid, place, bytes).is_ok_and(|read| read == bytes.len())
             || place != 0 && calls::read_any_memory(told.pid, place, bytes) == bytes.len();
         if !is_read && place != 0 && self.is_waiting(told) {
-            self.table.miss(Unseen::Process);
+            self.table.miss(ObservationGap::Process);
         }
         is_read
     }
@@ -263,17 +264,17 @@ impl Watcher<'_> {
         length: usize,
         follows: bool,
         resolve: ResolveFlags,
-    ) -> Result<Found, Nothing> {
+    ) -> Result<OpenedFile, LookupError> {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
         let lookup = Lookup { process: told.pid, folder, path, follows, resolve };
         let found = files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real);
         // Otherwise the number may belong to another process.
         if !self.is_waiting(told) {
-            return Err(Nothing::Missing);
+            return Err(LookupError::Missing);
         }
-        if found.as_ref().err() == Some(&Nothing::Unseen) {
-            self.table.miss(Unseen::File);
+        if found.as_ref().err() == Some(&LookupError::Unseen) {
+            self.table.miss(ObservationGap::File);
         }
         found
     }
@@ -320,11 +321,11 @@ impl Watcher<'_> {
                     self.note(List::Written, &found);
                 }
             }
-            Err(Nothing::Missing) if creates => {
+            Err(LookupError::Missing) if creates => {
                 self.create(told, folder, length, resolve, (Kind::File, reads));
             }
-            Err(Nothing::Missing) => self.note_left_out(told, folder, length, Attempt::Read),
-            Err(Nothing::Unseen) => {}
+            Err(LookupError::Missing) => self.note_left_out(told, folder, length, Attempt::Read),
+            Err(LookupError::Unseen) => {}
         }
     }
 
@@ -346,8 +347,8 @@ impl Watcher<'_> {
         }
         let length = match place {
             Ok(length) => length,
-            Err(Nothing::Missing) => return,
-            Err(Nothing::Unseen) => return self.table.miss(Unseen::File),
+            Err(LookupError::Missing) => return,
+            Err(LookupError::Unseen) => return self.table.miss(ObservationGap::File),
         };
         let real = &self.table.scratch.real[..length];
         let lets = |reads| self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real, reads));
@@ -380,8 +381,8 @@ impl Watcher<'_> {
             match self.find(told, folder, length, false, resolve) {
                 Ok(found) if moves => self.note_change(told, &found, false),
                 // What is there already is not made again.
-                Ok(_) | Err(Nothing::Unseen) => {}
-                Err(Nothing::Missing) => self.create(told, folder, length, resolve, (kind, false)),
+                Ok(_) | Err(LookupError::Unseen) => {}
+                Err(LookupError::Missing) => self.create(told, folder, length, resolve, (kind, false)),
             }
         }
     }
@@ -395,7 +396,7 @@ impl Watcher<'_> {
     }
 
     /// Records a file as written, if the rules permit that. Its own mode matters only to the call that truncates it.
-    fn note_change(&mut self, told: &libc::seccomp_notif, found: &Found, is_truncated: bool) {
+    fn note_change(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, is_truncated: bool) {
         let mode = if is_truncated { libc::W_OK } else { 0 };
         if !self.is_denied(told, found, Attempt::Write, mode) {
             self.note(List::Written, found);
@@ -440,18 +441,18 @@ impl Watcher<'_> {
         place: u64,
         is_descriptor: bool,
         follows: bool,
-    ) -> Option<Found> {
+    ) -> Option<OpenedFile> {
         let length = self.path(told, place)?;
         if length == 0 && !is_descriptor {
             return None;
         }
         match self.find(told, folder, length, follows, ResolveFlags::empty()) {
             Ok(found) => Some(found),
-            Err(Nothing::Missing) => {
+            Err(LookupError::Missing) => {
                 self.note_left_out(told, folder, length, Attempt::Execute);
                 None
             }
-            Err(Nothing::Unseen) => None,
+            Err(LookupError::Unseen) => None,
         }
     }
 
@@ -490,7 +491,7 @@ impl Watcher<'_> {
     }
 
     /// Tells whether the rules let the process have a file.
-    fn lets(&mut self, told: &libc::seccomp_notif, found: &Found, attempt: Attempt) -> bool {
+    fn lets(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, attempt: Attempt) -> bool {
         let Some(sandbox) = &self.image.sandbox else { return true };
         if self.sealed == found.stat.st_dev {
             // A file without any mode stands for one that is closed.
@@ -511,7 +512,7 @@ impl Watcher<'_> {
         });
         let is_let = is_granted.map(|is_granted| is_granted && sandbox.mounts_let(real, kind, attempt));
         is_let.unwrap_or_else(|| {
-            self.table.miss(Unseen::File);
+            self.table.miss(ObservationGap::File);
             false
         })
     }
@@ -520,7 +521,7 @@ impl Watcher<'_> {
     fn is_denied(
         &mut self,
         told: &libc::seccomp_notif,
-        found: &Found,
+        found: &OpenedFile,
         attempt: Attempt,
         mode: libc::c_int,
     ) -> bool {
@@ -535,7 +536,7 @@ impl Watcher<'_> {
     }
 
     /// Records a file or directory by its path, and a regular file of the workspace with its sha256.
-    fn note(&mut self, list: List, found: &Found) {
+    fn note(&mut self, list: List, found: &OpenedFile) {
         let real = &self.table.scratch.real[..found.length];
         if self.observer.inside(real).is_none() {
             self.table.count_outside(found.length);
@@ -551,7 +552,7 @@ impl Watcher<'_> {
     }
 
     /// Records the path with this length in `real`, with its sha256 on request.
-    fn note_path(&mut self, list: List, kind: Kind, length: usize, hashed: Option<&Found>) {
+    fn note_path(&mut self, list: List, kind: Kind, length: usize, hashed: Option<&OpenedFile>) {
         let real = &self.table.scratch.real[..length];
         let text = match self.observer.inside(real) {
             Some(inside) => inside,
@@ -585,20 +586,20 @@ impl Watcher<'_> {
     }
 
     /// Returns the sha256 of a file. Reads it only once.
-    fn sha256(&mut self, found: &Found, stamp: &[u8]) -> Option<[u8; 32]> {
+    fn sha256(&mut self, found: &OpenedFile, stamp: &[u8]) -> Option<[u8; 32]> {
         let known = self.table.recall(self.observer.key(List::Read, Kind::File, b"", stamp));
         if let Some(entry) = known {
             return self.table.sha256(entry);
         }
         let scratch = &mut self.table.scratch;
         match files::hash(found, &mut self.table.hashed_bytes, &mut scratch.way, &mut scratch.piece) {
-            Hashed::Sha256(sha256) => Some(sha256),
-            Hashed::TooMuch => {
-                self.table.miss(Unseen::Large);
+            HashResult::Sha256(sha256) => Some(sha256),
+            HashResult::TooMuch => {
+                self.table.miss(ObservationGap::Large);
                 None
             }
-            Hashed::Unreadable => {
-                self.table.miss(Unseen::File);
+            HashResult::Unreadable => {
+                self.table.miss(ObservationGap::File);
                 None
             }
         }

@@ -7,7 +7,7 @@ use crate::launch::last_errno;
 
 /// What the program's process says to the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct First {
+pub(super) struct FirstMessage {
     /// The error number if the kernel does not notify; 0 if it does.
     pub(super) errno: i32,
     /// The device of the copies of code; 0 for none.
@@ -51,7 +51,11 @@ fn message(piece: &mut libc::iovec, control: Option<&mut Control>) -> libc::msgh
 }
 
 /// Sends the descriptors up to the first that is missing.
-pub(super) fn send(line: BorrowedFd<'_>, first: &First, descriptors: [Option<RawFd>; 2]) -> Result<(), i32> {
+pub(super) fn send(
+    line: BorrowedFd<'_>,
+    first: &FirstMessage,
+    descriptors: [Option<RawFd>; 2],
+) -> Result<(), i32> {
     let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&first.errno.to_ne_bytes());
     bytes[4..].copy_from_slice(&first.sealed.to_ne_bytes());
@@ -67,7 +71,7 @@ pub(super) fn send(line: BorrowedFd<'_>, first: &First, descriptors: [Option<Raw
     if sent < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
-pub(super) fn take(line: BorrowedFd<'_>) -> Option<(First, [Option<OwnedFd>; 2])> {
+pub(super) fn take(line: BorrowedFd<'_>) -> Option<(FirstMessage, [Option<OwnedFd>; 2])> {
     let mut bytes = [0u8; 12];
     let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let mut control = Control::new();
@@ -93,7 +97,7 @@ pub(super) fn take(line: BorrowedFd<'_>) -> Option<(First, [Option<OwnedFd>; 2])
     };
     let number = |part: &[u8]| part.try_into().map_or(0, u64::from_ne_bytes);
     let errno = bytes[..4].try_into().map_or(0, i32::from_ne_bytes);
-    Some((First { errno, sealed: number(&bytes[4..]) }, [descriptor(0), descriptor(1)]))
+    Some((FirstMessage { errno, sealed: number(&bytes[4..]) }, [descriptor(0), descriptor(1)]))
 }
 
 #[cfg(test)]
@@ -107,7 +111,7 @@ mod tests {
     fn a_descriptor_is_handed_over() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (read, write) = crate::launch::pipe().unwrap();
-        let first = First { errno: 0, sealed: 7 };
+        let first = FirstMessage { errno: 0, sealed: 7 };
         send(theirs.as_fd(), &first, [Some(write.as_raw_fd()), Some(read.as_raw_fd())]).unwrap();
         drop(write);
         let (told, [copy, other]) = take(ours.as_fd()).unwrap();
@@ -117,7 +121,7 @@ mod tests {
         send(theirs.as_fd(), &first, [Some(read.as_raw_fd()), None]).unwrap();
         let (_, [one, none]) = take(ours.as_fd()).unwrap();
         assert!(one.is_some() && none.is_none());
-        let refused = First { errno: libc::EBUSY, sealed: 0 };
+        let refused = FirstMessage { errno: libc::EBUSY, sealed: 0 };
         send(theirs.as_fd(), &refused, [None, None]).unwrap();
         let (told, [none, other]) = take(ours.as_fd()).unwrap();
         assert!(told == refused && none.is_none() && other.is_none());

@@ -11,16 +11,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 
-use super::ways::Rest;
-use super::{Attempt, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile};
+use super::ways::PathBuffer;
+use super::{Attempt, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse};
 
 /// The maximum number of entries in a list.
-pub(super) const MOST: usize = 2_000;
+pub(super) const MAX_ENTRIES: usize = 2_000;
 
 const LISTS: usize = 5;
 const TEXT: usize = 4 << 20;
 const SLOTS: usize = 1 << 15;
-const TOPS: usize = 64;
+const MAX_TOPS: usize = 64;
 const TOP_NAME: usize = 62;
 
 /// What the names of files in memory begin with.
@@ -72,7 +72,7 @@ impl Kind {
 
 /// Why entries may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unseen {
+pub(super) enum ObservationGap {
     /// The memory or the directories of a process were unreadable.
     Process,
     /// A file could not be examined.
@@ -83,8 +83,9 @@ pub(super) enum Unseen {
     End,
 }
 
-impl Unseen {
-    const ALL: [Unseen; 4] = [Unseen::Process, Unseen::File, Unseen::Large, Unseen::End];
+impl ObservationGap {
+    const ALL: [ObservationGap; 4] =
+        [ObservationGap::Process, ObservationGap::File, ObservationGap::Large, ObservationGap::End];
 
     fn bit(self) -> u32 {
         1 << self as u32
@@ -92,10 +93,10 @@ impl Unseen {
 
     fn sentence(self) -> &'static str {
         match self {
-            Unseen::Process => "what a process asked for could not be read from it",
-            Unseen::File => "a file could not be looked at",
-            Unseen::Large => "a file was too large to be hashed, or there was too much to hash",
-            Unseen::End => "the process that watches was ended before the run",
+            ObservationGap::Process => "what a process asked for could not be read from it",
+            ObservationGap::File => "a file could not be looked at",
+            ObservationGap::Large => "a file was too large to be hashed, or there was too much to hash",
+            ObservationGap::End => "the process that watches was ended before the run",
         }
     }
 }
@@ -121,7 +122,7 @@ struct Slot {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Top {
+struct TopEntry {
     count: u64,
     length: u16,
     name: [u8; TOP_NAME],
@@ -135,7 +136,7 @@ pub(super) struct Scratch {
     /// The path by which the keeper finds the same file.
     pub(super) way: [u8; 4224],
     /// What remains of a path whose links are followed.
-    pub(super) rest: Rest,
+    pub(super) rest: PathBuffer,
     /// The path without links.
     pub(super) real: [u8; 4352],
     /// A part of a file.
@@ -147,7 +148,7 @@ pub(super) struct Scratch {
 pub(super) struct Table {
     /// The error number if the kernel does not notify; 0 if it does.
     pub(super) refusal: i32,
-    /// Bits of [`Unseen`].
+    /// Bits of [`ObservationGap`].
     unseen: u32,
     is_truncated: u32,
     counts: [u64; LISTS],
@@ -155,8 +156,8 @@ pub(super) struct Table {
     text_length: u32,
     keys: u32,
     pub(super) hashed_bytes: u64,
-    tops: [Top; TOPS],
-    entries: [[Entry; MOST]; LISTS],
+    tops: [TopEntry; MAX_TOPS],
+    entries: [[Entry; MAX_ENTRIES]; LISTS],
     slots: [Slot; SLOTS],
     text: [u8; TEXT],
     pub(super) scratch: Scratch,
@@ -167,16 +168,16 @@ impl Table {
         self.counts[list as usize] += 1;
     }
 
-    pub(super) fn miss(&mut self, what: Unseen) {
+    pub(super) fn miss(&mut self, what: ObservationGap) {
         self.unseen |= what.bit();
     }
 
-    pub(super) fn found(&mut self, what: Unseen) {
+    pub(super) fn found(&mut self, what: ObservationGap) {
         self.unseen &= !what.bit();
     }
 
     pub(super) fn is_full(&self, list: List) -> bool {
-        self.lengths[list as usize] as usize == MOST
+        self.lengths[list as usize] as usize == MAX_ENTRIES
     }
 
     pub(super) fn truncate(&mut self) {
@@ -281,7 +282,7 @@ impl Table {
         sha256: Option<[u8; 32]>,
     ) -> Option<EntryId> {
         let place = self.lengths[list as usize] as usize;
-        if place == MOST {
+        if place == MAX_ENTRIES {
             self.is_truncated = 1;
             return None;
         }
@@ -300,7 +301,7 @@ impl Table {
     }
 
     fn entries(&self, list: List) -> impl Iterator<Item = (&Entry, OsString)> {
-        let length = (self.lengths[list as usize] as usize).min(MOST);
+        let length = (self.lengths[list as usize] as usize).min(MAX_ENTRIES);
         self.entries[list as usize][..length].iter().map(|entry| {
             let start = entry.text as usize;
             let text = self.text.get(start..start.saturating_add(entry.length as usize)).unwrap_or_default();
@@ -319,7 +320,7 @@ impl Table {
     }
 
     /// Returns all observations.
-    pub(super) fn observed(&self) -> Observed {
+    pub(super) fn observed(&self) -> ObservedUse {
         let count = |list: List| self.counts[list as usize];
         let mut outside: BTreeMap<PathBuf, u64> = BTreeMap::new();
         for top in self.tops.iter().filter(|top| 0 < top.count) {
@@ -327,7 +328,7 @@ impl Table {
             let path = OsString::from_vec([b"/", name].concat());
             *outside.entry(path.into()).or_default() += top.count;
         }
-        Observed {
+        ObservedUse {
             read: self.files(List::Read),
             executed: self.files(List::Executed),
             written: self.files(List::Written),
@@ -353,10 +354,10 @@ impl Table {
             },
             outside,
             is_truncated: self.is_truncated != 0,
-            unseen: Unseen::ALL
+            unseen: ObservationGap::ALL
                 .into_iter()
                 .filter(|unseen| self.unseen & unseen.bit() != 0)
-                .map(Unseen::sentence)
+                .map(ObservationGap::sentence)
                 .collect(),
         }
     }
@@ -368,26 +369,26 @@ pub(super) struct EntryId(u32);
 
 impl EntryId {
     fn at(list: usize, place: usize) -> EntryId {
-        EntryId((list * MOST + place) as u32 + 1)
+        EntryId((list * MAX_ENTRIES + place) as u32 + 1)
     }
 
     fn place(self) -> (usize, usize) {
         let number = self.0 as usize - 1;
-        (number / MOST, number % MOST)
+        (number / MAX_ENTRIES, number % MAX_ENTRIES)
     }
 }
 
 /// A table in memory shared with all processes forked from this one.
 #[derive(Debug)]
-pub(super) struct Shared(NonNull<Table>);
+pub(super) struct SharedTable(NonNull<Table>);
 
 // SAFETY: the table is plain memory. The keeper writes it while nobody else looks, see `table` and `table_of_keeper`.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedTable {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedTable {}
 
-impl Shared {
-    pub(super) fn new() -> io::Result<Shared> {
+impl SharedTable {
+    pub(super) fn new() -> io::Result<SharedTable> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: asks for fresh memory, which the kernel fills with zeroes and aligns to pages.
@@ -395,7 +396,7 @@ impl Shared {
         if place == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        NonNull::new(place.cast()).map(Shared).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+        NonNull::new(place.cast()).map(SharedTable).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     /// Returns the table for the caller, after the keeper has ended.
@@ -413,7 +414,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedTable {
     fn drop(&mut self) {
         // SAFETY: nobody has a reference any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Table>()) };
@@ -424,8 +425,8 @@ impl Drop for Shared {
 mod tests {
     use super::*;
 
-    fn table() -> Shared {
-        Shared::new().unwrap()
+    fn table() -> SharedTable {
+        SharedTable::new().unwrap()
     }
 
     #[test]
@@ -448,22 +449,22 @@ mod tests {
             table.scratch.real[..path.len()].copy_from_slice(path);
             table.count_outside(path.len());
         }
-        table.miss(Unseen::Large);
-        table.miss(Unseen::End);
-        table.found(Unseen::End);
+        table.miss(ObservationGap::Large);
+        table.miss(ObservationGap::End);
+        table.found(ObservationGap::End);
         let file = |path: &str, is_folder, sha256| ObservedFile { path: path.into(), is_folder, sha256 };
         let address =
             |address: &str, port, is_bound| ObservedAddress { address: address.into(), port, is_bound };
         assert_eq!(
             shared.table().observed(),
-            Observed {
+            ObservedUse {
                 read: vec![file("lib/a.py", false, Some([7; 32])), file("lib", true, None)],
                 connected: vec![address("127.0.0.1", Some(80), true), address("/run/x", None, false)],
                 denied: vec![ObservedDenial { path: "/etc/x".into(), what: Attempt::Write }],
                 counts: ObservedCounts { read: 2, ..ObservedCounts::default() },
                 outside: BTreeMap::from([("/etc".into(), 1), ("/memfd:".into(), 2), ("/usr".into(), 2)]),
-                unseen: vec![Unseen::Large.sentence()],
-                ..Observed::default()
+                unseen: vec![ObservationGap::Large.sentence()],
+                ..ObservedUse::default()
             }
         );
     }
@@ -472,7 +473,7 @@ mod tests {
     fn a_full_list_is_truncated() {
         let shared = table();
         let table = shared.table_of_keeper();
-        for number in 0..MOST {
+        for number in 0..MAX_ENTRIES {
             assert!(!table.is_full(List::Written) && table.is_truncated == 0);
             table.add(List::Written, Kind::File, number.to_string().as_bytes(), 0, None).unwrap();
         }
@@ -480,7 +481,10 @@ mod tests {
         assert_eq!(table.add(List::Written, Kind::File, b"one more", 0, None), None);
         table.add(List::Read, Kind::File, b"another list", 0, None).unwrap();
         let observed = shared.table().observed();
-        assert_eq!((observed.written.len(), observed.read.len(), observed.is_truncated), (MOST, 1, true));
+        assert_eq!(
+            (observed.written.len(), observed.read.len(), observed.is_truncated),
+            (MAX_ENTRIES, 1, true)
+        );
     }
 
     #[test]

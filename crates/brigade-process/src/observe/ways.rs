@@ -14,28 +14,28 @@ use rustix::io::Errno;
 use crate::tree::decimal;
 
 /// The number of links that the kernel follows on one way.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The inode of the root of `/proc`.
 const ROOT_OF_PROC: u64 = 1;
 
 /// Space for what remains of a path whose links are being followed.
-pub(super) type Rest = [u8; 3 * 4096];
+pub(super) type PathBuffer = [u8; 3 * 4096];
 
 /// How a file is opened that is only looked at.
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Why no file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nothing {
+pub(super) enum LookupError {
     /// It does not exist, or the process may not see it.
     Missing,
     /// The keeper cannot tell, and the kernel may find it.
     Unseen,
 }
 
-impl From<Errno> for Nothing {
-    fn from(errno: Errno) -> Nothing {
+impl From<Errno> for LookupError {
+    fn from(errno: Errno) -> LookupError {
         match errno {
             Errno::NOENT
             | Errno::NOTDIR
@@ -45,16 +45,16 @@ impl From<Errno> for Nothing {
             | Errno::PERM
             | Errno::XDEV
             | Errno::BADF
-            | Errno::INVAL => Nothing::Missing,
-            _ => Nothing::Unseen,
+            | Errno::INVAL => LookupError::Missing,
+            _ => LookupError::Unseen,
         }
     }
 }
 
 /// What belongs to another process may be closed to the keeper, and is open to the process itself.
-fn of_process(errno: Errno) -> Nothing {
+fn of_process(errno: Errno) -> LookupError {
     match errno {
-        Errno::ACCESS | Errno::PERM => Nothing::Unseen,
+        Errno::ACCESS | Errno::PERM => LookupError::Unseen,
         other => other.into(),
     }
 }
@@ -75,7 +75,11 @@ pub(super) struct Lookup<'a> {
 }
 
 /// Opens the file of a path as a handle.
-pub(super) fn open(lookup: &Lookup<'_>, way: &mut [u8], rest: &mut Rest) -> Result<OwnedFd, Nothing> {
+pub(super) fn open(
+    lookup: &Lookup<'_>,
+    way: &mut [u8],
+    rest: &mut PathBuffer,
+) -> Result<OwnedFd, LookupError> {
     let Lookup { process, path, follows, .. } = *lookup;
     // Whether the keeper has everything in its caches says nothing about the process.
     let resolve = lookup.resolve.difference(ResolveFlags::CACHED);
@@ -96,14 +100,14 @@ pub(super) fn open(lookup: &Lookup<'_>, way: &mut [u8], rest: &mut Rest) -> Resu
     };
     if is_scoped {
         let root = resolve.contains(ResolveFlags::IN_ROOT).then(|| start.try_clone());
-        let root = root.transpose().map_err(|_| Nothing::Unseen)?;
+        let root = root.transpose().map_err(|_| LookupError::Unseen)?;
         return match ask(path, resolve) {
             Ok(file) => Ok(file),
             Err(Errno::NOENT) => {
                 let mut walk = Walk { process, at: rest.len(), rest, resolve, root };
                 walk.put(path)?;
                 // It is there for the process, and only its restrictions may keep it from it.
-                walk.follow(start, follows, way).and(Err(Nothing::Unseen))
+                walk.follow(start, follows, way).and(Err(LookupError::Unseen))
             }
             Err(errno) => Err(errno.into()),
         };
@@ -111,7 +115,7 @@ pub(super) fn open(lookup: &Lookup<'_>, way: &mut [u8], rest: &mut Rest) -> Resu
     let below = if is_absolute { below_root(path) } else { path };
     match ask(below, ResolveFlags::NO_SYMLINKS) {
         Ok(file) => return Ok(file),
-        Err(Errno::LOOP) if resolve.contains(ResolveFlags::NO_SYMLINKS) => return Err(Nothing::Missing),
+        Err(Errno::LOOP) if resolve.contains(ResolveFlags::NO_SYMLINKS) => return Err(LookupError::Missing),
         // It has a link, or the kernel is too old, or does not permit the call.
         Err(Errno::LOOP | Errno::NOSYS | Errno::PERM) => {}
         Err(errno) => return Err(errno.into()),
@@ -130,32 +134,32 @@ fn below_root(path: &[u8]) -> &[u8] {
     start.map_or(b".", |start| &path[start..])
 }
 
-fn root_of(process: u32, way: &mut [u8]) -> Result<OwnedFd, Nothing> {
-    of(process, &[b"/root"], way)
+fn root_of(process: u32, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
+    open_entry(process, &[b"/root"], way)
 }
 
-fn folder_of(process: u32, folder: i32, way: &mut [u8]) -> Result<OwnedFd, Nothing> {
+fn folder_of(process: u32, folder: i32, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
     let mut digits = [0; 10];
     match folder {
-        libc::AT_FDCWD => of(process, &[b"/cwd"], way),
-        number if 0 <= number => of(process, &[b"/fd/", decimal(number, &mut digits)], way),
-        _ => Err(Nothing::Missing),
+        libc::AT_FDCWD => open_entry(process, &[b"/cwd"], way),
+        number if 0 <= number => open_entry(process, &[b"/fd/", decimal(number, &mut digits)], way),
+        _ => Err(LookupError::Missing),
     }
 }
 
 /// Opens an entry of the directory of a process in `/proc`.
-fn of(process: u32, entry: &[&[u8]], way: &mut [u8]) -> Result<OwnedFd, Nothing> {
+fn open_entry(process: u32, entry: &[&[u8]], way: &mut [u8]) -> Result<OwnedFd, LookupError> {
     let mut digits = [0; 10];
     let mut parts: [&[u8]; 4] = [b"/proc/", decimal(process as i32, &mut digits), b"", b""];
     parts[2..2 + entry.len()].copy_from_slice(entry);
-    let path = terminated(way, &parts).ok_or(Nothing::Unseen)?;
+    let path = terminated(way, &parts).ok_or(LookupError::Unseen)?;
     rustix::fs::open(path, HANDLE, Mode::empty()).map_err(of_process)
 }
 
 /// A path that is being followed. What remains of it is at the end of the buffer.
 struct Walk<'a> {
     process: u32,
-    rest: &'a mut Rest,
+    rest: &'a mut PathBuffer,
     at: usize,
     resolve: ResolveFlags,
     /// Where absolute links start, if not at the root of the process.
@@ -174,8 +178,8 @@ struct Part {
 
 impl Walk<'_> {
     /// Puts the target of a link in front of what remains.
-    fn put(&mut self, target: &[u8]) -> Result<(), Nothing> {
-        let at = self.at.checked_sub(target.len()).ok_or(Nothing::Unseen)?;
+    fn put(&mut self, target: &[u8]) -> Result<(), LookupError> {
+        let at = self.at.checked_sub(target.len()).ok_or(LookupError::Unseen)?;
         self.rest[at..self.at].copy_from_slice(target);
         self.at = at;
         Ok(())
@@ -192,16 +196,16 @@ impl Walk<'_> {
     }
 
     /// Follows what remains from a directory.
-    fn follow(&mut self, start: OwnedFd, follows: bool, way: &mut [u8]) -> Result<OwnedFd, Nothing> {
+    fn follow(&mut self, start: OwnedFd, follows: bool, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
         let mut at = start;
         let mut links = 0;
         while let Some(part) = self.next() {
-            let name = terminated(way, &[&self.rest[part.start..part.end]]).ok_or(Nothing::Missing)?;
+            let name = terminated(way, &[&self.rest[part.start..part.end]]).ok_or(LookupError::Missing)?;
             let next = rustix::fs::openat(&at, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
             let kind = FileType::from_raw_mode(rustix::fs::fstat(&next)?.st_mode);
             if kind != FileType::Symlink {
                 if part.has_slash && kind != FileType::Directory {
-                    return Err(Nothing::Missing);
+                    return Err(LookupError::Missing);
                 }
                 at = next;
                 continue;
@@ -210,17 +214,17 @@ impl Walk<'_> {
                 return Ok(next);
             }
             links += 1;
-            if MOST_LINKS < links {
-                return Err(Nothing::Missing);
+            if MAX_LINKS < links {
+                return Err(LookupError::Missing);
             }
             match self.link(&at, &part, way)? {
                 Link::Leads(folder) => at = folder,
                 Link::Text => {
-                    let length = read_link(&next, way).ok_or(Nothing::Unseen)?;
+                    let length = read_link(&next, way).ok_or(LookupError::Unseen)?;
                     self.put(&way[..length])?;
                     if way.starts_with(b"/") {
                         at = match &self.root {
-                            Some(root) => root.try_clone().map_err(|_| Nothing::Unseen)?,
+                            Some(root) => root.try_clone().map_err(|_| LookupError::Unseen)?,
                             None => root_of(self.process, way)?,
                         };
                     }
@@ -231,7 +235,7 @@ impl Walk<'_> {
     }
 
     /// Tells what a link in a directory is.
-    fn link(&self, folder: &OwnedFd, part: &Part, way: &mut [u8]) -> Result<Link, Nothing> {
+    fn link(&self, folder: &OwnedFd, part: &Part, way: &mut [u8]) -> Result<Link, LookupError> {
         if rustix::fs::fstatfs(folder)?.f_type != rustix::fs::PROC_SUPER_MAGIC {
             return Ok(Link::Text);
         }
@@ -240,13 +244,13 @@ impl Walk<'_> {
         if rustix::fs::fstat(folder)?.st_ino != ROOT_OF_PROC {
             // No text says where it leads.
             if self.resolve.contains(ResolveFlags::NO_MAGICLINKS) {
-                return Err(Nothing::Missing);
+                return Err(LookupError::Missing);
             }
-            let name = terminated(way, &[name]).ok_or(Nothing::Missing)?;
+            let name = terminated(way, &[name]).ok_or(LookupError::Missing)?;
             return open_in(folder, name).map(Link::Leads);
         }
         let own = match name {
-            b"self" | b"thread-self" => leader_of(self.process, way).ok_or(Nothing::Unseen)?,
+            b"self" | b"thread-self" => leader_of(self.process, way).ok_or(LookupError::Unseen)?,
             _ => return Ok(Link::Text),
         };
         let [leader, thread] = &mut digits;
@@ -256,7 +260,7 @@ impl Walk<'_> {
             _ => terminated(way, &[leader, b"/task/", thread]),
         };
         // In another `/proc` it may have another number.
-        open_in(folder, own.ok_or(Nothing::Unseen)?).map(Link::Leads).map_err(|_| Nothing::Unseen)
+        open_in(folder, own.ok_or(LookupError::Unseen)?).map(Link::Leads).map_err(|_| LookupError::Unseen)
     }
 }
 
@@ -268,7 +272,7 @@ enum Link {
     Leads(OwnedFd),
 }
 
-fn open_in(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, Nothing> {
+fn open_in(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, LookupError> {
     rustix::fs::openat(folder, name, HANDLE, Mode::empty()).map_err(of_process)
 }
 
@@ -320,7 +324,7 @@ mod tests {
         path: &str,
         follows: bool,
         resolve: ResolveFlags,
-    ) -> Result<(u64, u64), Nothing> {
+    ) -> Result<(u64, u64), LookupError> {
         let lookup = Lookup {
             process: this_thread(),
             folder: folder.as_raw_fd(),
@@ -381,7 +385,7 @@ mod tests {
             assert_eq!(look(&folder, path, true, ResolveFlags::empty()), Ok(expect), "{path}");
         }
         for path in ["gone", "dangling", "sub/file/x", "link/", "link/.", "turn", "folder/gone", "own/x"] {
-            assert_eq!(look(&folder, path, true, ResolveFlags::empty()), Err(Nothing::Missing), "{path}");
+            assert_eq!(look(&folder, path, true, ResolveFlags::empty()), Err(LookupError::Missing), "{path}");
         }
         // The last link itself, unless a slash follows.
         let own = |path: &str| {
@@ -395,13 +399,13 @@ mod tests {
         assert_eq!(look(&folder, "", true, ResolveFlags::empty()), Ok(own(".")));
         // With the restrictions of the process.
         for (path, resolve, expect) in [
-            ("link", ResolveFlags::NO_SYMLINKS, Err(Nothing::Missing)),
+            ("link", ResolveFlags::NO_SYMLINKS, Err(LookupError::Missing)),
             ("sub/file", ResolveFlags::NO_SYMLINKS, Ok(expect)),
-            ("chain", ResolveFlags::NO_MAGICLINKS, Err(Nothing::Missing)),
+            ("chain", ResolveFlags::NO_MAGICLINKS, Err(LookupError::Missing)),
             ("absolute", ResolveFlags::NO_MAGICLINKS, Ok(expect)),
             ("/folder/file", ResolveFlags::IN_ROOT, Ok(expect)),
-            ("absolute", ResolveFlags::BENEATH, Err(Nothing::Missing)),
-            ("chain", ResolveFlags::BENEATH, Err(Nothing::Missing)),
+            ("absolute", ResolveFlags::BENEATH, Err(LookupError::Missing)),
+            ("chain", ResolveFlags::BENEATH, Err(LookupError::Missing)),
             ("sub/up", ResolveFlags::BENEATH | ResolveFlags::CACHED, Ok(expect)),
         ] {
             assert_eq!(look(&folder, path, true, resolve), expect, "{path} {resolve:?}");
@@ -411,6 +415,6 @@ mod tests {
             symlink(format!("{target}/{}", "./".repeat(2000)), root.join(link)).unwrap();
         }
         assert!(root.join("3/file").exists());
-        assert_eq!(look(&folder, "3/file", true, ResolveFlags::empty()), Err(Nothing::Unseen));
+        assert_eq!(look(&folder, "3/file", true, ResolveFlags::empty()), Err(LookupError::Unseen));
     }
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::shown::{Mounts, Place};
+use super::shown::{MountedPath, Mounts};
 
 /// What of a directory can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Around {
+pub(super) enum OpenableEntries {
     /// All of it: nothing closed is in it.
     Whole,
     /// These entries, some of them further down. No links.
@@ -22,9 +22,9 @@ pub(super) enum Around {
 }
 
 /// Returns what of a path can be opened without opening anything that is closed. No path has links.
-pub(super) fn around(path: &Path, closed: &[PathBuf]) -> Around {
+pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
     if closed.iter().any(|closed| path.starts_with(closed)) {
-        return Around::Nothing;
+        return OpenableEntries::Nothing;
     }
     let mut folders = vec![path.to_owned()];
     let mut entries = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn around(path: &Path, closed: &[PathBuf]) -> Around {
         let found = found.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
         folders.extend(found.map(|entry| entry.path()).filter(|entry| !closed.contains(entry)));
     }
-    if entries == [path] { Around::Whole } else { Around::Entries(entries) }
+    if entries == [path] { OpenableEntries::Whole } else { OpenableEntries::Entries(entries) }
 }
 
 /// Returns the path without links of what is open.
@@ -58,9 +58,9 @@ pub(super) fn paths_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
         let number = rustix::fs::fstat(&opened).ok()?.st_dev;
         let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
         let mount = mount_of(&opened)?;
-        Some(Place { real, mount, device: device.into_bytes() })
+        Some(MountedPath { real, mount, device: device.into_bytes() })
     };
-    Mounts::of(&table).all_paths(&own, &mut look)
+    Mounts::parse(&table).all_paths(&own, &mut look)
 }
 
 /// Returns the number of the mount that an open file is on.
@@ -89,12 +89,12 @@ mod tests {
         let check = |path: &str, closed: &[&str], expect: Option<&[&str]>| {
             let closed: Vec<PathBuf> = closed.iter().map(|path| root.join(path)).collect();
             let found = match around(&root.join(path), &closed) {
-                Around::Entries(mut entries) => {
+                OpenableEntries::Entries(mut entries) => {
                     entries.sort();
                     Some(entries)
                 }
-                Around::Whole => Some(vec![root.join(path)]),
-                Around::Nothing => None,
+                OpenableEntries::Whole => Some(vec![root.join(path)]),
+                OpenableEntries::Nothing => None,
             };
             let expect = expect.map(|paths| paths.iter().map(|path| root.join(path)).collect::<Vec<_>>());
             assert_eq!(found, expect, "{path}");

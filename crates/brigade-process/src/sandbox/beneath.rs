@@ -17,24 +17,27 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// A path that is ready to be opened with plain system calls.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct PreparedPath {
     /// The part that is opened with links followed.
     start: CString,
     /// The parts that are opened one by one and may not be links.
     parts: Vec<CString>,
 }
 
-impl Way {
-    pub(super) fn new(path: &Path, workspace: Option<&Path>) -> Result<Way, SandboxError> {
+impl PreparedPath {
+    pub(super) fn new(path: &Path, workspace: Option<&Path>) -> Result<PreparedPath, SandboxError> {
         let text = |bytes: &[u8]| {
             CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
         };
         let below = workspace.and_then(|workspace| Some((workspace, path.strip_prefix(workspace).ok()?)));
         let Some((workspace, below)) = below else {
-            return Ok(Way { start: text(path.as_os_str().as_bytes())?, parts: Vec::new() });
+            return Ok(PreparedPath { start: text(path.as_os_str().as_bytes())?, parts: Vec::new() });
         };
         let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
-        Ok(Way { start: text(workspace.as_os_str().as_bytes())?, parts: parts.collect::<Result<_, _>>()? })
+        Ok(PreparedPath {
+            start: text(workspace.as_os_str().as_bytes())?,
+            parts: parts.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Opens the path for use by descriptor. Makes only plain system calls.
@@ -80,7 +83,7 @@ mod tests {
         symlink("../er", workspace.join("deep/last")).unwrap();
         symlink(&workspace, root.join("other")).unwrap();
         let check = |path: &str, expect: Result<(), Errno>| {
-            let found = Way::new(&root.join(path), Some(&workspace)).unwrap().open().map(drop);
+            let found = PreparedPath::new(&root.join(path), Some(&workspace)).unwrap().open().map(drop);
             assert_eq!(found, expect, "{path}");
         };
         check("work", Ok(()));

@@ -79,7 +79,7 @@ const DENIED: &[libc::c_long] = &[
 /// Calls that change how a process runs, whose first argument names it by its number. With 0 they change the caller.
 ///
 /// No filter can tell the caller's own number, or the number of one of its threads, from others.
-const OF_A_PROCESS: &[libc::c_long] = &[
+const PROCESS_CALLS: &[libc::c_long] = &[
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setscheduler,
     libc::SYS_sched_setparam,
@@ -89,7 +89,7 @@ const OF_A_PROCESS: &[libc::c_long] = &[
 ];
 
 /// Calls with a kind, the number of a process, group or user, and a priority, and the kind that means a user.
-const OF_A_KIND: [(libc::c_long, u64); 2] =
+const KIND_CALLS: [(libc::c_long, u64); 2] =
     [(libc::SYS_setpriority, libc::PRIO_USER as u64), (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */)];
 
 /// The bits of a socket type without flags.
@@ -191,10 +191,10 @@ pub(super) fn filters(
     }
     refused.insert(libc::SYS_ioctl, controls);
 
-    for call in OF_A_PROCESS {
+    for call in PROCESS_CALLS {
         refused.insert(*call, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?])?]);
     }
-    for (call, user) in OF_A_KIND {
+    for (call, user) in KIND_CALLS {
         let others = rule(vec![when(1, SeccompCmpOp::Ne, 0)?])?;
         refused.insert(call, vec![others, rule(vec![when(0, SeccompCmpOp::Eq, user)?])?]);
     }

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 
 use crate::launch::last_errno;
 
-use super::beneath::Way;
+use super::beneath::PreparedPath;
 use super::files::is_beneath;
 use super::mounts::{View, copy_of, move_to, protected, set_read_only};
 use super::{Replaced, SandboxError, SandboxProfile};
@@ -20,16 +20,16 @@ use super::{Replaced, SandboxError, SandboxProfile};
 /// A directory and what of it stays to be seen.
 #[derive(Debug)]
 pub(super) struct Cover {
-    folder: Way,
+    folder: PreparedPath,
     path: CString,
     /// What is put over it, to write; `None` for an empty directory to read.
-    by: Option<Way>,
-    shown: Vec<Shown>,
+    by: Option<PreparedPath>,
+    shown: Vec<CoverEntry>,
 }
 
 #[derive(Debug)]
-struct Shown {
-    way: Way,
+struct CoverEntry {
+    way: PreparedPath,
     /// The parts of its path below the directory.
     parts: Vec<CString>,
     is_folder: bool,
@@ -52,14 +52,14 @@ impl Cover {
     fn replacing(profile: &SandboxProfile, replaced: &Replaced) -> Result<Cover, SandboxError> {
         let write = replaced.write.iter().map(|path| (path.as_path(), View::Writable));
         let read = replaced.read.iter().map(|path| (path.as_path(), View::ReadOnly));
-        let mut shown = Shown::all(profile, &replaced.folder, write.chain(read))?;
+        let mut shown = CoverEntry::all(profile, &replaced.folder, write.chain(read))?;
         // What is beneath comes later.
         shown.sort_by_key(|shown| shown.parts.len());
         let workspace = profile.workspace.as_deref();
         Ok(Cover {
-            folder: Way::new(&replaced.folder, workspace)?,
+            folder: PreparedPath::new(&replaced.folder, workspace)?,
             path: text(replaced.folder.as_os_str().as_bytes())?,
-            by: Some(Way::new(&replaced.by, workspace)?),
+            by: Some(PreparedPath::new(&replaced.by, workspace)?),
             shown,
         })
     }
@@ -84,11 +84,11 @@ impl Cover {
         let write = profile.write.iter().map(|path| (path.as_path(), View::Writable));
         // What stays closed beneath one that is written is seen, too.
         let closed = protected(profile).map(|path| (path, View::ReadOnly));
-        let mut shown = Shown::all(profile, folder, write.chain(read).chain(closed))?;
+        let mut shown = CoverEntry::all(profile, folder, write.chain(read).chain(closed))?;
         // What is beneath comes later; of two for the same path the one that gives more comes last.
         shown.sort_by_key(|shown| (shown.parts.len(), shown.view != View::ReadOnly));
         Ok(Some(Cover {
-            folder: Way::new(folder, workspace)?,
+            folder: PreparedPath::new(folder, workspace)?,
             path: text(folder.as_os_str().as_bytes())?,
             by: None,
             shown,
@@ -155,20 +155,20 @@ fn text(bytes: &[u8]) -> Result<CString, SandboxError> {
     CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
 }
 
-impl Shown {
+impl CoverEntry {
     /// Prepares those of the paths that are there below a directory.
     fn all<'p>(
         profile: &SandboxProfile,
         folder: &Path,
         paths: impl Iterator<Item = (&'p Path, View)>,
-    ) -> Result<Vec<Shown>, SandboxError> {
+    ) -> Result<Vec<CoverEntry>, SandboxError> {
         let mut all = Vec::new();
         for (path, view) in paths {
             let below = path.strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
             let (Some(below), Ok(found)) = (below, path.symlink_metadata()) else { continue };
             let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
-            all.push(Shown {
-                way: Way::new(path, profile.workspace.as_deref())?,
+            all.push(CoverEntry {
+                way: PreparedPath::new(path, profile.workspace.as_deref())?,
                 parts: parts.collect::<Result<_, _>>()?,
                 is_folder: found.is_dir(),
                 below: below.as_os_str().as_bytes().to_vec(),

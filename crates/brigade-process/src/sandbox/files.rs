@@ -12,9 +12,9 @@ use rustix::fs::FileType;
 
 use crate::launch::last_errno;
 
-use super::around::{Around, around, path_of};
-use super::beneath::Way;
-use super::grants::{Granted, Grants};
+use super::around::{OpenableEntries, around, path_of};
+use super::beneath::PreparedPath;
+use super::grants::{GrantedPath, Grants};
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
 /// Harmless devices that programs open.
@@ -22,7 +22,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// Whether new entries can be created directly in a directory with protected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Top {
+pub(super) enum NewEntries {
     /// Yes: mounts protect the entries.
     Open,
     /// No: a rule for the directory would include the protected entries, so only its other entries are granted.
@@ -76,7 +76,7 @@ impl Ruleset {
     pub(super) fn new(
         profile: &SandboxProfile,
         version: u32,
-        top: Top,
+        top: NewEntries,
         is_sealed: bool,
         kept_out: &[PathBuf],
     ) -> Result<Ruleset, SandboxError> {
@@ -125,7 +125,7 @@ impl Ruleset {
             } else {
                 (reading, everything)
             };
-            if top == Top::Open || !protects {
+            if top == NewEntries::Open || !protects {
                 rules.add(path, everything)?;
             } else {
                 rules.add(path, reading)?;
@@ -137,7 +137,7 @@ impl Ruleset {
                 rules.add(path, everything & !BitFlags::from(AccessFs::MakeSym))?;
             }
         }
-        let reads_all = |granted: &&Granted| {
+        let reads_all = |granted: &&GrantedPath| {
             let rights = BitFlags::<AccessFs>::from_bits_truncate(granted.rights);
             rights.contains(AccessFs::ReadFile) && kept_out.iter().any(|path| path.starts_with(&granted.path))
         };
@@ -177,7 +177,7 @@ impl Ruleset {
 
     /// Returns the rights of the rules for exactly this device and inode. Does not allocate.
     pub(super) fn rights_of(&self, identity: (u64, u64)) -> u64 {
-        self.granted.of(identity)
+        self.granted.rights_of(identity)
     }
 
     /// Tells whether rights suffice for an access. Does not allocate.
@@ -206,12 +206,12 @@ impl Ruleset {
     fn allow(&self, what: &OwnedFd, allowed: u64) -> Result<(), i32> {
         /// `struct landlock_path_beneath_attr` of the kernel.
         #[repr(C, packed)]
-        struct Beneath {
+        struct PathBeneathAttr {
             allowed: u64,
             parent: libc::c_int,
         }
         const PATH_BENEATH: libc::c_int = 1;
-        let beneath = Beneath { allowed, parent: what.as_raw_fd() };
+        let beneath = PathBeneathAttr { allowed, parent: what.as_raw_fd() };
         // SAFETY: the kernel only reads the structure, which has the layout of its own; both descriptors are open.
         let done = unsafe {
             libc::syscall(
@@ -242,14 +242,14 @@ pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
 struct Rules<'p> {
     created: RulesetCreated,
     handled: BitFlags<AccessFs>,
-    granted: Vec<Granted>,
+    granted: Vec<GrantedPath>,
     workspace: Option<&'p Path>,
 }
 
 impl Rules<'_> {
     /// Grants rights below a path. Skips it if it does not exist or leads through a link in the workspace.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
-        let Ok(opened) = Way::new(path, self.workspace)?.open() else {
+        let Ok(opened) = PreparedPath::new(path, self.workspace)?.open() else {
             return Ok(());
         };
         let real = path_of(&opened).unwrap_or_else(|| path.to_owned());
@@ -263,18 +263,18 @@ impl Rules<'_> {
         kept_out: &[PathBuf],
         access: BitFlags<AccessFs>,
     ) -> Result<(), SandboxError> {
-        let Ok(opened) = Way::new(path, self.workspace)?.open() else {
+        let Ok(opened) = PreparedPath::new(path, self.workspace)?.open() else {
             return Ok(());
         };
         // Without its path nobody knows what it contains.
         let Some(real) = path_of(&opened) else { return Ok(()) };
         match around(&real, kept_out) {
-            Around::Nothing => Ok(()),
-            Around::Whole => self.add_opened(opened, real, access),
-            Around::Entries(entries) => {
+            OpenableEntries::Nothing => Ok(()),
+            OpenableEntries::Whole => self.add_opened(opened, real, access),
+            OpenableEntries::Entries(entries) => {
                 for entry in entries {
                     // A link that takes the place of an entry meanwhile is not followed.
-                    if let Ok(opened) = Way::new(&entry, Some(&real))?.open() {
+                    if let Ok(opened) = PreparedPath::new(&entry, Some(&real))?.open() {
                         self.add_opened(opened, entry, access)?;
                     }
                 }
@@ -297,7 +297,7 @@ impl Rules<'_> {
         }
         (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
         let identity = (stat.st_dev, stat.st_ino);
-        self.granted.push(Granted { path: real, identity, rights: access.bits() });
+        self.granted.push(GrantedPath { path: real, identity, rights: access.bits() });
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A file or directory with the rights on it and below it.
 #[derive(Debug)]
-pub(super) struct Granted {
+pub(super) struct GrantedPath {
     /// Its path without links when the rule was made.
     pub(super) path: PathBuf,
     /// Its device and inode, by which the kernel knows it wherever it is moved to.
@@ -17,13 +17,13 @@ pub(super) struct Granted {
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// Sorted by their paths.
-    by_path: Vec<Granted>,
+    by_path: Vec<GrantedPath>,
     /// Sorted.
     by_identity: Vec<((u64, u64), u64)>,
 }
 
 impl Grants {
-    pub(super) fn new(mut granted: Vec<Granted>) -> Grants {
+    pub(super) fn new(mut granted: Vec<GrantedPath>) -> Grants {
         granted.sort_unstable_by(|one, other| plain(&one.path).cmp(plain(&other.path)));
         let mut by_identity: Vec<_> =
             granted.iter().map(|granted| (granted.identity, granted.rights)).collect();
@@ -44,12 +44,12 @@ impl Grants {
     fn at(&self, path: &[u8], identity: Option<(u64, u64)>) -> u64 {
         let first = self.by_path.partition_point(|granted| plain(&granted.path) < path);
         let granted = self.by_path[first..].iter().take_while(|granted| plain(&granted.path) == path);
-        let is_it = |granted: &&Granted| identity.is_none_or(|identity| identity == granted.identity);
+        let is_it = |granted: &&GrantedPath| identity.is_none_or(|identity| identity == granted.identity);
         granted.filter(is_it).fold(0, |all, granted| all | granted.rights)
     }
 
     /// Returns the rights of the grants for exactly this device and inode. Does not allocate.
-    pub(super) fn of(&self, identity: (u64, u64)) -> u64 {
+    pub(super) fn rights_of(&self, identity: (u64, u64)) -> u64 {
         let first = self.by_identity.partition_point(|(known, _)| *known < identity);
         let granted = self.by_identity[first..].iter().take_while(|(known, _)| *known == identity);
         granted.fold(0, |all, (_, rights)| all | rights)
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn grants(list: &[(&str, u64, u64)]) -> Grants {
-        let granted = |(path, inode, rights): &(&str, u64, u64)| Granted {
+        let granted = |(path, inode, rights): &(&str, u64, u64)| GrantedPath {
             path: path.into(),
             identity: (1, *inode),
             rights: *rights,
@@ -100,7 +100,10 @@ mod tests {
         check("/usr", Some(4), 0);
         check("/usr/lib/x", None, 2);
         check("/", None, 0);
-        assert_eq!((grants.of((1, 4)), grants.of((1, 2)), grants.of((2, 4))), (40, 5, 0));
+        assert_eq!(
+            (grants.rights_of((1, 4)), grants.rights_of((1, 2)), grants.rights_of((2, 4))),
+            (40, 5, 0)
+        );
     }
 
     #[test]
@@ -119,7 +122,7 @@ mod tests {
         let start = std::time::Instant::now();
         for (name, inode, rights) in &list {
             assert_eq!(grants.rights(name.as_bytes(), Some((1, *inode))), *rights);
-            assert_eq!(grants.of((1, *inode)), *rights);
+            assert_eq!(grants.rights_of((1, *inode)), *rights);
         }
         // 400 million comparisons take minutes.
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());

@@ -48,7 +48,7 @@ const SYSTEM: [&str; 20] = [
 const DEPTH: usize = 8;
 
 /// The largest settings file of a virtual environment that is read.
-const LONGEST_SETTINGS: u64 = 64 * 1024;
+const MAX_SETTINGS_BYTES: u64 = 64 * 1024;
 
 /// Returns the parts of the system that every program may read: programs, libraries, configuration, but no home.
 ///
@@ -96,7 +96,7 @@ impl Surroundings {
 ///
 /// See [`installation_in`].
 pub fn installation_of(program: &Path) -> Vec<PathBuf> {
-    installation_in([(program, NamedBy::Command)], &Surroundings::of_this_process())
+    installation_in([(program, ProgramOrigin::Command)], &Surroundings::of_this_process())
         .paths
         .into_iter()
         .collect()
@@ -106,11 +106,11 @@ pub fn installation_of(program: &Path) -> Vec<PathBuf> {
 /// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
 /// environment. Never a home itself, nor a directory that holds one. What lies in the workspace counts as named by it.
 pub fn installation_in<'p>(
-    programs: impl IntoIterator<Item = (&'p Path, NamedBy)>,
+    programs: impl IntoIterator<Item = (&'p Path, ProgramOrigin)>,
     around: &Surroundings,
 ) -> Installation {
-    let homes = Names::of(around.home.as_deref());
-    let workspaces = Names::of(around.workspace.as_deref());
+    let homes = Names::new(around.home.as_deref());
+    let workspaces = Names::new(around.workspace.as_deref());
     let mut finder =
         Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() };
     for (program, named_by) in programs {
@@ -121,7 +121,7 @@ pub fn installation_in<'p>(
 
 /// The source that names a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NamedBy {
+pub enum ProgramOrigin {
     /// The reviewed command, `PATH`, or a file outside of the workspace.
     Command,
     /// Text or a link in the workspace, which anybody may have written there.
@@ -132,7 +132,7 @@ pub enum NamedBy {
 struct Names(Vec<PathBuf>);
 
 impl Names {
-    fn of(path: Option<&Path>) -> Names {
+    fn new(path: Option<&Path>) -> Names {
         let real = path.and_then(|path| path.canonicalize().ok());
         Names(path.map(Path::to_owned).into_iter().chain(real).collect())
     }
@@ -147,17 +147,17 @@ struct Finder<'a> {
     homes: Names,
     workspaces: Names,
     found: Installation,
-    seen: BTreeSet<(PathBuf, NamedBy)>,
+    seen: BTreeSet<(PathBuf, ProgramOrigin)>,
 }
 
 impl Finder<'_> {
-    fn follow(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
+    fn follow(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let visit = (program.to_owned(), named_by);
         if DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit) {
             return;
         }
         let is_inside = self.is_inside(program);
-        let named_by = if is_inside { NamedBy::Workspace } else { named_by };
+        let named_by = if is_inside { ProgramOrigin::Workspace } else { named_by };
         self.grant(program);
         self.prefix(program, named_by, depth);
         // Any directory can be called like those of a version manager.
@@ -188,12 +188,12 @@ impl Finder<'_> {
 
     /// Tells whether a directory is a home, holds one, or holds what all programs of a user keep.
     fn opens_home(&self, path: &Path) -> bool {
-        const BROAD: [&str; 7] =
+        const BROAD_FOLDERS: [&str; 7] =
             [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
-        Names::of(Some(path)).any(|path| {
-            let is_broad = |home: &Path| BROAD.iter().any(|name| home.join(name) == path);
+        Names::new(Some(path)).any(|path| {
+            let is_broad = |home: &Path| BROAD_FOLDERS.iter().any(|name| home.join(name) == path);
             let is_of_another = is_home(path)
-                || BROAD.iter().any(|name| path.ends_with(name) && path.ancestors().any(is_home));
+                || BROAD_FOLDERS.iter().any(|name| path.ends_with(name) && path.ancestors().any(is_home));
             is_of_another || self.homes.any(|home| home.starts_with(path) || is_broad(home))
         })
     }
@@ -211,7 +211,7 @@ impl Finder<'_> {
     /// Grants the parent of a `bin` directory, if it is that of an installation. Of one that only the workspace names,
     /// which may be any directory of the user's with such a neighbour, the usual directories are granted alone, and the
     /// program itself must belong to it.
-    fn prefix(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
+    fn prefix(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let is_vouched_for = self.is_vouched_for(program, named_by);
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
         let parts: Vec<Component<'_>> = program.components().collect();
@@ -255,7 +255,7 @@ impl Finder<'_> {
             return;
         }
         let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
-        let deep = Names::of(Some(root)).0.iter().all(|root| {
+        let deep = Names::new(Some(root)).0.iter().all(|root| {
             let is_deep = |below: &Path| 2 <= below.components().count();
             self.homes.0.iter().all(|home| root.strip_prefix(home).map_or(true, is_deep))
         });
@@ -266,7 +266,7 @@ impl Finder<'_> {
         {
             self.grant(root);
             // `~/.local` is never granted; what pip installed there for the user is.
-            if Names::of(Some(root)).any(|root| self.homes.any(|home| home.join(".local") == root)) {
+            if Names::new(Some(root)).any(|root| self.homes.any(|home| home.join(".local") == root)) {
                 self.grant(&root.join("lib"));
             }
         }
@@ -288,7 +288,7 @@ impl Finder<'_> {
     }
 
     /// Grants what a version manager needs, if the program is one of its shims.
-    fn version_manager(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
+    fn version_manager(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
         };
@@ -374,8 +374,8 @@ impl Finder<'_> {
     }
 
     /// Tells whether the owner of the machine means this program, and not only text in the workspace.
-    fn is_vouched_for(&self, program: &Path, named_by: NamedBy) -> bool {
-        named_by == NamedBy::Command || self.is_on_path(program)
+    fn is_vouched_for(&self, program: &Path, named_by: ProgramOrigin) -> bool {
+        named_by == ProgramOrigin::Command || self.is_on_path(program)
     }
 
     /// Tells whether `PATH` has the directory of this program.
@@ -385,7 +385,7 @@ impl Finder<'_> {
     }
 
     /// Returns the programs in the first line of a script, as far as they are found.
-    fn interpreters(&self, program: &Path, named_by: NamedBy) -> Vec<PathBuf> {
+    fn interpreters(&self, program: &Path, named_by: ProgramOrigin) -> Vec<PathBuf> {
         let start = first_bytes(program, 512).unwrap_or_default();
         if !start.starts_with(b"#!") {
             return Vec::new();
@@ -500,7 +500,7 @@ fn is_beside(program: &Path, name: &str) -> bool {
 
 /// Returns the `home` of a virtual environment: the directory of its base Python.
 fn python_home(configuration: &Path) -> Option<PathBuf> {
-    let text = String::from_utf8(first_bytes(configuration, LONGEST_SETTINGS).ok()?).ok()?;
+    let text = String::from_utf8(first_bytes(configuration, MAX_SETTINGS_BYTES).ok()?).ok()?;
     let value = text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))

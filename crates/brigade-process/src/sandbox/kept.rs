@@ -17,14 +17,14 @@ use crate::regular::first_bytes;
 const GIT: &str = ".git";
 
 /// Links on one way; the kernel follows as many.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The longest file that names a directory of git.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// How much of the workspace can be writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Opening {
+pub enum WritableScope {
     /// The directory itself, except for what is kept: mounts over the kept entries keep them.
     Folder,
     /// Its other entries one by one, and no new ones: a kept entry is a link, which a mount would not keep from being
@@ -36,7 +36,7 @@ pub enum Opening {
 
 /// The protected entries of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct ProtectedEntries {
     /// Direct entries of the workspace, existing or not.
     pub entries: Vec<PathBuf>,
     /// The same, by the workspace's path without links.
@@ -44,17 +44,17 @@ pub struct Kept {
     /// The workspace, without links.
     root: PathBuf,
     /// What is left to be opened.
-    pub opening: Opening,
+    pub opening: WritableScope,
 }
 
-impl Kept {
+impl ProtectedEntries {
     /// Looks what is to be kept, as things are now; `state` are the ways, from the workspace, to what the caller keeps
     /// there: where links on them lead is kept, too.
-    pub fn of(workspace: &Path, state: &[&str]) -> Kept {
-        let mut ways = Ways {
+    pub fn find(workspace: &Path, state: &[&str]) -> ProtectedEntries {
+        let mut ways = FollowedPaths {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
             names: BTreeSet::new(),
-            opening: Opening::Folder,
+            opening: WritableScope::Folder,
         };
         let root = ways.root.clone();
         for way in state {
@@ -62,7 +62,7 @@ impl Kept {
         }
         ways.walk_to_git(&root);
         let beneath = |folder: &Path| ways.names.iter().map(|name| folder.join(name)).collect();
-        Kept { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
+        ProtectedEntries { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
     }
 
     /// Tells whether a path leads to a kept entry, or to something beneath one.
@@ -101,15 +101,15 @@ impl Kept {
 }
 
 /// The followed paths.
-struct Ways {
+struct FollowedPaths {
     /// The workspace, without links.
     root: PathBuf,
     /// The direct entries of the workspace on them.
     names: BTreeSet<OsString>,
-    opening: Opening,
+    opening: WritableScope,
 }
 
-impl Ways {
+impl FollowedPaths {
     /// Follows the way to `.git`, to the directory that it names, and to the one that this names as what it shares.
     fn walk_to_git(&mut self, root: &Path) {
         let Some(entry) = self.walk(root, Path::new(GIT)) else { return };
@@ -147,10 +147,10 @@ impl Ways {
                     };
                     links += 1;
                     if is_entry {
-                        self.opening = self.opening.max(Opening::Entries);
+                        self.opening = self.opening.max(WritableScope::Entries);
                     }
-                    if MOST_LINKS < links {
-                        self.opening = Opening::Nothing;
+                    if MAX_LINKS < links {
+                        self.opening = WritableScope::Nothing;
                         return None;
                     }
                     rest.extend(parts(&target));
@@ -159,7 +159,7 @@ impl Ways {
             }
         }
         if self.root.starts_with(&at) {
-            self.opening = Opening::Nothing;
+            self.opening = WritableScope::Nothing;
         }
         Some(at)
     }
@@ -212,7 +212,7 @@ pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {
             Some(Component::Normal(name)) => {
                 let next = at.join(name);
                 match next.read_link() {
-                    Ok(_) if at.starts_with(workspace) || MOST_LINKS <= links => return None,
+                    Ok(_) if at.starts_with(workspace) || MAX_LINKS <= links => return None,
                     Ok(target) => {
                         links += 1;
                         rest.extend(parts(&target));
@@ -234,7 +234,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 
 /// Reads the path that a file of git names behind a prefix; none when it is no such file.
 pub(super) fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-    let bytes = first_bytes(file, MOST_BYTES).ok()?;
+    let bytes = first_bytes(file, MAX_BYTES).ok()?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii();
     (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path.to_owned())))
 }
@@ -248,12 +248,12 @@ mod tests {
 
     /// Checks which entries are kept besides those of every workspace, and what is left to be opened.
     #[track_caller]
-    fn check(set_up: impl Fn(&Path), entries: &[&str], opening: Opening) {
+    fn check(set_up: impl Fn(&Path), entries: &[&str], opening: WritableScope) {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir_all(workspace.join("deep/real")).unwrap();
         set_up(&workspace);
-        let kept = Kept::of(&workspace, &[".brigade", ".brigade/tools/policy.toml"]);
+        let kept = ProtectedEntries::find(&workspace, &[".brigade", ".brigade/tools/policy.toml"]);
         let mut expect: Vec<PathBuf> =
             [".brigade", GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
         expect.sort();
@@ -270,29 +270,29 @@ mod tests {
 
     #[test]
     fn git_is_kept_whatever_it_is() {
-        check(|_| {}, &[], Opening::Folder);
-        check(|workspace| fs::create_dir(workspace.join(".git")).unwrap(), &[], Opening::Folder);
-        check(git_file("gitdir: real.git\n"), &["real.git"], Opening::Folder);
-        check(git_file("gitdir: ./deep/real\n"), &["deep"], Opening::Folder);
-        check(git_file("gitdir: ../outside/.git/worktrees/one\n"), &[], Opening::Folder);
-        check(git_file("gitdir: ../workspace/deep/../other"), &["deep", "other"], Opening::Folder);
-        check(git_file("something else"), &[], Opening::Folder);
+        check(|_| {}, &[], WritableScope::Folder);
+        check(|workspace| fs::create_dir(workspace.join(".git")).unwrap(), &[], WritableScope::Folder);
+        check(git_file("gitdir: real.git\n"), &["real.git"], WritableScope::Folder);
+        check(git_file("gitdir: ./deep/real\n"), &["deep"], WritableScope::Folder);
+        check(git_file("gitdir: ../outside/.git/worktrees/one\n"), &[], WritableScope::Folder);
+        check(git_file("gitdir: ../workspace/deep/../other"), &["deep", "other"], WritableScope::Folder);
+        check(git_file("something else"), &[], WritableScope::Folder);
     }
 
     #[test]
     fn a_link_on_the_way_closes_the_folder() {
-        check(git_link("deep/real"), &["deep"], Opening::Entries);
-        check(git_link("gone"), &["gone"], Opening::Entries);
-        check(git_link("/nowhere/at/all"), &[], Opening::Entries);
+        check(git_link("deep/real"), &["deep"], WritableScope::Entries);
+        check(git_link("gone"), &["gone"], WritableScope::Entries);
+        check(git_link("/nowhere/at/all"), &[], WritableScope::Entries);
         let through_link = |workspace: &Path| {
             symlink("deep", workspace.join("link")).unwrap();
             fs::write(workspace.join(".git"), "gitdir: link/real").unwrap();
         };
-        check(through_link, &["deep", "link"], Opening::Entries);
+        check(through_link, &["deep", "link"], WritableScope::Entries);
         check(
             |workspace: &Path| symlink("deep", workspace.join(".brigade")).unwrap(),
             &["deep"],
-            Opening::Entries,
+            WritableScope::Entries,
         );
     }
 
@@ -304,20 +304,20 @@ mod tests {
                 symlink(target, workspace.join(".brigade/tools/policy.toml")).unwrap();
             }
         };
-        check(linked("../../deep/policy.toml"), &["deep"], Opening::Folder);
-        check(linked("../../policy.toml"), &["policy.toml"], Opening::Folder);
-        check(linked("../../gone/policy.toml"), &["gone"], Opening::Folder);
-        check(linked("../other.toml"), &[], Opening::Folder);
-        check(linked("/nowhere/policy.toml"), &[], Opening::Folder);
+        check(linked("../../deep/policy.toml"), &["deep"], WritableScope::Folder);
+        check(linked("../../policy.toml"), &["policy.toml"], WritableScope::Folder);
+        check(linked("../../gone/policy.toml"), &["gone"], WritableScope::Folder);
+        check(linked("../other.toml"), &[], WritableScope::Folder);
+        check(linked("/nowhere/policy.toml"), &[], WritableScope::Folder);
     }
 
     #[test]
     fn a_workspace_inside_of_git_is_closed() {
-        check(git_file("gitdir: ."), &[], Opening::Nothing);
-        check(git_file("gitdir: .."), &[], Opening::Nothing);
-        check(git_file("gitdir: /"), &[], Opening::Nothing);
-        check(git_link("."), &[], Opening::Nothing);
-        check(git_link(".git"), &[], Opening::Nothing);
+        check(git_file("gitdir: ."), &[], WritableScope::Nothing);
+        check(git_file("gitdir: .."), &[], WritableScope::Nothing);
+        check(git_file("gitdir: /"), &[], WritableScope::Nothing);
+        check(git_link("."), &[], WritableScope::Nothing);
+        check(git_link(".git"), &[], WritableScope::Nothing);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let workspace = folder.path();
         fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
         symlink(".git", workspace.join("link")).unwrap();
-        let kept = Kept::of(workspace, &[".brigade"]);
+        let kept = ProtectedEntries::find(workspace, &[".brigade"]);
         for (path, expect) in [
             (".git/hooks", true),
             ("link", true),
@@ -351,6 +351,6 @@ mod tests {
             fs::write(workspace.join(".git"), "gitdir: deep/real").unwrap();
             fs::write(workspace.join("deep/real/commondir"), "../../common\n").unwrap();
         };
-        check(shared, &["common", "deep"], Opening::Folder);
+        check(shared, &["common", "deep"], WritableScope::Folder);
     }
 }

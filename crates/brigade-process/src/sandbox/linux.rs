@@ -14,20 +14,20 @@ use super::around;
 use super::calls::{self, Filter, Links};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
-use super::sealed::Sealed;
+use super::sealed::SealedCopies;
 use super::view::{self, View};
-use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
+use super::{Enforcement, LocalSockets, Mode, Network, PlaceholderCleanup, SandboxError, SandboxProfile};
 
 /// A directory of programs that every run needs.
 const SYSTEM: &str = "/usr";
 
 /// A profile in the form that the child applies.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedSandbox {
     enforcement: Enforcement,
     ruleset: Option<Ruleset>,
     mounts: Option<Mounts>,
-    sealed: Option<Approved>,
+    sealed: Option<ApprovedCode>,
     hidden: Vec<PathBuf>,
     filters: Vec<Filter>,
     placeholders: Vec<Placeholder>,
@@ -36,19 +36,19 @@ pub(crate) struct Prepared {
 
 /// How the run gets the approved bytes of code.
 #[derive(Debug)]
-enum Approved {
+enum ApprovedCode {
     /// In a workspace of its own.
     View(View),
     /// Mounted over the paths of the real one.
-    Sealed(Sealed),
+    Sealed(SealedCopies),
 }
 
-impl Approved {
+impl ApprovedCode {
     /// Returns the device of the copies, once they are made.
     fn device(&self) -> u64 {
         match self {
-            Approved::View(view) => view.device(),
-            Approved::Sealed(sealed) => sealed.device(),
+            ApprovedCode::View(view) => view.device(),
+            ApprovedCode::Sealed(sealed) => sealed.device(),
         }
     }
 }
@@ -56,8 +56,8 @@ impl Approved {
 pub(super) fn prepare(
     profile: &SandboxProfile,
     home: Option<&Path>,
-    keeping: Keeping,
-) -> Result<Prepared, SandboxError> {
+    keeping: PlaceholderCleanup,
+) -> Result<PreparedSandbox, SandboxError> {
     let mut placeholders = Vec::new();
     let prepared = build(profile, home, keeping, &mut placeholders);
     match prepared {
@@ -76,9 +76,9 @@ pub(super) fn prepare(
 fn build(
     profile: &SandboxProfile,
     home: Option<&Path>,
-    keeping: Keeping,
+    keeping: PlaceholderCleanup,
     placeholders: &mut Vec<Placeholder>,
-) -> Result<Prepared, SandboxError> {
+) -> Result<PreparedSandbox, SandboxError> {
     let version = files::landlock_version().min(profile.landlock_at_most.unwrap_or(u32::MAX));
     let mut enforced = Vec::new();
     let mut missing = Vec::new();
@@ -117,16 +117,16 @@ fn build(
         if let Some(link) = link {
             vital(&format!("`{}` is a link, so no mount keeps it from being replaced", link.display()))?;
         }
-        if keeping == Keeping::Keeper {
+        if keeping == PlaceholderCleanup::Keeper {
             *placeholders = mounts::make_placeholders(mounts::protected(profile));
         }
         let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
-        match gone.filter(|_| keeping != Keeping::Asking) {
+        match gone.filter(|_| keeping != PlaceholderCleanup::Asking) {
             None => mounts = Some(Mounts::new(profile, home, refuses_links)?),
             // Where nobody could take placeholders away later, the top level is closed instead.
             Some(gone) => {
                 why_not = format!("`{}` could not be kept from being made by a mount", gone.display());
-                if keeping == Keeping::Keeper {
+                if keeping == PlaceholderCleanup::Keeper {
                     vital(&why_not)?;
                 }
             }
@@ -155,7 +155,7 @@ fn build(
             kept_out.clear();
         }
         let all_mounted = mounts.is_some() && link.is_none();
-        let top = if all_mounted { files::Top::Open } else { files::Top::Closed };
+        let top = if all_mounted { files::NewEntries::Open } else { files::NewEntries::Closed };
         let rules = Ruleset::new(profile, version, top, mounts.is_some(), &kept_out)?;
         enforced.extend(["read", "write", "truncate"]);
         if profile.closed.is_some() {
@@ -245,12 +245,14 @@ fn build(
     }
     let sealed = match (closed, &mounts) {
         (Some((closed, workspace)), Some(_)) if has_view && is_closed => {
-            Some(Approved::View(View::new(profile, workspace, closed)?))
+            Some(ApprovedCode::View(View::new(profile, workspace, closed)?))
         }
-        (Some((closed, workspace)), Some(_)) => Some(Approved::Sealed(Sealed::new(closed, Some(workspace))?)),
+        (Some((closed, workspace)), Some(_)) => {
+            Some(ApprovedCode::Sealed(SealedCopies::new(closed, Some(workspace))?))
+        }
         _ => None,
     };
-    Ok(Prepared {
+    Ok(PreparedSandbox {
         sealed,
         hidden: profile.hidden.clone(),
         enforcement: Enforcement { mode: profile.mode, landlock: version, enforced, missing },
@@ -262,7 +264,7 @@ fn build(
     })
 }
 
-impl Prepared {
+impl PreparedSandbox {
     pub(crate) fn enforcement(&self) -> Enforcement {
         self.enforcement.clone()
     }
@@ -272,8 +274,8 @@ impl Prepared {
         let Some(mounts) = &self.mounts else { return Ok(()) };
         mounts.enter()?;
         match &self.sealed {
-            Some(Approved::View(view)) => view.put(self.ruleset.as_ref())?,
-            Some(Approved::Sealed(sealed)) => sealed.place(self.ruleset.as_ref())?,
+            Some(ApprovedCode::View(view)) => view.put(self.ruleset.as_ref())?,
+            Some(ApprovedCode::Sealed(sealed)) => sealed.place(self.ruleset.as_ref())?,
             None => {}
         }
         // Programs share memory and locks between their processes there. Without it they still start.
@@ -325,12 +327,12 @@ impl Prepared {
 
     /// Returns the device that has the copies of code; 0 for none. In the child, once it is in its namespace.
     pub(crate) fn sealed_device(&self) -> u64 {
-        self.sealed.as_ref().map_or(0, Approved::device)
+        self.sealed.as_ref().map_or(0, ApprovedCode::device)
     }
 
     /// Tells whether the run has a workspace of its own, in which files of the real one may be missing.
     pub(crate) fn has_view(&self) -> bool {
-        matches!(self.sealed, Some(Approved::View(_)))
+        matches!(self.sealed, Some(ApprovedCode::View(_)))
     }
 
     /// Tells whether a path without links is in the directory of which the run sees nothing. Does not allocate.
@@ -356,7 +358,7 @@ impl Prepared {
         self.mounts.as_ref().is_some_and(|mounts| mounts.is_shared_memory(path))
     }
 
-    /// Returns the descriptors that the keeper must keep open for [`Prepared::remove_placeholders`].
+    /// Returns the descriptors that the keeper must keep open for [`PreparedSandbox::remove_placeholders`].
     pub(crate) fn placeholders(&self) -> &[RawFd] {
         &self.placeholder_descriptors
     }

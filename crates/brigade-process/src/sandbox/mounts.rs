@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use crate::launch::{fork_into, last_errno, reap_code};
 
-use super::beneath::Way;
+use super::beneath::PreparedPath;
 use super::cover::Cover;
 use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
@@ -62,9 +62,9 @@ pub(super) enum View {
 
 /// A path with its own mount.
 #[derive(Debug)]
-struct Place {
+struct MountPoint {
     path: PathBuf,
-    way: Way,
+    way: PreparedPath,
     view: View,
     /// Whether the cover of a directory brings it along.
     is_covered: bool,
@@ -79,7 +79,7 @@ pub(super) struct Mounts {
     kind: Kind,
     user_map: CString,
     group_map: CString,
-    places: Vec<Place>,
+    places: Vec<MountPoint>,
     covers: Vec<Cover>,
     /// Whether the run has shared memory of its own.
     has_shared_memory: bool,
@@ -128,7 +128,7 @@ pub(super) fn refuse_links() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
         let Some(kind) = kind() else { return false };
-        let trial = Mounts::of(kind, Vec::new());
+        let trial = Mounts::with_places(kind, Vec::new());
         let child = fork_into(|| {
             let flags = libc::AT_RECURSIVE;
             let done =
@@ -149,7 +149,7 @@ fn kind() -> Option<Kind> {
     static KIND: OnceLock<Option<Kind>> = OnceLock::new();
     *KIND.get_or_init(|| {
         [Kind::Privileged, Kind::WithUser].into_iter().find(|kind| {
-            let trial = Mounts::of(*kind, Vec::new());
+            let trial = Mounts::with_places(*kind, Vec::new());
             let child = fork_into(|| {
                 let code = i32::from(trial.enter().is_err());
                 // SAFETY: ends the process, runs nothing.
@@ -194,19 +194,19 @@ impl Mounts {
         let places = places
             .into_iter()
             .map(|(path, view)| {
-                let way = Way::new(&path, profile.workspace.as_deref())?;
+                let way = PreparedPath::new(&path, profile.workspace.as_deref())?;
                 let is_covered = !covers.is_empty() && Cover::covers(profile, &path);
                 let is_closed = workspace.is_some_and(|workspace| path.starts_with(workspace));
-                Ok(Place { way, path, view, is_covered, is_closed })
+                Ok(MountPoint { way, path, view, is_covered, is_closed })
             })
             .collect::<Result<_, SandboxError>>()?;
         let has_shared_memory = !opens_shared_memory(profile);
-        Ok(Mounts { covers, has_shared_memory, ..Mounts::of(kind, places) })
+        Ok(Mounts { covers, has_shared_memory, ..Mounts::with_places(kind, places) })
     }
 
     /// Tells whether a path without links is writable in the new view. Does not allocate.
     pub(super) fn lets_write(&self, path: &[u8]) -> bool {
-        let reaches = |place: &&Place| is_beneath(path, place.path.as_os_str().as_bytes());
+        let reaches = |place: &&MountPoint| is_beneath(path, place.path.as_os_str().as_bytes());
         // What is beneath comes later.
         if let Some(is_writable) = self.covers.iter().find_map(|cover| cover.lets_write(path)) {
             return is_writable;
@@ -224,7 +224,7 @@ impl Mounts {
         self.has_shared_memory
     }
 
-    fn of(kind: Kind, places: Vec<Place>) -> Mounts {
+    fn with_places(kind: Kind, places: Vec<MountPoint>) -> Mounts {
         let map = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
         Mounts {
             kind,
@@ -269,7 +269,7 @@ impl Mounts {
     }
 }
 
-impl Place {
+impl MountPoint {
     /// Mounts the path. Makes only plain system calls.
     fn put(&self) -> Result<(), i32> {
         let at = self.way.open().map_err(rustix::io::Errno::raw_os_error)?;

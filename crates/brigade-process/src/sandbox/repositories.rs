@@ -15,24 +15,24 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::regular::first_bytes;
 
-use super::kept::{Kept, named};
-use super::settings::{LONGEST_SETTINGS, Settings, value_of};
+use super::kept::{ProtectedEntries, named};
+use super::settings::{MAX_SETTINGS_BYTES, Settings, value_of};
 
 /// The maximum number of searched directories.
-const MOST_FOLDERS: usize = 10_000;
+const MAX_FOLDERS: usize = 10_000;
 
 /// The maximum number of links on one path.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The maximum number of closed paths.
-const MOST_PLACES: usize = 2_048;
+const MAX_PLACES: usize = 2_048;
 
 /// Directories with very many others, in which nobody keeps a repository to work in.
 const PASSED_OVER: &[&str] =
     &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
 
 /// The maximum number of entries of a directory that are searched for links.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// Directories of git with very many entries, none of which it runs or takes settings from.
 const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
@@ -98,10 +98,10 @@ impl Data<'_> {
 impl Repositories {
     /// Looks for repositories, directories of hooks and other workspaces below a workspace; `home` is where git's own
     /// settings are.
-    pub fn of(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
+    pub fn find(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
         let mut found = Repositories::of_itself(workspace, home, state);
         let State { entry: state, data } = state;
-        let settings = Settings::of(home);
+        let settings = Settings::new(home);
         let mut seen = BTreeSet::new();
         for repository in listed(workspace) {
             found.repository(workspace, &repository, &settings, &mut seen);
@@ -110,7 +110,7 @@ impl Repositories {
         let mut looked = 0usize;
         while let Some(folder) = folders.pop_front() {
             looked += 1;
-            if MOST_FOLDERS < looked || MOST_PLACES < found.closed.len() {
+            if MAX_FOLDERS < looked || MAX_PLACES < found.closed.len() {
                 found.extent = Extent::Part;
                 break;
             }
@@ -150,7 +150,7 @@ impl Repositories {
     /// Looks only at the workspace's own repository and state: what their links and settings lead to.
     pub fn of_itself(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
         let mut found = Repositories::default();
-        found.hooks(workspace, workspace, &Settings::of(home));
+        found.hooks(workspace, workspace, &Settings::new(home));
         found.links(workspace, &workspace.join(state.entry), Data::Named(state.data));
         found
     }
@@ -235,7 +235,7 @@ impl Repositories {
                 continue;
             }
             let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            for entry in entries.by_ref().take(MOST_ENTRIES) {
+            for entry in entries.by_ref().take(MAX_ENTRIES) {
                 let Ok(kind) = entry.file_type() else { continue };
                 let is_searched = || !data.is(&folder, &entry.file_name());
                 if kind.is_symlink() {
@@ -252,7 +252,7 @@ impl Repositories {
                     folders.push_back(entry.path());
                 }
             }
-            if entries.next().is_some() || MOST_FOLDERS < seen.len() || MOST_PLACES < self.closed.len() {
+            if entries.next().is_some() || MAX_FOLDERS < seen.len() || MAX_PLACES < self.closed.len() {
                 self.extent = Extent::Part;
                 return;
             }
@@ -279,7 +279,7 @@ impl Repositories {
     /// and where it leads.
     fn close(&mut self, workspace: &Path, path: &Path) {
         let mut path = path.to_owned();
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             let Some(inside) = inside(workspace, &path) else { return };
             let mut at = workspace.to_owned();
             let mut pinned = Vec::new();
@@ -356,7 +356,7 @@ fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
 /// Lists the submodules and worktrees of the workspace's repository.
 fn listed(workspace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let modules = first_bytes(&workspace.join(".gitmodules"), LONGEST_SETTINGS).unwrap_or_default();
+    let modules = first_bytes(&workspace.join(".gitmodules"), MAX_SETTINGS_BYTES).unwrap_or_default();
     let modules = String::from_utf8_lossy(&modules);
     for line in modules.lines() {
         if let Some((name, value)) = line.split_once('=')
@@ -377,7 +377,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-impl Kept {
+impl ProtectedEntries {
     /// Tells whether a path is kept anyway, or beneath one that is.
     pub fn covers(&self, path: &Path) -> bool {
         self.entries.iter().any(|kept| path.starts_with(kept))
@@ -400,7 +400,7 @@ mod tests {
         fs::create_dir_all(workspace.join(".git")).unwrap();
         fs::create_dir_all(workspace.join("deep/er")).unwrap();
         set_up(&workspace);
-        let found = Repositories::of(&workspace, Some(folder.path()), STATE);
+        let found = Repositories::find(&workspace, Some(folder.path()), STATE);
         let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
         assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
     }

@@ -17,38 +17,41 @@ use rustix::fs::{Mode, OFlags};
 use crate::launch::{last_errno, write_all};
 use crate::tree::decimal;
 
-use super::beneath::Way;
+use super::beneath::PreparedPath;
 use super::files::Ruleset;
 use super::mounts::{copy_of, is_in_shared_memory, move_to, set_read_only};
-use super::{Closed, SandboxError};
+use super::{ClosedWorkspace, SandboxError};
 
 /// Where the copies are made, before the run's own shared memory is put there; and where, if the workspace is there.
 const PLACE: &CStr = c"/dev/shm";
-const OTHER_PLACE: &CStr = c"/tmp";
+const FALLBACK_PLACE: &CStr = c"/tmp";
 
 #[derive(Debug)]
 struct Copy {
-    way: Way,
+    way: PreparedPath,
     /// Links that stand for it, which cannot be followed.
-    links: Vec<Way>,
+    links: Vec<PreparedPath>,
     bytes: Arc<[u8]>,
     mode: u32,
 }
 
 /// The copies for one run, ready to be created with plain system calls.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedCopies {
     copies: Vec<Copy>,
     /// Files outside of the workspace, and the links in it that stand for them.
-    outside: Vec<(CString, Way)>,
+    outside: Vec<(CString, PreparedPath)>,
     options: CString,
     place: &'static CStr,
     /// The device of the copies. Only in the child.
     device: AtomicU64,
 }
 
-impl Sealed {
-    pub(super) fn new(closed: &Closed, workspace: Option<&Path>) -> Result<Sealed, SandboxError> {
+impl SealedCopies {
+    pub(super) fn new(
+        closed: &ClosedWorkspace,
+        workspace: Option<&Path>,
+    ) -> Result<SealedCopies, SandboxError> {
         let code = &closed.code;
         const PAGE: usize = 4096;
         let mut pages = 16;
@@ -60,10 +63,11 @@ impl Sealed {
             }
         }
         for file in code {
-            let links = links_to.get(&file.path).into_iter().flatten().map(|path| Way::new(path, workspace));
+            let links =
+                links_to.get(&file.path).into_iter().flatten().map(|path| PreparedPath::new(path, workspace));
             pages += file.bytes.len().div_ceil(PAGE) + 1;
             copies.push(Copy {
-                way: Way::new(&file.path, workspace)?,
+                way: PreparedPath::new(&file.path, workspace)?,
                 links: links.collect::<Result<_, _>>()?,
                 bytes: file.bytes.clone(),
                 mode: if file.is_executable { 0o555 } else { 0o444 },
@@ -74,12 +78,12 @@ impl Sealed {
         for (end, links) in links_to.iter().filter(|(end, _)| closed.outside.contains(end)) {
             for link in links {
                 let end = CString::new(end.as_os_str().as_bytes()).unwrap_or_default();
-                outside.push((end, Way::new(link, workspace)?));
+                outside.push((end, PreparedPath::new(link, workspace)?));
             }
         }
         let options = CString::new(options).unwrap_or_default();
-        let place = if is_in_shared_memory(workspace) { OTHER_PLACE } else { PLACE };
-        Ok(Sealed { copies, outside, options, place, device: AtomicU64::new(0) })
+        let place = if is_in_shared_memory(workspace) { FALLBACK_PLACE } else { PLACE };
+        Ok(SealedCopies { copies, outside, options, place, device: AtomicU64::new(0) })
     }
 
     /// Returns the device of the copies, once they are made. Does not allocate.

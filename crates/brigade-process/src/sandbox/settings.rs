@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::regular::first_bytes;
 
 /// How deep settings may include others; git follows as many.
-const MOST_INCLUDES: usize = 10;
+const MAX_INCLUDES: usize = 10;
 
 /// The largest settings file that is read.
-pub(super) const LONGEST_SETTINGS: u64 = 1 << 20;
+pub(super) const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The files of settings that git reads for every repository.
 pub(super) struct Settings<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Settings<'a> {
 
 /// What settings say about other files.
 #[derive(Default)]
-pub(super) struct Named {
+pub(super) struct NamedPaths {
     /// The values of `core.hooksPath`, absolute or relative to the files of the repository.
     pub(super) hooks: Vec<PathBuf>,
     /// The settings files that they include, whatever the condition is.
@@ -26,24 +26,24 @@ pub(super) struct Named {
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn of(home: Option<&'a Path>) -> Settings<'a> {
+    pub(super) fn new(home: Option<&'a Path>) -> Settings<'a> {
         let own =
             home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
         Settings { home, files: [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect() }
     }
 
     /// Reads these files and those of a repository.
-    pub(super) fn with(&self, files: Vec<PathBuf>) -> Named {
-        let mut read = Named::default();
+    pub(super) fn with(&self, files: Vec<PathBuf>) -> NamedPaths {
+        let mut read = NamedPaths::default();
         for file in files.iter().chain(&self.files) {
-            self.read(file, MOST_INCLUDES, &mut read);
+            self.read(file, MAX_INCLUDES, &mut read);
         }
         read
     }
 
     /// Reads a file and those that it includes.
-    fn read(&self, file: &Path, depth: usize, read: &mut Named) {
-        let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
+    fn read(&self, file: &Path, depth: usize, read: &mut NamedPaths) {
+        let text = first_bytes(file, MAX_SETTINGS_BYTES).unwrap_or_default();
         for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
             let path = match (value.strip_prefix("~/"), self.home) {
                 (Some(rest), Some(home)) => home.join(rest),

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The maximum number of paths of a directory.
-const MOST: usize = 1_000;
+const MAX_PATHS: usize = 1_000;
 
 /// A path without links, with the mount and the device that it is on.
-pub(super) struct Place {
+pub(super) struct MountedPath {
     pub(super) real: PathBuf,
     pub(super) mount: u64,
     /// Its device as the table of mounts writes it.
@@ -31,7 +31,7 @@ struct Mount {
 }
 
 impl Mounts {
-    pub(super) fn of(table: &[u8]) -> Mounts {
+    pub(super) fn parse(table: &[u8]) -> Mounts {
         Mounts(table.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
     }
 
@@ -39,7 +39,7 @@ impl Mounts {
     pub(super) fn all_paths(
         &self,
         own: &Path,
-        look: &mut dyn FnMut(&Path) -> Option<Place>,
+        look: &mut dyn FnMut(&Path) -> Option<MountedPath>,
     ) -> Result<Vec<PathBuf>, String> {
         let mut found = vec![own.to_owned()];
         // What a layer leads to, which may have links.
@@ -76,15 +76,15 @@ impl Mounts {
                     found.push(path);
                 }
             }
-            if MOST < found.len() {
-                return Err(format!("more than {MOST} mounts show the workspace"));
+            if MAX_PATHS < found.len() {
+                return Err(format!("more than {MAX_PATHS} mounts show the workspace"));
             }
         }
         Ok(found)
     }
 
     /// Lists where other mounts show a place, or something around it or in it, and where it is in layers.
-    fn shown_by(&self, place: &Place) -> Vec<PathBuf> {
+    fn shown_by(&self, place: &MountedPath) -> Vec<PathBuf> {
         let Some(own) = self.0.iter().find(|mount| mount.number == place.mount) else {
             // The mount is out of reach, as after `chroot`. Other mounts of its file system may show anything of it.
             let others = self.0.iter().filter(|mount| mount.device == place.device);
@@ -194,10 +194,10 @@ mod tests {
         not a line\n";
 
     /// Finds the mount of a path by its point, as the kernel would without links.
-    fn place(mounts: &Mounts, path: &Path) -> Option<Place> {
+    fn place(mounts: &Mounts, path: &Path) -> Option<MountedPath> {
         let around = mounts.0.iter().filter(|mount| path.starts_with(&mount.point));
         let mount = around.max_by_key(|mount| mount.point.as_os_str().len())?;
-        Some(Place { real: path.to_owned(), mount: mount.number, device: mount.device.clone() })
+        Some(MountedPath { real: path.to_owned(), mount: mount.number, device: mount.device.clone() })
     }
 
     fn set(paths: &[&str]) -> BTreeSet<PathBuf> {
@@ -206,7 +206,7 @@ mod tests {
 
     #[track_caller]
     fn check(folder: &str, expect: &[&str]) {
-        let mounts = Mounts::of(TABLE);
+        let mounts = Mounts::parse(TABLE);
         let found = mounts.all_paths(Path::new(folder), &mut |path| place(&mounts, path)).unwrap();
         let expect = [expect, &[folder, "/opt/riddle"]].concat();
         assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), set(&expect), "{folder}");
@@ -231,10 +231,10 @@ mod tests {
 
     #[test]
     fn a_mount_out_of_reach_leaves_others_of_its_file_system_in_doubt() {
-        let mounts = Mounts::of(TABLE);
+        let mounts = Mounts::parse(TABLE);
         let look = |path: &Path| {
             let device = b"8:2".to_vec();
-            (path == Path::new("/jail/ws")).then(|| Place { real: path.to_owned(), mount: 99, device })
+            (path == Path::new("/jail/ws")).then(|| MountedPath { real: path.to_owned(), mount: 99, device })
         };
         let found = mounts.all_paths(Path::new("/jail/ws"), &mut { look }).unwrap();
         assert_eq!(

@@ -17,30 +17,30 @@ use rustix::io::Errno;
 
 use crate::launch::{last_errno, write_all};
 
-use super::around::{Around, around};
-use super::beneath::Way;
+use super::around::{OpenableEntries, around};
+use super::beneath::PreparedPath;
 use super::files::Ruleset;
 use super::mounts::{copy_of, move_to, refuse_code, set_read_only};
-use super::{Closed, SandboxError, SandboxProfile};
+use super::{ClosedWorkspace, SandboxError, SandboxProfile};
 
 /// The number of names that stand for what is closed. Deeper ones are left out, and are missing for the run.
-const MOST_NAMES: usize = 8192;
+const MAX_NAMES: usize = 8192;
 
 /// The number of links that the kernel follows on one way.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// The file system, ready to be made with plain system calls. All paths are below the workspace.
 #[derive(Debug)]
 pub(super) struct View {
-    workspace: Way,
+    workspace: PreparedPath,
     path: CString,
     options: CString,
     folders: Vec<CString>,
     closed: Vec<CString>,
     code: Vec<Copy>,
-    shown: Vec<Shown>,
+    shown: Vec<ViewMount>,
     links: Vec<(CString, CString)>,
     /// The device of the file system. Only in the child.
     device: AtomicU64,
@@ -55,7 +55,7 @@ struct Copy {
 
 /// What is mounted from the real workspace.
 #[derive(Debug)]
-struct Shown {
+struct ViewMount {
     path: CString,
     parts: Vec<CString>,
     is_folder: bool,
@@ -67,7 +67,7 @@ fn text(path: &Path) -> Result<CString, SandboxError> {
 }
 
 /// Tells whether a run can have a view: it writes nothing of the workspace that has code in it.
-pub(super) fn fits(profile: &SandboxProfile, workspace: &Path, closed: &Closed) -> bool {
+pub(super) fn fits(profile: &SandboxProfile, workspace: &Path, closed: &ClosedWorkspace) -> bool {
     let has_code = |path: &PathBuf| {
         workspace.starts_with(path) || closed.code.iter().any(|code| code.path.starts_with(path))
     };
@@ -78,7 +78,7 @@ impl View {
     pub(super) fn new(
         profile: &SandboxProfile,
         workspace: &Path,
-        closed: &Closed,
+        closed: &ClosedWorkspace,
     ) -> Result<View, SandboxError> {
         let below = |path: &Path| path.strip_prefix(workspace).ok().map(Path::to_owned);
         let hidden = profile.hidden.iter().filter(|path| path.is_dir());
@@ -172,7 +172,7 @@ impl Copy {
     }
 }
 
-impl Shown {
+impl ViewMount {
     fn put(&self, real: &OwnedFd, view: &OwnedFd) -> Result<(), i32> {
         let errno = Errno::raw_os_error;
         let folder = Mode::from_raw_mode(0o755);
@@ -244,19 +244,19 @@ impl<'a> Contents<'a> {
     fn show(&mut self, path: &Path, shut: &[PathBuf]) -> Result<(), SandboxError> {
         let Ok(below) = path.strip_prefix(self.workspace) else { return Ok(()) };
         let is_hidden = self.hidden.iter().any(|hidden| below.starts_with(hidden));
-        let Ok(opened) = Way::new(path, Some(self.workspace))?.open() else { return Ok(()) };
+        let Ok(opened) = PreparedPath::new(path, Some(self.workspace))?.open() else { return Ok(()) };
         if is_hidden || below.as_os_str().is_empty() || self.code.contains(below) {
             return Ok(());
         }
         let is_folder =
             fstat(&opened).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
         let entries = match is_folder.then(|| around(path, shut)) {
-            None | Some(Around::Whole) => {
+            None | Some(OpenableEntries::Whole) => {
                 self.shown.insert(below.to_owned());
                 return Ok(());
             }
-            Some(Around::Entries(entries)) => entries,
-            Some(Around::Nothing) => return Ok(()),
+            Some(OpenableEntries::Entries(entries)) => entries,
+            Some(OpenableEntries::Nothing) => return Ok(()),
         };
         for entry in entries {
             let below = entry.strip_prefix(self.workspace).unwrap_or(&entry).to_owned();
@@ -299,7 +299,7 @@ impl<'a> Contents<'a> {
     fn follow(&mut self, path: &Path) {
         let mut rest: VecDeque<PathBuf> = parts_of(path);
         let mut at = PathBuf::new();
-        let mut left = MOST_LINKS;
+        let mut left = MAX_LINKS;
         while let Some(part) = rest.pop_front() {
             if part.as_os_str() == ".." {
                 if !at.pop() {
@@ -334,7 +334,7 @@ impl<'a> Contents<'a> {
 
     /// Gives names to what is closed, nearest first, so that directories list what they have.
     fn name_the_rest(&mut self) {
-        let mut left = MOST_NAMES;
+        let mut left = MAX_NAMES;
         self.folders.insert(PathBuf::new());
         let mut folders: VecDeque<PathBuf> = self.folders.iter().cloned().collect();
         while let Some(folder) = folders.pop_front() {
@@ -363,7 +363,7 @@ impl<'a> Contents<'a> {
 
     fn finish(
         mut self,
-        closed: &Closed,
+        closed: &ClosedWorkspace,
         below: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Result<View, SandboxError> {
         const PAGE: usize = 4096;
@@ -386,7 +386,7 @@ impl<'a> Contents<'a> {
         let workspace = self.workspace;
         let mounted = shown.iter().map(|path| {
             let parts = path.components().map(|part| text(Path::new(part.as_os_str())));
-            Ok(Shown {
+            Ok(ViewMount {
                 path: text(path)?,
                 parts: parts.collect::<Result<_, SandboxError>>()?,
                 is_folder: workspace.join(path).is_dir(),
@@ -398,7 +398,7 @@ impl<'a> Contents<'a> {
         let inodes = folders.len() + names.len() + code.len() + mounted.len() + made_links.len() + 64;
         let options = format!("mode=0755,size={},nr_inodes={inodes}", (pages + made_links.len()) * PAGE);
         Ok(View {
-            workspace: Way::new(workspace, Some(workspace))?,
+            workspace: PreparedPath::new(workspace, Some(workspace))?,
             path: text(workspace)?,
             options: CString::new(options).unwrap_or_default(),
             folders,

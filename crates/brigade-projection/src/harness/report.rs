@@ -117,7 +117,7 @@ pub struct HarnessTool {
 
 impl HarnessTool {
     /// Returns the projection of a tool for a harness; `None` if the tool does not support it.
-    pub fn of(tool: &Tool, harness: &Harness) -> Option<HarnessTool> {
+    pub fn from_tool(tool: &Tool, harness: &Harness) -> Option<HarnessTool> {
         let wanted = wanted(tool).into_iter().find(|wanted| wanted.harness == harness.name)?;
         let place = tool.family.and_then(|family| harness.place_for(family));
         Some(HarnessTool {

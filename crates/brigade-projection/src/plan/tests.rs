@@ -36,7 +36,7 @@ fn source(text: &str) -> SourceFacts {
 
 fn one(tool: &Tool, source: &SourceFacts, target: &TargetFacts, overwrite: Overwrite) -> ProjectionItem {
     let facts = ToolFacts::gather(ROOT, tool, source, |_| target.clone());
-    let mut items = plan_tool(&facts, &Claims::of(ROOT, [tool]), overwrite, Depth::Full);
+    let mut items = plan_tool(&facts, &Claims::new(ROOT, [tool]), overwrite, Depth::Full);
     assert_eq!(items.len(), 1);
     items.remove(0)
 }
@@ -111,7 +111,7 @@ fn what_may_not_be_written_is_invalid_and_says_why() {
 #[test]
 fn a_text_with_a_bound_value_is_not_projected() {
     let plain = claude();
-    let bound = Tool { masks: brigade_catalog::Masks::of(&["Zq7tail".into()]), ..plain.clone() };
+    let bound = Tool { masks: brigade_catalog::Masks::new(&["Zq7tail".into()]), ..plain.clone() };
     let written = projected(&plain, "# Of Zq7tail");
     for (text, target) in [
         ("# Of Zq7tail", TargetFacts::Absent),
@@ -228,7 +228,7 @@ fn a_path_belongs_to_the_first_tool_that_wants_it() {
     let mut disabled = claude();
     disabled.id = "disabled".parse().unwrap();
     disabled.enabled = false;
-    let claims = Claims::of(ROOT, [&disabled, &first, &second]);
+    let claims = Claims::new(ROOT, [&disabled, &first, &second]);
     assert_eq!(claims.holder(".claude/commands/simplify.md"), Some("simplify"));
     let facts: Vec<ToolFacts<'_>> = [&first, &second]
         .map(|tool| ToolFacts::gather(ROOT, tool, &source("a"), |_| TargetFacts::Absent))
@@ -242,7 +242,7 @@ fn a_path_belongs_to_the_first_tool_that_wants_it() {
 fn paths_that_differ_in_case_alone_name_the_first_of_them() {
     let check = |paths: &[&str], expect: &[Option<&str>]| {
         let tools: Vec<Tool> = paths.iter().map(|path| tool("claude", path)).collect();
-        let claims = Claims::of(ROOT, &tools);
+        let claims = Claims::new(ROOT, &tools);
         let alike: Vec<_> = paths.iter().map(|path| claims.alike(path)).collect();
         assert_eq!(alike, expect, "{paths:?}");
     };
@@ -333,7 +333,7 @@ fn what_a_tool_reads_or_runs_is_never_written() {
         (".claude/commands/simplify.md", None),
     ] {
         let tool = tool("claude", path);
-        let claims = Claims::of(ROOT, [&tool, &reader]);
+        let claims = Claims::new(ROOT, [&tool, &reader]);
         let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::File(b"b".to_vec()));
         let item = plan_tool(&facts, &claims, Overwrite::Force, Depth::Full).remove(0);
         assert_eq!(
@@ -352,6 +352,6 @@ fn a_tool_with_a_path_out_of_the_workspace_is_not_projected() {
     let tool = claude();
     let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
     let facts = facts.leading_out(Some("cwd"));
-    let item = plan_tool(&facts, &Claims::of(ROOT, [&tool]), Overwrite::Force, Depth::Full).remove(0);
+    let item = plan_tool(&facts, &Claims::new(ROOT, [&tool]), Overwrite::Force, Depth::Full).remove(0);
     assert_eq!((item.status.as_str(), item.reason), ("invalid", Some(ProjectionReason::PathOutside)));
 }

@@ -16,10 +16,10 @@ use crate::text::one_line;
 const QUEUE: &str = include_str!("reference/queue.txt");
 
 /// The most lines of a source that a page shows.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// The most bytes of a source that a page shows.
-const MOST_BYTES: usize = 32 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 
 /// A page about a local program.
 pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
@@ -115,13 +115,13 @@ fn redacted(text: &str) -> String {
 
 /// Returns the beginning of a text and how many lines were left off.
 fn excerpt(text: &str) -> (&str, usize) {
-    if text.len() <= MOST_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < MOST_LINES {
+    if text.len() <= MAX_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < MAX_LINES {
         return (text, 0);
     }
     let mut end = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let next = end + line.len();
-        if MOST_LINES <= index || MOST_BYTES < next {
+        if MAX_LINES <= index || MAX_BYTES < next {
             return (text[..end].trim_end(), text[end..].lines().count());
         }
         end = next;
@@ -213,7 +213,7 @@ mod tests {
         let source = SourceText::new(&"line\n".repeat(1000));
         let text = script(&tool(Family::Script), &source);
         assert!(text.ends_with("\n600 more lines stand in `tools/count.md`.\n"), "{text}");
-        let whole = SourceText::new(&"line\n".repeat(MOST_LINES));
+        let whole = SourceText::new(&"line\n".repeat(MAX_LINES));
         assert!(!script(&tool(Family::Script), &whole).contains("more lines"));
         let source = SourceText::new(&"x".repeat(1_000_000));
         assert!(script(&tool(Family::Script), &source).len() < 40_000);

@@ -1,13 +1,13 @@
 //! The front matter of a skill, made one that readers of Agent Skills take as far as that can be done without guessing.
 
-use super::{LONGEST_DESCRIPTION, cut};
+use super::{MAX_DESCRIPTION_LEN, cut};
 use crate::front_matter::{self, Value};
 use crate::harness::SKILL_FIELDS;
 use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
 /// The most letters of a key that an advice repeats.
-const LONGEST_KEY: usize = 40;
+const MAX_KEY_LEN: usize = 40;
 
 /// Returns whether a text is a name that the Agent Skills format allows.
 fn is_skill_name(name: &str) -> bool {
@@ -50,7 +50,7 @@ fn unreadable(code: AdviceCode, message: impl Into<String>) -> Advice {
 }
 
 fn shown(key: &str) -> String {
-    one_line(key).chars().take(LONGEST_KEY).collect()
+    one_line(key).chars().take(MAX_KEY_LEN).collect()
 }
 
 fn value(text: &str, key: &str) -> Option<Value> {
@@ -83,7 +83,7 @@ fn with_name(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
 fn with_description(body: String, advice: &mut Vec<Advice>) -> String {
     let Some(front) = front_matter::split(&body) else { return body };
     let Some(Value::Text(text)) = front.get("description") else { return body };
-    let message = if LONGEST_DESCRIPTION < text.chars().count() {
+    let message = if MAX_DESCRIPTION_LEN < text.chars().count() {
         "the description in the source's front matter was cut: it is longer than 1024 characters"
     } else if front.is_misread("description") {
         "the description in the source's front matter was quoted, because YAML would read it as something else"

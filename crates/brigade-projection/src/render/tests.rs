@@ -140,7 +140,7 @@ fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
 fn a_description_fits_the_format() {
     let mut tool = tool(Family::Skill);
     tool.description = Some("ä ".repeat(2000));
-    assert!(description(&tool).chars().count() <= LONGEST_DESCRIPTION);
+    assert!(description(&tool).chars().count() <= MAX_DESCRIPTION_LEN);
     assert!(description(&tool).ends_with('…'));
     tool.description = Some(" \n".to_owned());
     assert!(description(&tool).contains("tidy-up"));
@@ -199,11 +199,11 @@ fn a_page_in_a_program_is_comments() {
 #[test]
 fn nothing_is_rendered_for_a_format_without_comments() {
     let render = |path| render(&tool(Family::Skill), "mcp", path, &SourceText::new("{}"));
-    assert_eq!(render(".mcp.json"), Err(Unrenderable::NoComment));
-    assert_eq!(render("a/b.JSON"), Err(Unrenderable::NoComment));
+    assert_eq!(render(".mcp.json"), Err(RenderError::NoComment));
+    assert_eq!(render("a/b.JSON"), Err(RenderError::NoComment));
     let mut broken = tool(Family::Skill);
     broken.family = None;
-    assert_eq!(super::render(&broken, "mcp", "a.md", &SourceText::new("")), Err(Unrenderable::NoFamily));
+    assert_eq!(super::render(&broken, "mcp", "a.md", &SourceText::new("")), Err(RenderError::NoFamily));
 }
 
 #[test]

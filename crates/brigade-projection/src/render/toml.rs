@@ -24,31 +24,36 @@ pub(super) fn command(tool: &Tool, text: &str) -> String {
 }
 
 fn basic(text: &str) -> String {
-    format!("\"{}\"", escaped(text, Keep::Nothing))
+    format!("\"{}\"", escaped(text, AllowedControls::Nothing))
 }
 
 /// Writes a text over several lines: as it is where that can be, else with escapes.
 fn multi_line(text: &str) -> String {
-    let plain =
-        !text.contains("'''") && !text.ends_with('\'') && text.chars().all(|c| !needs_escape(c, Keep::Lines));
-    if plain { format!("'''\n{text}'''") } else { format!("\"\"\"\n{}\"\"\"", escaped(text, Keep::Lines)) }
+    let plain = !text.contains("'''")
+        && !text.ends_with('\'')
+        && text.chars().all(|c| !needs_escape(c, AllowedControls::Lines));
+    if plain {
+        format!("'''\n{text}'''")
+    } else {
+        format!("\"\"\"\n{}\"\"\"", escaped(text, AllowedControls::Lines))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum AllowedControls {
     Nothing,
     Lines,
 }
 
-fn needs_escape(c: char, keep: Keep) -> bool {
+fn needs_escape(c: char, keep: AllowedControls) -> bool {
     match c {
-        '\n' => keep == Keep::Nothing,
+        '\n' => keep == AllowedControls::Nothing,
         '\t' => false,
         c => c.is_control(),
     }
 }
 
-fn escaped(text: &str, keep: Keep) -> String {
+fn escaped(text: &str, keep: AllowedControls) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {

@@ -28,7 +28,7 @@ fn now() -> Timestamp {
 fn what_is_written_is_current_afterwards() {
     let tool =
         tool("a", &[("claude", ".claude/skills/a/SKILL.md"), ("gemini", "a.toml"), ("cursor", "a.mdc")]);
-    let claims = Claims::of(ROOT, [&tool]);
+    let claims = Claims::new(ROOT, [&tool]);
     let before = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::Absent)];
     let planned = planned_writes(&before, &claims, Overwrite::Never, now());
     assert_eq!((planned.writes.len(), planned.skipped.len(), planned.conflicts.len()), (3, 0, 0));
@@ -47,7 +47,7 @@ fn what_is_written_is_current_afterwards() {
 #[test]
 fn someones_own_words_are_kept_unless_forced() {
     let tool = tool("a", &[("claude", "a.md")]);
-    let claims = Claims::of(ROOT, [&tool]);
+    let claims = Claims::new(ROOT, [&tool]);
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::File(b"mine\n".to_vec()))];
     let planned = planned_writes(&facts, &claims, Overwrite::Never, now());
     assert_eq!((planned.writes.len(), planned.conflicts.len()), (0, 1));
@@ -61,7 +61,7 @@ fn someones_own_words_are_kept_unless_forced() {
 fn a_shared_path_is_written_once() {
     let tool = tool("a", &[("amp", ".agents/skills/a/SKILL.md"), ("goose", ".agents/skills/a/SKILL.md")]);
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::Absent)];
-    let planned = planned_writes(&facts, &Claims::of(ROOT, [&tool]), Overwrite::Never, now());
+    let planned = planned_writes(&facts, &Claims::new(ROOT, [&tool]), Overwrite::Never, now());
     assert_eq!(planned.writes.len(), 1);
     assert_eq!(planned.skipped[0].reason, Some(ProjectionReason::SameFile));
 }

@@ -20,14 +20,14 @@ const SCHEMA: &str = "brigade.approved.v1";
 
 /// The largest file that is read, and the maximum number of tools in it.
 const LIMIT: u64 = 1 << 20;
-const KEPT: usize = 2_000;
+const MAX_TOOLS: usize = 2_000;
 
 /// How many calls of a tool are remembered. A question about the last one is answered with the one before.
-const OF_A_TOOL: usize = 2;
+const CALLS_PER_TOOL: usize = 2;
 
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Approved {
+struct ApprovedCalls {
     schema: String,
     /// The calls of each tool that a person approved last, the last first.
     tools: BTreeMap<String, Vec<CallId>>,
@@ -37,10 +37,10 @@ fn path() -> RelPath {
     layout::approved()
 }
 
-fn read(fs: &dyn Fs) -> Approved {
+fn read(fs: &dyn Fs) -> ApprovedCalls {
     let known =
         fs.read(&path(), LIMIT).ok().and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
-    let known = known.and_then(|json| from_json::<Approved>(&json).ok());
+    let known = known.and_then(|json| from_json::<ApprovedCalls>(&json).ok());
     known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
         return;
     }
     let mut known = read(fs);
-    if KEPT <= known.tools.len() {
+    if MAX_TOOLS <= known.tools.len() {
         known.tools.clear();
     }
     let mut is_changed = false;
@@ -69,7 +69,7 @@ pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
         if of_tool.first() != Some(&call.id) {
             of_tool.retain(|id| *id != call.id);
             of_tool.insert(0, call.id.clone());
-            of_tool.truncate(OF_A_TOOL);
+            of_tool.truncate(CALLS_PER_TOOL);
             is_changed = true;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, fingerprint, is_temporary};
-use brigade_journal::{Damage, Mending, State};
+use brigade_journal::{Damage, DamageRepair, State};
 
 use super::{adopt, layout, receipts, verify};
 use crate::error::QueueError;
@@ -111,10 +111,14 @@ fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
         Ok(Some(lines)) => lines,
         Ok(None) if known == 0 => return Ok(Vec::new()),
         Ok(None) => {
-            return Ok(vec![damage(None, "it is missing, but calls name receipts in it", Mending::Stays)]);
+            return Ok(vec![damage(
+                None,
+                "it is missing, but calls name receipts in it",
+                DamageRepair::Stays,
+            )]);
         }
         Err(error) if error.kind == FsErrorKind::NotAFile => {
-            return Ok(vec![damage(None, "it is not a file", Mending::SetAside)]);
+            return Ok(vec![damage(None, "it is not a file", DamageRepair::SetAside)]);
         }
         Err(error) => return Err(error.into()),
     };
@@ -124,17 +128,17 @@ fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
         match line.entry {
             Some(entry) => {
                 if entry.sequence != last + 1 {
-                    found.push(damage(Some(number), "not the next entry of the ledger", Mending::Stays));
+                    found.push(damage(Some(number), "not the next entry of the ledger", DamageRepair::Stays));
                 }
                 last = entry.sequence;
             }
             // A line cut off by a crash was never acknowledged; the next write moves it to a quarantine.
             None if !line.is_complete => {}
-            None => found.push(damage(Some(number), "not an entry of the ledger", Mending::SetAside)),
+            None => found.push(damage(Some(number), "not an entry of the ledger", DamageRepair::SetAside)),
         }
     }
     if last < known {
-        found.push(damage(None, "it ends before receipts that calls name", Mending::Stays));
+        found.push(damage(None, "it ends before receipts that calls name", DamageRepair::Stays));
     }
     Ok(found)
 }

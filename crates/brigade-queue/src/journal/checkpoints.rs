@@ -106,11 +106,11 @@ fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
 }
 
 /// How often files that differ from the records are read again, because an answer may have been written in between.
-const ATTEMPTS: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 pub(crate) fn list(state: &State) -> Result<CheckpointList, QueueError> {
     let mut found = list_once(state)?;
-    for _ in 1..ATTEMPTS {
+    for _ in 1..MAX_ATTEMPTS {
         if !found.errors.iter().any(|bad| bad.is_recorded) {
             break;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, RECORD_VERSION};
-use brigade_core::json::Raw;
+use brigade_core::json::RawJson;
 use brigade_core::{CallId, Timestamp};
 use brigade_fs::Fs;
 use brigade_journal::{
@@ -69,19 +69,19 @@ impl Kind for CallKind {
     }
 
     fn facts(&self, members: &Members<'_>) -> Option<Facts> {
-        let text = |place: usize| members[place].and_then(Raw::text);
+        let text = |place: usize| members[place].and_then(RawJson::text);
         let (id, status, tool) = (text(0)?, text(1)?, text(2)?);
         if id.parse::<CallId>().is_err() {
             return None;
         }
-        let version = members[3].and_then(Raw::integer);
+        let version = members[3].and_then(RawJson::integer);
         let status = match version {
             Some(version) if RECORD_VERSION < version => self.newer(),
             Some(_) => code_of(&CallStatus::from_word(&status)).unwrap_or(self.other()),
             None => code_of(&adopted_status(&status)).unwrap_or(self.other()),
         };
         let created = text(4).and_then(|text| text.parse::<Timestamp>().ok());
-        let slice = |place: usize| members[place].map_or("", Raw::as_str).as_bytes();
+        let slice = |place: usize| members[place].map_or("", RawJson::as_str).as_bytes();
         Some(Facts {
             id: id.into(),
             status,

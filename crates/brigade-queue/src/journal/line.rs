@@ -1,7 +1,7 @@
 //! The stored line of a call.
 
 use brigade_call::{ADOPTED_STATUS, Call, CallStatus, Paths, RecordVersion};
-use brigade_core::json::{RecordLine, Shown, reprint};
+use brigade_core::json::{MemberFormat, RecordLine, reprint};
 use brigade_core::{Dialect, Json, Object};
 use brigade_journal::{BATCH_KEY, BatchMark};
 
@@ -58,11 +58,11 @@ impl StoredCall {
 pub(crate) fn write_shown(line: &[u8], depth: usize, paths: &impl Paths, text: &mut Vec<u8>) {
     let target = paths.target();
     let reprinted = reprint(line, depth, text, |key, value| match (key, value) {
-        ("record_version", _) => Shown::No,
-        (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
-        ("receipt_path", Some(path)) => Shown::Text(paths.absolute(path)),
-        ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
-        _ => Shown::AsWritten,
+        ("record_version", _) => MemberFormat::No,
+        (key, _) if OWN_MEMBERS.contains(&key) => MemberFormat::No,
+        ("receipt_path", Some(path)) => MemberFormat::Text(paths.absolute(path)),
+        ("policy" | "projection_summary", _) => MemberFormat::Beneath(target.clone()),
+        _ => MemberFormat::AsWritten,
     });
     reprinted.expect("the journal passes on lines that it has checked");
 }

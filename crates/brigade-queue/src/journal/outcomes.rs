@@ -18,16 +18,16 @@ use serde::Serialize;
 
 use super::{layout, receipts};
 use crate::outcome::Outcome;
-use crate::running::Kept;
+use crate::running::RunRemains;
 
 /// The room that each run reserves, in bytes. A receipt with all that an observed run may list is longer.
-const ROOM: u64 = 256 << 10;
+const RESERVED_BYTES: u64 = 256 << 10;
 
 /// The largest outcome that is read, in bytes: a receipt, and the checkpoints that a run may drop.
 const OUTCOME_LIMIT: u64 = 64 << 20;
 
 /// A run has certainly been claimed this long after its file was created.
-const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// The form of the file.
 const SCHEMA: &str = "brigade.outcome.v1";
@@ -72,17 +72,17 @@ pub(crate) fn forget_outcome(fs: &dyn Fs, run: &RunId) {
 }
 
 /// Outcomes of runs of this process that could not be written at all. Only this process knows of them.
-static UNWRITTEN: Mutex<Unwritten> = Mutex::new(Unwritten::new());
+static UNWRITTEN: Mutex<UnwrittenOutcomes> = Mutex::new(UnwrittenOutcomes::new());
 
 /// Outcomes by the root of their workspace and their run.
-type Unwritten = BTreeMap<(PathBuf, RunId), Outcome>;
+type UnwrittenOutcomes = BTreeMap<(PathBuf, RunId), Outcome>;
 
-fn unwritten() -> MutexGuard<'static, Unwritten> {
+fn unwritten() -> MutexGuard<'static, UnwrittenOutcomes> {
     UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Room for the outcome of one run. It is given back when it is dropped before the run is claimed.
-pub struct Reserved {
+pub struct OutcomeReservation {
     file: Box<dyn WriteFile>,
     fs: Arc<dyn Fs>,
     path: RelPath,
@@ -90,12 +90,12 @@ pub struct Reserved {
     is_spare: bool,
 }
 
-impl Reserved {
+impl OutcomeReservation {
     /// Reserves room for the outcome of a run, before it is claimed. Also removes files of recorded runs.
     ///
     /// # Errors
     /// Fails if there is not enough room, and on a file error.
-    pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<Reserved, FsError> {
+    pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<OutcomeReservation, FsError> {
         let (left, spare): (Vec<RelPath>, Vec<RelPath>) =
             files(&*fs).partition(|left| run_of(left).is_some());
         for left in left.iter().filter(|left| is_over(&*fs, left)) {
@@ -106,13 +106,13 @@ impl Reserved {
         // The first process that renames it has it.
         if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
             let file = fs.open_append(&path)?;
-            let mut reserved = Reserved { file, fs, path, is_spare: true };
+            let mut reserved = OutcomeReservation { file, fs, path, is_spare: true };
             match reserved.file.length()? {
                 // It is not an old one any more. Its room may still be reserved.
                 0 => reserved.file.touch()?,
                 _ => reserved.file.truncate(0)?,
             }
-            reserved.file.reserve(ROOM)?;
+            reserved.file.reserve(RESERVED_BYTES)?;
             return Ok(reserved);
         }
         let (file, is_spare) = match in_directory(&*fs, &path.parent(), || fs.create(&path, 0o600)) {
@@ -121,14 +121,14 @@ impl Reserved {
             Err(error) if error.is_exists() => (fs.open_append(&path)?, false),
             Err(error) => return Err(error),
         };
-        let mut reserved = Reserved { file, fs, path, is_spare };
-        reserved.file.reserve(ROOM)?;
+        let mut reserved = OutcomeReservation { file, fs, path, is_spare };
+        reserved.file.reserve(RESERVED_BYTES)?;
         Ok(reserved)
     }
 
     /// Keeps the room from now on: the run is claimed.
     #[must_use]
-    pub fn claimed(mut self) -> Reserved {
+    pub fn claimed(mut self) -> OutcomeReservation {
         self.is_spare = false;
         self
     }
@@ -144,14 +144,14 @@ impl Reserved {
     }
 
     /// Keeps the outcome until it is recorded: in its file, or in the memory of this process if that fails.
-    pub(crate) fn keep(&mut self, outcome: &Outcome) -> Kept {
+    pub(crate) fn keep(&mut self, outcome: &Outcome) -> RunRemains {
         if self.write(outcome).is_ok() {
-            return Kept::Outcome;
+            return RunRemains::Outcome;
         }
         if let Ok(run) = outcome.receipt.id().parse() {
             unwritten().insert((self.fs.root().to_owned(), run), outcome.clone());
         }
-        Kept::Here
+        RunRemains::Here
     }
 
     /// Writes the outcome. If there is no room for all of it, its lists are left out, and the arguments, which its call
@@ -161,7 +161,7 @@ impl Reserved {
             self.file.truncate(0)?;
         }
         let mut bytes = to_bytes(outcome);
-        if ROOM < bytes.len() as u64 && self.file.reserve(bytes.len() as u64).is_err() {
+        if RESERVED_BYTES < bytes.len() as u64 && self.file.reserve(bytes.len() as u64).is_err() {
             bytes = to_bytes(&outcome.without_lists());
         }
         if let Err(error) = self.file.write(&bytes).and_then(|()| self.file.sync()) {
@@ -177,7 +177,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for OutcomeReservation {
     fn drop(&mut self) {
         if self.is_spare {
             self.give_back();
@@ -188,7 +188,7 @@ impl Drop for Reserved {
 /// Lists the files of runs that are recorded or never started. One that holds an outcome which is not recorded stays.
 pub fn left_outcomes(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
     let is_old = |path: &RelPath| {
-        fs.link_metadata(path).is_ok_and(|found| found.len == 0 && STARTS_WITHIN < now.since(found.modified))
+        fs.link_metadata(path).is_ok_and(|found| found.len == 0 && CLAIM_TIMEOUT < now.since(found.modified))
     };
     files(fs)
         .filter(|path| !run_of(path).is_some_and(is_running) && (is_over(fs, path) || is_old(path)))

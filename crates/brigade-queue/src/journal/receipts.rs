@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 use super::layout;
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, RunList, StoredReceipt, Taken,
+    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, OnRunTaken, RunList, StoredReceipt,
 };
 
 /// The maximum size of a receipt, in bytes.
@@ -209,7 +209,7 @@ pub(crate) fn ids(state: &State, prefix: &str, limit: usize) -> Result<Vec<Strin
 
 /// Whether the ledger may already contain a receipt. Searching for it may read the whole ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InLedger {
+pub(crate) enum LedgerPresence {
     /// No, the receipt was just stored.
     No,
     /// Perhaps, from an earlier attempt.
@@ -220,26 +220,26 @@ pub(crate) enum InLedger {
 pub(crate) fn add(
     fs: &dyn Fs,
     receipt: &Receipt,
-    taken: Taken,
-) -> Result<(StoredReceipt, InLedger), QueueError> {
+    taken: OnRunTaken,
+) -> Result<(StoredReceipt, LedgerPresence), QueueError> {
     let bytes = receipt.to_bytes();
     let run: RunId =
         receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
     let path = receipt_path(run.as_str()).expect("a run id is a file name");
     let known = match in_directory(fs, &layout::runs(), || fs.create_new_durable(&path, &bytes)) {
         Ok(()) => match taken {
-            Taken::Refuse => InLedger::No,
+            OnRunTaken::Refuse => LedgerPresence::No,
             // Its runner is gone, and may have entered it before the file was lost.
-            Taken::SetAside => InLedger::Perhaps,
+            OnRunTaken::SetAside => LedgerPresence::Perhaps,
         },
         Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
             // A retry after the disk failed halfway.
-            (Ok(existing), _) if existing == bytes => InLedger::Perhaps,
-            (_, Taken::Refuse) => return Err(QueueError::RunTaken(run)),
-            (_, Taken::SetAside) => {
+            (Ok(existing), _) if existing == bytes => LedgerPresence::Perhaps,
+            (_, OnRunTaken::Refuse) => return Err(QueueError::RunTaken(run)),
+            (_, OnRunTaken::SetAside) => {
                 set_file_aside(fs, &path)?;
                 fs.create_new_durable(&path, &bytes)?;
-                InLedger::Perhaps
+                LedgerPresence::Perhaps
             }
         },
         Err(error) => return Err(error.into()),
@@ -254,14 +254,14 @@ pub(crate) fn enter(
     fs: &dyn Fs,
     end: &mut Option<LedgerEnd>,
     receipt: &StoredReceipt,
-    known: InLedger,
+    known: LedgerPresence,
     now: Timestamp,
 ) -> Result<(LedgerLink, ChainEnd), QueueError> {
     let ledger = Ledger::new(fs, state.place().layout().documents());
     let run_id = receipt.receipt.id();
     let existing = match known {
-        InLedger::No => None,
-        InLedger::Perhaps => ledger.find(run_id)?,
+        LedgerPresence::No => None,
+        LedgerPresence::Perhaps => ledger.find(run_id)?,
     };
     let mut chain = ChainEnd::Whole;
     let entry = match existing {
@@ -304,7 +304,7 @@ pub(crate) fn examine(
     found: &ExaminedRun<'_>,
 ) -> Result<ReadReceipts, FsError> {
     let paths = files(fs)?;
-    let own = Finder::new(OWN);
+    let own = Finder::new(OWN_PREFIX);
     let has_own = AtomicBool::new(false);
     let read = read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| {
         let path = &paths[index];
@@ -328,11 +328,11 @@ pub(crate) enum Hashes {
 }
 
 /// The start of a receipt in our own format.
-const OWN: &str = "\"schema\": \"brigade.receipt.v";
+const OWN_PREFIX: &str = "\"schema\": \"brigade.receipt.v";
 
 /// Returns whether there is a receipt in our own format.
 pub(crate) fn has_own(fs: &dyn Fs, paths: &[RelPath]) -> bool {
-    let own = Finder::new(OWN);
+    let own = Finder::new(OWN_PREFIX);
     let is_own = |_, bytes: Result<Vec<u8>, FsError>| bytes.is_ok_and(|bytes| own.find(&bytes).is_some());
     read_many(fs, paths, RECEIPT_LIMIT, is_own).contains(&true)
 }

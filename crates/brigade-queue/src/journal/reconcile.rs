@@ -51,7 +51,7 @@ pub(crate) fn restore(journal: &mut JournalTransaction<'_>, now: Timestamp) -> R
     let mut entries: Vec<LedgerEntry> = gone.into_values().collect();
     entries.sort_unstable_by_key(|entry| entry.sequence);
     let mut restored = 0;
-    for part in entries.chunks(RESTORED_AT_ONCE) {
+    for part in entries.chunks(RESTORE_BATCH_SIZE) {
         let mut calls = Vec::new();
         for entry in part {
             let found = sound_receipt(journal.state(), entry).filter(|found| !found.receipt.is_attempt());
@@ -69,7 +69,7 @@ pub(crate) fn restore(journal: &mut JournalTransaction<'_>, now: Timestamp) -> R
 }
 
 /// The number of calls restored in one write.
-const RESTORED_AT_ONCE: usize = 1_000;
+const RESTORE_BATCH_SIZE: usize = 1_000;
 
 /// Builds the call of a finished run from its receipt. Returns `None` if the receipt does not say how the run ended.
 fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp) -> Option<Call> {

@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Json};
-use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
+use brigade_journal::{LatestLine, ListedLine, Log, Merge, State, StatusCode};
 
 use super::kind::{code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
@@ -23,7 +23,7 @@ fn code(state: &State, status: &CallStatus) -> StatusCode {
     code_of(status).unwrap_or_else(|| state.place().kind().other())
 }
 
-fn parse(found: &Found, state: &State) -> Result<StoredCall, QueueError> {
+fn parse(found: &LatestLine, state: &State) -> Result<StoredCall, QueueError> {
     StoredCall::from_line(&found.line, found.sequence).ok_or_else(|| bad_record(state, 0))
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn living(state: &State, status: &CallStatus) -> Result<Vec<StoredCal
     listed.iter().map(|listed| read_listed(state, journal, listed)).collect()
 }
 
-fn read_listed(state: &State, log: &Log, listed: &Listed) -> Result<StoredCall, QueueError> {
+fn read_listed(state: &State, log: &Log, listed: &ListedLine) -> Result<StoredCall, QueueError> {
     if let Some(stored) = log.was_read_as::<StoredCall>(listed.span) {
         return Ok((*stored).clone());
     }
@@ -149,7 +149,7 @@ fn batch(merge: &mut Merge<'_>) -> Result<Vec<StoredCall>, QueueError> {
 fn candidates<'s>(
     state: &'s State,
     status: Option<&CallStatus>,
-) -> Result<Vec<(&'s Log, Listed)>, QueueError> {
+) -> Result<Vec<(&'s Log, ListedLine)>, QueueError> {
     let Some(status) = status else { return Ok(state.list()?) };
     let kind = state.place().kind();
     let mut listed = Vec::new();

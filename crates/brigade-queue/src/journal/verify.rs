@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use brigade_call::{CallStatus, RunOutput, StreamOutput};
-use brigade_core::json::{Raw, from_json, members};
+use brigade_core::json::{RawJson, from_json, members};
 use brigade_core::{Dialect, Fingerprint};
 use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
 use brigade_journal::{ChainFault, ChainFaultKind, LedgerEntry, LedgerLine, Log, State, check_chain};
@@ -36,7 +36,7 @@ pub(crate) fn verify(
         Ok(None) => None,
         Err(error) if error.kind == FsErrorKind::NotAFile => {
             let detail = "the ledger is not a file";
-            findings.push(Finding::of(None, "", Tampering::Removed, detail));
+            findings.push(Finding::new(None, "", Tampering::Removed, detail));
             Some(Vec::new())
         }
         Err(error) => return Err(error.into()),
@@ -64,7 +64,7 @@ pub(crate) fn verify(
     check_links(&entries, &links, from, detail, &mut findings);
     for entry in forgotten(state, &checked, &links)? {
         let detail = "its call does not know the run: the journal is older than the ledger";
-        findings.push(Finding::of(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
+        findings.push(Finding::new(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
     }
     if !is_unadopted {
         check_additions(state, &files, &entries, &mut findings)?;
@@ -106,7 +106,7 @@ impl From<ChainFault> for Finding {
 }
 
 impl Finding {
-    fn of(sequence: Option<u64>, run_id: &str, tampering: Tampering, detail: &'static str) -> Finding {
+    fn new(sequence: Option<u64>, run_id: &str, tampering: Tampering, detail: &'static str) -> Finding {
         Finding { sequence, line: None, run_id: run_id.to_owned(), tampering, detail }
     }
 }
@@ -139,7 +139,7 @@ fn check_files(
             Some(_) => (Tampering::Changed, "its file was changed"),
             None => (Tampering::Removed, "its file is missing or cannot be read"),
         };
-        findings.push(Finding::of(Some(entry.sequence), &entry.run_id, tampering, detail));
+        findings.push(Finding::new(Some(entry.sequence), &entry.run_id, tampering, detail));
     }
 }
 
@@ -192,7 +192,7 @@ fn check_links(
             None if last < link.sequence => (Tampering::CutOff, cut),
             None => (Tampering::Removed, "its entry is missing from the ledger"),
         };
-        findings.push(Finding::of(Some(link.sequence), &link.run_id, tampering, detail));
+        findings.push(Finding::new(Some(link.sequence), &link.run_id, tampering, detail));
     }
 }
 
@@ -263,7 +263,7 @@ fn check_additions(
     for path in files {
         let stem = path.name().strip_suffix(".json").unwrap_or_default();
         if !known.contains(stem) {
-            findings.push(Finding::of(None, stem, Tampering::Added, "it has no ledger entry"));
+            findings.push(Finding::new(None, stem, Tampering::Added, "it has no ledger entry"));
         }
     }
     Ok(())
@@ -297,7 +297,7 @@ fn each_line(log: &Log, mut take: impl FnMut(&[u8])) -> Result<(), QueueError> {
 fn link_of(line: &[u8]) -> Option<Link> {
     // Most lines of a long history have a link. A quick search sorts out the others.
     memchr::memmem::find(line, b"\"receipt_sequence\":")?;
-    let mut fields: [Option<Raw<'_>>; 3] = [None; 3];
+    let mut fields: [Option<RawJson<'_>>; 3] = [None; 3];
     members(line, |key, value| match key.raw() {
         "receipt_sequence" => fields[0] = Some(value),
         "receipt_sha256" => fields[1] = Some(value),

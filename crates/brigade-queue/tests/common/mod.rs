@@ -11,8 +11,8 @@ use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, Claim, Paths, 
 use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
-    CallFilter, Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, LockedQueue, Match,
-    OnDuplicate, Outcome, Queue, QueueError, Review, StoredCall, ThisHost, View,
+    CallFilter, Calls, Check, Compaction, Damage, EnqueueOutcome, FinishedRun, Host, JournalStore, LocalHost,
+    LockedQueue, Match, OnDuplicate, Outcome, Queue, QueueError, Review, StoredCall, View,
 };
 
 /// Returns a time in seconds.
@@ -102,12 +102,12 @@ impl Host for TestHost {
     }
 
     fn outcome(&self, run: &RunId) -> Option<Outcome> {
-        ThisHost::new(self.fs.clone()?).outcome(run)
+        LocalHost::new(self.fs.clone()?).outcome(run)
     }
 
     fn forget_outcome(&self, run: &RunId) {
         if let Some(fs) = &self.fs {
-            ThisHost::new(fs.clone()).forget_outcome(run);
+            LocalHost::new(fs.clone()).forget_outcome(run);
         }
     }
 }
@@ -148,7 +148,7 @@ impl TestQueue {
     }
 
     pub fn list_as_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), QueueError> {
-        self.queue.read()?.for_each_text(&CallFilter::default(), &Here, found)
+        self.queue.read()?.for_each_text(&CallFilter::default(), &PlainPaths, found)
     }
 
     /// All calls as `id status`, read from the text of the records.
@@ -166,9 +166,9 @@ impl TestQueue {
 }
 
 /// Paths as they are.
-pub struct Here;
+pub struct PlainPaths;
 
-impl Paths for Here {
+impl Paths for PlainPaths {
     fn target(&self) -> String {
         String::new()
     }
@@ -183,7 +183,7 @@ pub fn queue(fs: impl Fs + 'static, runners_live: bool) -> TestQueue {
     TestQueue::open(Arc::new(fs), "4711 test", Duration::from_secs(60), runners_live)
 }
 
-pub fn enqueue(queue: &Queue, id: &str, subject: &str, second: i64) -> Result<Enqueued, QueueError> {
+pub fn enqueue(queue: &Queue, id: &str, subject: &str, second: i64) -> Result<EnqueueOutcome, QueueError> {
     let mut locked = queue.lock(at(second))?;
     enqueue_locked(&mut locked, id, subject, second)
 }
@@ -193,7 +193,7 @@ pub fn enqueue_locked(
     id: &str,
     subject: &str,
     second: i64,
-) -> Result<Enqueued, QueueError> {
+) -> Result<EnqueueOutcome, QueueError> {
     let mut made = locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, _| call(id, subject, second))?;
     Ok(made.remove(0))
 }
@@ -229,7 +229,7 @@ pub fn finish(
     status: &str,
     second: i64,
     checkpoints: Vec<Checkpoint>,
-) -> Result<Finished, QueueError> {
+) -> Result<FinishedRun, QueueError> {
     let mut locked = queue.lock(at(second))?;
     let mut make = |checkpoints: &[Checkpoint]| receipt(id, run, status, second, checkpoints);
     locked.finish(&call_id(id), &run_id(run), checkpoints, &mut make, at(second))

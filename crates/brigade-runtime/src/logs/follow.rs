@@ -13,7 +13,7 @@ use crate::supervisor::Supervisor;
 use crate::system;
 
 /// How often a log is polled.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where following begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,27 +50,27 @@ impl Supervisor<'_> {
             if !tail.bytes.is_empty() {
                 sink(*stream, &tail.bytes).map_err(RuntimeError::Sink)?;
             }
-            let log = Followed { path, open: file.map(|file| (file, tail.end)) };
+            let log = FollowedLog { path, open: file.map(|file| (file, tail.end)) };
             followed.push((*stream, log));
         }
         while !cancel.is_cancelled() {
             for (stream, log) in &mut followed {
                 log.pass(self.fs, cancel, &mut |bytes| sink(*stream, bytes))?;
             }
-            system::wait(None, Some(cancel), LOOK);
+            system::wait(None, Some(cancel), POLL_INTERVAL);
         }
         Ok(())
     }
 }
 
 /// A log that is read as it grows.
-struct Followed {
+struct FollowedLog {
     path: RelPath,
     /// The open file, and how much of it was passed on.
     open: Option<(Box<dyn ReadFile>, u64)>,
 }
 
-impl Followed {
+impl FollowedLog {
     /// Passes on what is new.
     fn pass(
         &mut self,

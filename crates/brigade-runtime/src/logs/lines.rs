@@ -12,7 +12,7 @@ use crate::error::RuntimeError;
 use crate::supervisor::Supervisor;
 
 /// How many bytes of a line, or of a private key, are waited for before they are passed on as they are.
-const LONGEST: usize = 1 << 20;
+const MAX_PENDING_BYTES: usize = 1 << 20;
 
 impl Supervisor<'_> {
     /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the token
@@ -71,11 +71,11 @@ impl<'a> Lines<'a> {
                 self.is_in_key = false;
             }
             self.seen = end;
-            if !self.is_in_key || LONGEST < self.seen {
+            if !self.is_in_key || MAX_PENDING_BYTES < self.seen {
                 self.pass(end)?;
             }
         }
-        if LONGEST < self.waiting.len() {
+        if MAX_PENDING_BYTES < self.waiting.len() {
             self.pass(self.waiting.len())?;
         }
         Ok(())
@@ -142,7 +142,7 @@ mod tests {
             count += 1;
             Ok(())
         };
-        Lines::new(Redactor::new(&[]), &mut sink).push(&vec![b'x'; LONGEST + 1]).unwrap();
+        Lines::new(Redactor::new(&[]), &mut sink).push(&vec![b'x'; MAX_PENDING_BYTES + 1]).unwrap();
         assert_eq!(count, 1);
     }
 

@@ -14,7 +14,7 @@ use super::{Holder, Holders};
 const CONNECT: Duration = Duration::from_millis(100);
 
 /// How often a process is looked at while it is waited for.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn started(_identity: &ProcessIdentity) -> Option<Timestamp> {
     None
@@ -54,7 +54,7 @@ pub(crate) fn wait(process: Option<&ProcessIdentity>, cancel: Option<&CancelToke
         if left.is_zero() || over {
             return;
         }
-        let step = left.min(LOOK);
+        let step = left.min(POLL_INTERVAL);
         let timeout = Timespec { tv_sec: step.as_secs() as _, tv_nsec: step.subsec_nanos() as _ };
         let mut watched: Vec<PollFd<'_>> = cancel
             .map(|cancel| PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN))

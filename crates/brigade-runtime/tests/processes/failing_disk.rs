@@ -10,7 +10,7 @@ use brigade_fs::{
 };
 use brigade_runtime::{Checks, StartOutcome, Supervisor};
 
-use crate::workspace::{LONG, Workspace, options};
+use crate::workspace::{LONG_TIMEOUT, Workspace, options};
 
 /// The disk, until so many changing steps were done; then every further one fails.
 struct FailingDisk<'a> {
@@ -116,7 +116,7 @@ fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
         workspace.host.environment.retain(|(name, _)| name != "HOME");
         workspace.host.environment.push(("HOME".into(), home.into()));
         let disk = FailingDisk { disk: &workspace.fs, left: AtomicUsize::new(steps) };
-        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::Unconfined);
+        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::NoSandbox);
         let started = supervisor.start(&workspace.runtimes[0], &options(), &mut |_| ());
         let facts = workspace.facts(Checks::Skip);
         assert_eq!(living(&workspace), usize::from(facts.managed), "after {steps} steps: {started:?}");
@@ -131,8 +131,8 @@ fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
         assert!(!matches!(again, StartOutcome::Failed { .. } | StartOutcome::Refused { .. }), "{again:?}");
         assert_eq!(living(&workspace), 1);
         let disk = FailingDisk { disk: &workspace.fs, left: AtomicUsize::new(steps) };
-        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::Unconfined);
-        let stopped = supervisor.stop(&workspace.runtimes[0], LONG);
+        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::NoSandbox);
+        let stopped = supervisor.stop(&workspace.runtimes[0], LONG_TIMEOUT);
         assert!(workspace.stop().is_stopped(), "after {stopped:?}");
         assert_eq!((living(&workspace), workspace.facts(Checks::Skip).stale_pid()), (0, false));
         if started.is_ok() && 0 < left {

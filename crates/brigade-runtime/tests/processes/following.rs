@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::channel;
 
-use crate::workspace::{LONG, Workspace, until};
+use crate::workspace::{LONG_TIMEOUT, Workspace, until};
 use brigade_core::NextStep;
 use brigade_process::{CancelToken, ProcessIdentity, Signal};
 use brigade_runtime::{Checks, FollowFrom, LOG_CAP, LogStream, RuntimeError, StartOutcome};
@@ -141,7 +141,7 @@ fn following_continues_over_a_rotation_until_it_is_cancelled() {
     let next = |expect: &str| {
         let mut text = String::new();
         while text.len() < expect.len() {
-            text += &receiver.recv_timeout(LONG).unwrap();
+            text += &receiver.recv_timeout(LONG_TIMEOUT).unwrap();
         }
         assert_eq!(text, expect);
     };

@@ -4,12 +4,12 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use crate::workspace::{Ender, LONG, Workspace, free_port, options, until};
+use crate::workspace::{LONG_TIMEOUT, ProcessEnder, Workspace, free_port, options, until};
 use brigade_core::Json;
 use brigade_doctor::IssueType;
 use brigade_process::{CancelToken, Exit, ProcessIdentity};
 use brigade_runtime::{
-    Checks, NotReady, RuntimeError, RuntimeState, StartOptions, StartOutcome, StartProgress, StopOutcome,
+    Checks, RuntimeError, RuntimeState, StartFailure, StartOptions, StartOutcome, StartProgress, StopOutcome,
 };
 
 /// The example of the documentation, with a port that is free.
@@ -89,7 +89,7 @@ fn a_stop_ends_the_whole_tree() {
     until(|| names.iter().all(|name| workspace.path(name).exists()));
     let members: Vec<ProcessIdentity> = names
         .iter()
-        .map(|name| ProcessIdentity::of(workspace.read(name).parse().unwrap()).unwrap())
+        .map(|name| ProcessIdentity::from_pid(workspace.read(name).parse().unwrap()).unwrap())
         .collect();
     let outcome = workspace.stop();
     let StopOutcome::Stopped { processes, killed, .. } = outcome else { panic!("{outcome:?}") };
@@ -100,7 +100,7 @@ fn a_stop_ends_the_whole_tree() {
 #[test]
 fn a_reused_number_is_neither_running_nor_signalled() {
     let workspace = Workspace::one("sleep 300", "");
-    let process = Ender(workspace.must_start());
+    let process = ProcessEnder(workspace.must_start());
     for change in
         [("start_time", Json::from(process.0.start_time() + 1)), ("boot_id", Json::from("another-boot"))]
     {
@@ -171,7 +171,7 @@ fn what_ends_before_it_is_ready_has_its_words_told() {
     let StartOutcome::Failed { reason, log, survivors } = workspace.start() else {
         panic!("it ends at once")
     };
-    assert!(matches!(reason, NotReady::Ended { exit: Exit::Code(1), .. }), "{reason:?}");
+    assert!(matches!(reason, StartFailure::Ended { exit: Exit::Code(1), .. }), "{reason:?}");
     assert!(reason.to_string().starts_with("its process ended with exit code 1 after "), "{reason}");
     assert_eq!((log.stdout.as_str(), survivors.len()), ("hello\n", 0));
     assert!(log.stderr.starts_with("no such key") && !log.stderr.contains("hunter2"), "{}", log.stderr);
@@ -238,12 +238,12 @@ fn an_interrupted_start_leaves_nothing() {
     let mut process = None;
     let outcome = workspace.supervisor().start(&workspace.runtimes[0], &options, &mut |step| {
         if let StartProgress::Spawned { pid } = step {
-            process = Some(ProcessIdentity::of(pid).unwrap());
+            process = Some(ProcessIdentity::from_pid(pid).unwrap());
             cancel.cancel();
         }
     });
     let outcome = outcome.unwrap();
-    assert!(matches!(outcome, StartOutcome::Failed { reason: NotReady::Interrupted, .. }), "{outcome:?}");
+    assert!(matches!(outcome, StartOutcome::Failed { reason: StartFailure::Interrupted, .. }), "{outcome:?}");
     assert!(!process.unwrap().is_alive());
 }
 
@@ -353,11 +353,11 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
 #[test]
 fn metadata_of_a_newer_version_is_read_and_not_rewritten() {
     let workspace = Workspace::one("sleep 300", "");
-    let process = Ender(workspace.must_start());
+    let process = ProcessEnder(workspace.must_start());
     workspace.edit_metadata(&[("version", Json::from(2))]);
     let before = workspace.read(".brigade/tools/runtime/r.json");
     assert!(workspace.facts(Checks::Run).managed);
-    let stopped = workspace.supervisor().stop(&workspace.runtimes[0], LONG);
+    let stopped = workspace.supervisor().stop(&workspace.runtimes[0], LONG_TIMEOUT);
     assert!(matches!(stopped, Err(RuntimeError::Newer { .. })), "{stopped:?}");
     assert!(process.0.is_alive());
     assert_eq!(workspace.read(".brigade/tools/runtime/r.json"), before);

@@ -13,7 +13,7 @@ use brigade_runtime::{
 };
 
 /// More than any test takes.
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Workspace {
     folder: tempfile::TempDir,
@@ -49,7 +49,7 @@ impl Workspace {
     }
 
     pub fn supervisor(&self) -> Supervisor<'_> {
-        Supervisor::new(&self.fs, &SystemClock, &self.host, &brigade_runtime::Unconfined)
+        Supervisor::new(&self.fs, &SystemClock, &self.host, &brigade_runtime::NoSandbox)
     }
 
     pub fn path(&self, relative: &str) -> PathBuf {
@@ -99,7 +99,7 @@ impl Workspace {
     }
 
     pub fn stop(&self) -> StopOutcome {
-        self.supervisor().stop(&self.runtimes[0], LONG).unwrap()
+        self.supervisor().stop(&self.runtimes[0], LONG_TIMEOUT).unwrap()
     }
 
     pub fn facts(&self, checks: Checks) -> RuntimeFacts {
@@ -114,19 +114,19 @@ impl Workspace {
 impl Drop for Workspace {
     fn drop(&mut self) {
         for runtime in &self.runtimes {
-            let _ = self.supervisor().stop(runtime, LONG);
+            let _ = self.supervisor().stop(runtime, LONG_TIMEOUT);
         }
     }
 }
 
 pub fn options() -> StartOptions {
-    StartOptions { wait: Some(LONG), lock_timeout: LONG, cancel: None }
+    StartOptions { wait: Some(LONG_TIMEOUT), lock_timeout: LONG_TIMEOUT, cancel: None }
 }
 
 /// Ends a process of a test when it is over.
-pub struct Ender(pub ProcessIdentity);
+pub struct ProcessEnder(pub ProcessIdentity);
 
-impl Drop for Ender {
+impl Drop for ProcessEnder {
     fn drop(&mut self) {
         let _ = self.0.signal(Signal::Kill);
     }
@@ -137,7 +137,7 @@ impl Drop for Ender {
 pub fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
-        assert!(start.elapsed() < LONG, "it never came true");
+        assert!(start.elapsed() < LONG_TIMEOUT, "it never came true");
         std::thread::yield_now();
     }
 }

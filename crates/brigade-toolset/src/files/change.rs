@@ -6,30 +6,30 @@ use brigade_access::builtin::{PathProblem, PathUse};
 use brigade_access::lane_lock;
 use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
-use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath, in_directory};
+use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Lock, RelPath, in_directory};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use super::DEEPEST;
-use super::place::{LedTo, Place, check_seen, failed, place, root};
+use super::MAX_DEPTH;
+use super::place::{Place, ReservedPaths, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
-use crate::named::Named;
+use crate::named::ArgumentReferences;
 use crate::run::arguments;
 
 /// The largest file that is edited, before and after.
-const LARGEST: u64 = 64 << 20;
+const MAX_EDIT_BYTES: u64 = 64 << 20;
 
 /// The most entries of a directory that is deleted.
-const MOST: usize = 10_000;
+const MAX_DELETED_ENTRIES: usize = 10_000;
 
 /// The lock of those who change files of the workspace. Each lane has a lock of its own.
 const LOCK: &str = ".brigade/tools/files.lock";
 
 /// How long one waits for another.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Waits until nobody else changes files, so that what is replaced is what was read.
-fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
+fn lock_workspace(context: &Context<'_>) -> Result<Lock, Failure> {
     let name = context.root.map_or_else(|| LOCK.to_owned(), lane_lock);
     locked(context, &name, "another call changes files; try again")
 }
@@ -38,7 +38,7 @@ fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
 pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lock, Failure> {
     let path = RelPath::composed(name);
     let holder = format!("process {}", std::process::id());
-    let lock = || context.fs.lock(&path, &holder, PATIENCE);
+    let lock = || context.fs.lock(&path, &holder, LOCK_TIMEOUT);
     in_directory(context.fs, &path.parent(), lock).map_err(|error| match error.kind {
         FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, busy),
         _ => failed(name, &error),
@@ -47,14 +47,14 @@ pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lo
 
 /// What each change of a file says: the result of `fs.create_dir` and `fs.delete`.
 #[derive(Serialize)]
-struct Changed {
+struct ChangeResult {
     status: &'static str,
     path: String,
 }
 
-impl Changed {
-    fn of(shown: String) -> Changed {
-        Changed { status: "success", path: shown }
+impl ChangeResult {
+    fn new(shown: String) -> ChangeResult {
+        ChangeResult { status: "success", path: shown }
     }
 }
 
@@ -68,26 +68,26 @@ struct Occurrences {
 
 /// The result of `fs.write`.
 #[derive(Serialize)]
-struct Written {
+struct WriteResult {
     #[serde(flatten)]
-    changed: Changed,
+    changed: ChangeResult,
     bytes_written: usize,
 }
 
 /// The result of `fs.edit`.
 #[derive(Serialize)]
-struct Edited {
+struct EditResult {
     #[serde(flatten)]
-    changed: Changed,
+    changed: ChangeResult,
     message: String,
     replacements: usize,
 }
 
 /// The result of `fs.multi_edit`.
 #[derive(Serialize)]
-struct MultiEdited {
+struct MultiEditResult {
     #[serde(flatten)]
-    changed: Changed,
+    changed: ChangeResult,
     applied: usize,
 }
 
@@ -105,15 +105,15 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     if place.is_folder {
         return Err(Failure::new(codes::NOT_A_FILE, format!("`{}/` names a directory", place.shown)));
     }
-    let _alone = alone(context)?;
+    let _alone = lock_workspace(context)?;
     let folder =
         root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;
     let old = place.old(&folder)?;
     let before = old.map(|_| sha256_of(context, &place, &folder)).transpose()?;
     check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
     store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
-    let changed = Changed::of(place.shown);
-    Ok(Output::of(&Written { changed, bytes_written: args.content.len() }))
+    let changed = ChangeResult::new(place.shown);
+    Ok(Output::from_result(&WriteResult { changed, bytes_written: args.content.len() }))
 }
 
 /// Finds where a path leads that names a file to change, which the root is not.
@@ -135,7 +135,7 @@ fn store(
     context: &mut Context<'_>,
     place: &Place,
     folder: &Folder,
-    old: Option<&Look>,
+    old: Option<&EntryMetadata>,
     before: Option<Fingerprint>,
     bytes: &[u8],
 ) -> Result<(), Failure> {
@@ -155,7 +155,7 @@ pub(super) fn create_dir(input: &Json, context: &mut Context<'_>) -> Result<Outp
     let args: PathArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Change)?;
     root(context)?.make_beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    Ok(Output::of(&Changed::of(place.shown)))
+    Ok(Output::from_result(&ChangeResult::new(place.shown)))
 }
 
 #[derive(Clone, Deserialize)]
@@ -217,38 +217,38 @@ impl Edit {
 }
 
 /// A file that is being edited.
-struct Editing {
+struct FileEdit {
     place: Place,
     folder: Folder,
-    old: Look,
+    old: EntryMetadata,
     before: Fingerprint,
     bytes: Vec<u8>,
     _alone: Lock,
 }
 
-impl Editing {
-    fn begin(context: &Context<'_>, path: &str, expected: Option<&str>) -> Result<Editing, Failure> {
+impl FileEdit {
+    fn begin(context: &Context<'_>, path: &str, expected: Option<&str>) -> Result<FileEdit, Failure> {
         let place = named(context, path)?;
-        let alone = alone(context)?;
+        let alone = lock_workspace(context)?;
         let folder = place.folder(context)?;
         let missing = || Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown));
         place.old(&folder)?.ok_or_else(missing)?;
         let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
         let old = file.look;
-        let bytes = file.rest(LARGEST).map_err(|error| failed(&place.shown, &error))?;
+        let bytes = file.rest(MAX_EDIT_BYTES).map_err(|error| failed(&place.shown, &error))?;
         let before = Fingerprint::of_bytes(&bytes);
         check_seen(&place.shown, expected, Some(before))?;
-        Ok(Editing { place, folder, old, before, bytes, _alone: alone })
+        Ok(FileEdit { place, folder, old, before, bytes, _alone: alone })
     }
 
     /// Replaces one text in what the file holds. Returns how often.
     fn apply(&mut self, context: &Context<'_>, edit: &Edit) -> Result<usize, Failure> {
-        let Editing { place, old, bytes, .. } = self;
+        let FileEdit { place, old, bytes, .. } = self;
         let may_become = |length: u64| {
-            if LARGEST < length {
-                let error = FsErrorKind::TooLarge { limit: LARGEST };
+            if MAX_EDIT_BYTES < length {
+                let error = FsErrorKind::TooLarge { limit: MAX_EDIT_BYTES };
                 let mut failure = failed(&place.shown, &FsError::new("write", place.shown.as_str(), error));
-                failure.message = format!("`{}` would be larger than {LARGEST} bytes", place.shown);
+                failure.message = format!("`{}` would be larger than {MAX_EDIT_BYTES} bytes", place.shown);
                 return Err(failure);
             }
             // A file that is too large already may become smaller.
@@ -261,7 +261,7 @@ impl Editing {
     }
 
     fn end(self, context: &mut Context<'_>) -> Result<String, Failure> {
-        let Editing { place, folder, old, before, bytes, _alone } = self;
+        let FileEdit { place, folder, old, before, bytes, _alone } = self;
         store(context, &place, &folder, Some(&old), Some(before), &bytes)?;
         Ok(place.shown)
     }
@@ -278,11 +278,15 @@ struct EditArgs {
 /// `fs.edit`
 pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
-    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    let mut editing = FileEdit::begin(context, &path, expected_sha256.as_deref())?;
     let count = editing.apply(context, &edit)?;
-    let changed = Changed::of(editing.end(context)?);
+    let changed = ChangeResult::new(editing.end(context)?);
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    Ok(Output::of(&Edited { changed, message: format!("replaced {times}"), replacements: count }))
+    Ok(Output::from_result(&EditResult {
+        changed,
+        message: format!("replaced {times}"),
+        replacements: count,
+    }))
 }
 
 #[derive(Deserialize)]
@@ -295,7 +299,7 @@ struct MultiEditArgs {
 /// `fs.multi_edit`
 pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let MultiEditArgs { path, edits, expected_sha256 } = arguments(input)?;
-    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    let mut editing = FileEdit::begin(context, &path, expected_sha256.as_deref())?;
     if edits.is_empty() {
         return Err(Failure::new(codes::EMPTY_TARGET, "there are no edits"));
     }
@@ -307,8 +311,8 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
             Failure { message, ..failure }.data_of(&found)
         })?;
     }
-    let changed = Changed::of(editing.end(context)?);
-    Ok(Output::of(&MultiEdited { changed, applied: edits.len() }))
+    let changed = ChangeResult::new(editing.end(context)?);
+    Ok(Output::from_result(&MultiEditResult { changed, applied: edits.len() }))
 }
 
 #[derive(Deserialize)]
@@ -322,7 +326,7 @@ struct DeleteArgs {
 pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: DeleteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
-    let _alone = alone(context)?;
+    let _alone = lock_workspace(context)?;
     let folder = place.folder(context)?;
     let name = place.path.name();
     let error = |error| failed(&place.shown, &error);
@@ -343,9 +347,9 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
             let mut found = 0;
-            look_through(context, &LedTo::of(context), &inside, &place.shown, &mut found, 0)?;
+            look_through(context, &ReservedPaths::find(context), &inside, &place.shown, &mut found, 0)?;
             context.check_cancelled()?;
-            empty(context, &inside, &place.shown, 0)?;
+            clear_directory(context, &inside, &place.shown, 0)?;
             folder.remove_folder(name).map_err(error)?;
         }
         FileKind::File => {
@@ -360,15 +364,19 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
             context.touch(&place.path, None, None);
         }
     }
-    Ok(Output::of(&Changed::of(place.shown)))
+    Ok(Output::from_result(&ChangeResult::new(place.shown)))
 }
 
 /// Adds the files that a call would delete, where they are a whole directory.
-pub(crate) fn deleted(input: &Json, context: &Context<'_>, things: &mut Named) -> Result<(), Failure> {
+pub(crate) fn add_deleted_files(
+    input: &Json,
+    context: &Context<'_>,
+    things: &mut ArgumentReferences,
+) -> Result<(), Failure> {
     let args: DeleteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
     let folder = place.folder(context)?;
-    let is_folder = |look: Look| look.kind == FileKind::Directory;
+    let is_folder = |look: EntryMetadata| look.kind == FileKind::Directory;
     if !args.recursive || !place.look(&folder)?.is_some_and(is_folder) {
         return Ok(());
     }
@@ -388,13 +396,13 @@ fn list(
 ) -> Result<(), Failure> {
     let error = |error| failed(shown, &error);
     for (name, kind) in folder.entries().map_err(error)? {
-        if MOST <= found.len() {
+        if MAX_DELETED_ENTRIES <= found.len() {
             // It is refused when it acts.
             return Ok(());
         }
-        let path = beneath(folder, &name)?;
+        let path = child_path(folder, &name)?;
         if kind == FileKind::Directory {
-            list(&deeper(folder, &path, shown, depth)?, shown, found, depth + 1)?;
+            list(&open_child(folder, &path, shown, depth)?, shown, found, depth + 1)?;
         } else {
             found.push((path.to_string(), folder.look(path.name()).map_err(error)?.stamp()));
         }
@@ -403,17 +411,17 @@ fn list(
 }
 
 /// Opens a directory in another one, which is so deep already.
-fn deeper(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Result<Folder, Failure> {
-    if DEEPEST <= depth {
+fn open_child(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Result<Folder, Failure> {
+    if MAX_DEPTH <= depth {
         let message = format!(
-            "`{shown}` has more than {DEEPEST} directories within each other; begin with deeper ones"
+            "`{shown}` has more than {MAX_DEPTH} directories within each other; begin with deeper ones"
         );
         return Err(Failure::new(codes::TOO_MANY_FILES, message));
     }
     folder.folder(path.name()).map_err(|error| failed(shown, &error))
 }
 
-fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
+fn child_path(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
     let odd =
         || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8, so a person removes it");
     let name = name.to_str().ok_or_else(odd)?;
@@ -423,7 +431,7 @@ fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> 
 /// Refuses a directory that holds what stays closed, before anything of it is removed.
 fn look_through(
     context: &Context<'_>,
-    led_to: &LedTo,
+    led_to: &ReservedPaths,
     folder: &Folder,
     shown: &str,
     found: &mut usize,
@@ -431,19 +439,19 @@ fn look_through(
 ) -> Result<(), Failure> {
     for (name, kind) in folder.entries().map_err(|error| failed(shown, &error))? {
         *found += 1;
-        if MOST < *found {
+        if MAX_DELETED_ENTRIES < *found {
             return Err(Failure::new(
                 codes::TOO_MANY_FILES,
-                format!("`{shown}` holds more than {MOST} entries"),
+                format!("`{shown}` holds more than {MAX_DELETED_ENTRIES} entries"),
             ));
         }
-        let path = beneath(folder, &name)?;
+        let path = child_path(folder, &name)?;
         if !context.guards.allows(path.as_str(), PathUse::Change) || led_to.holds(&path) {
             let problem = PathProblem::Protected;
             return Err(Failure::new(problem.code(), format!("`{path}`: {problem}")));
         }
         if kind == FileKind::Directory {
-            let inside = deeper(folder, &path, shown, depth)?;
+            let inside = open_child(folder, &path, shown, depth)?;
             look_through(context, led_to, &inside, shown, found, depth + 1)?;
         }
     }
@@ -451,13 +459,18 @@ fn look_through(
 }
 
 /// Removes everything in a directory. Links are removed, not followed.
-fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str, depth: usize) -> Result<(), Failure> {
+fn clear_directory(
+    context: &mut Context<'_>,
+    folder: &Folder,
+    shown: &str,
+    depth: usize,
+) -> Result<(), Failure> {
     let error = |error| failed(shown, &error);
     for (name, kind) in folder.entries().map_err(error)? {
-        let path = beneath(folder, &name)?;
+        let path = child_path(folder, &name)?;
         match kind {
             FileKind::Directory => {
-                empty(context, &deeper(folder, &path, shown, depth)?, shown, depth + 1)?;
+                clear_directory(context, &open_child(folder, &path, shown, depth)?, shown, depth + 1)?;
                 folder.remove_folder(path.name()).map_err(error)?;
             }
             FileKind::File => {

@@ -8,17 +8,17 @@ use brigade_core::Json;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::ignored::{Go, Walk};
+use super::ignored::{Walk, WalkControl};
 use super::place::{failed, place, root};
 use super::read_whole;
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
 /// The most files that a result names.
-const MOST: usize = 1000;
+const MAX_NAMED_FILES: usize = 1000;
 
 /// The largest package.json that is read.
-const LARGEST: u64 = 1 << 20;
+const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
 /// What is in no application's sources: tests, and what tools write.
 const OUT: &[&str] = &[
@@ -76,7 +76,7 @@ const ENTRIES: &[&str] = &[
 ];
 
 /// The patterns of one tool.
-struct Wanted {
+struct FilePatterns {
     wanted: GlobSet,
     not: GlobSet,
 }
@@ -90,25 +90,25 @@ fn set(patterns: &[&[&str]]) -> GlobSet {
     builder.build().expect("patterns in the program are globs")
 }
 
-impl Wanted {
+impl FilePatterns {
     fn matches(&self, path: &str) -> bool {
         self.wanted.is_match(path) && !self.not.is_match(path)
     }
 }
 
-fn routes_of() -> &'static Wanted {
-    static WANTED: OnceLock<Wanted> = OnceLock::new();
-    WANTED.get_or_init(|| Wanted { wanted: set(&[ROUTES]), not: set(&[OUT]) })
+fn routes_of() -> &'static FilePatterns {
+    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
+    WANTED.get_or_init(|| FilePatterns { wanted: set(&[ROUTES]), not: set(&[OUT]) })
 }
 
-fn pages_of() -> &'static Wanted {
-    static WANTED: OnceLock<Wanted> = OnceLock::new();
-    WANTED.get_or_init(|| Wanted { wanted: set(&[PAGES]), not: set(&[OUT, NO_PAGES]) })
+fn pages_of() -> &'static FilePatterns {
+    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
+    WANTED.get_or_init(|| FilePatterns { wanted: set(&[PAGES]), not: set(&[OUT, NO_PAGES]) })
 }
 
-fn entries_of() -> &'static Wanted {
-    static WANTED: OnceLock<Wanted> = OnceLock::new();
-    WANTED.get_or_init(|| Wanted { wanted: set(&[ENTRIES]), not: set(&[OUT]) })
+fn entries_of() -> &'static FilePatterns {
+    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
+    WANTED.get_or_init(|| FilePatterns { wanted: set(&[ENTRIES]), not: set(&[OUT]) })
 }
 
 #[derive(Deserialize)]
@@ -120,7 +120,7 @@ struct FrontendArgs {
 fn find<const N: usize>(
     input: &Json,
     context: &Context<'_>,
-    wanted: [&Wanted; N],
+    wanted: [&FilePatterns; N],
 ) -> Result<[Vec<String>; N], Failure> {
     let args: FrontendArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
@@ -133,7 +133,7 @@ fn find<const N: usize>(
                 found.push(path.to_string());
             }
         }
-        Ok(Go::On)
+        Ok(WalkControl::On)
     })?;
     for found in &mut found {
         found.sort_unstable();
@@ -149,48 +149,48 @@ struct Files<'a> {
 }
 
 /// Writes files, at most as many as a result names, and how many there are.
-fn listed(files: &[String]) -> Output {
-    let shown = &files[..files.len().min(MOST)];
+fn file_list_output(files: &[String]) -> Output {
+    let shown = &files[..files.len().min(MAX_NAMED_FILES)];
     let mut text = shown.join("\n");
-    if MOST < files.len() {
-        text = format!("{text}\n({} more; name a `path` to see them)", files.len() - MOST);
+    if MAX_NAMED_FILES < files.len() {
+        text = format!("{text}\n({} more; name a `path` to see them)", files.len() - MAX_NAMED_FILES);
     }
-    Output::of(&Files { files: shown, total: files.len() }).text(text)
+    Output::from_result(&Files { files: shown, total: files.len() }).text(text)
 }
 
 /// `frontend.routes`
 pub(super) fn routes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let [files] = find(input, context, [routes_of()])?;
-    Ok(listed(&files))
+    Ok(file_list_output(&files))
 }
 
 /// `frontend.pages`
 pub(super) fn pages(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let [files] = find(input, context, [pages_of()])?;
-    Ok(listed(&files))
+    Ok(file_list_output(&files))
 }
 
 /// `frontend.entries`
 pub(super) fn entries(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let [files] = find(input, context, [entries_of()])?;
-    Ok(listed(&files))
+    Ok(file_list_output(&files))
 }
 
 /// `frontend.summary`
 pub(super) fn summary(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let [entries, pages, routes] = find(input, context, [entries_of(), pages_of(), routes_of()])?;
-    let package = read_whole(context, "package.json", LARGEST).ok();
+    let package = read_whole(context, "package.json", MAX_PACKAGE_BYTES).ok();
     let package = package.and_then(|(_, bytes)| Json::parse(&String::from_utf8_lossy(&bytes)).ok());
     let frameworks = package.map(|package| web_frameworks(&package)).unwrap_or_default();
     let mut lines = vec![format!("frameworks of package.json: {}", frameworks.join(", "))];
     for (what, files) in [("entry points", &entries), ("pages", &pages), ("routing files", &routes)] {
         lines.push(format!("{what}: {}", files.len()));
-        lines.extend(files.iter().take(MOST / 10).map(|path| format!("  {path}")));
-        if MOST / 10 < files.len() {
-            lines.push(format!("  ({} more)", files.len() - MOST / 10));
+        lines.extend(files.iter().take(MAX_NAMED_FILES / 10).map(|path| format!("  {path}")));
+        if MAX_NAMED_FILES / 10 < files.len() {
+            lines.push(format!("  ({} more)", files.len() - MAX_NAMED_FILES / 10));
         }
     }
     let all: BTreeSet<String> = [entries, pages, routes].into_iter().flatten().collect();
     let all: Vec<String> = all.into_iter().collect();
-    Ok(Output { text: Some(lines.join("\n")), ..listed(&all) })
+    Ok(Output { text: Some(lines.join("\n")), ..file_list_output(&all) })
 }

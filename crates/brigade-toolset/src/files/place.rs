@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use brigade_access::builtin::{PathProblem, PathUse};
 use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
-use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, OpenFile, RelPath};
+use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Location, OpenFile, RelPath};
 
-use crate::context::{Context, Failure, Touched};
+use crate::context::{Context, Failure, TouchedPath};
 
 /// A path that was looked at: open for this use, and without links.
 pub(super) struct Place {
@@ -49,13 +49,13 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
 }
 
 /// What `.git` and `.brigade` lead to, which belongs to git or Brigade as they do.
-pub(super) struct LedTo(Vec<PathBuf>);
+pub(super) struct ReservedPaths(Vec<PathBuf>);
 
-impl LedTo {
-    pub(super) fn of(context: &Context<'_>) -> LedTo {
+impl ReservedPaths {
+    pub(super) fn find(context: &Context<'_>) -> ReservedPaths {
         let root = context.files.root();
         let inside = |path: PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
-        LedTo(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
+        ReservedPaths(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
     }
 
     /// Returns whether a path of the workspace is of it, or beneath.
@@ -82,7 +82,7 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
         Some(name) => real.join(name).map_err(|_| PathProblem::Outside)?,
         None => real,
     };
-    let is_led_to = || usage == PathUse::Change && LedTo::of(context).holds(&path);
+    let is_led_to = || usage == PathUse::Change && ReservedPaths::find(context).holds(&path);
     if !context.guards.allows(path.as_str(), usage) || is_led_to() {
         return Err(PathProblem::Protected.into());
     }
@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// Looks at it. `None` if it does not exist.
-    pub(super) fn look(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+    pub(super) fn look(&self, folder: &Folder) -> Result<Option<EntryMetadata>, Failure> {
         match folder.look(self.path.name()) {
             Ok(look) => Ok(Some(look)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -123,7 +123,7 @@ impl Place {
     }
 
     /// Looks at the file that is about to be changed. `None` if it does not exist. A link is refused.
-    pub(super) fn old(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+    pub(super) fn old(&self, folder: &Folder) -> Result<Option<EntryMetadata>, Failure> {
         let look = self.look(folder)?;
         match look.map(|look| look.kind) {
             None | Some(FileKind::File) => Ok(look),
@@ -162,7 +162,7 @@ impl Context<'_> {
     /// Notes what became of a file, for the receipt.
     pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
         let path = self.in_workspace(path.as_str());
-        self.touched.push(Touched { path, before, after });
+        self.touched.push(TouchedPath { path, before, after });
     }
 
     /// Returns the sha256 of an open file. A wish to cancel the call ends that, however long the file is.

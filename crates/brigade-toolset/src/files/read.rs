@@ -5,8 +5,8 @@ use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
 use brigade_fs::FileKind;
 use serde::{Deserialize, Serialize};
 
-use super::Room;
-use super::ignored::Unread;
+use super::ByteBudget;
+use super::ignored::UnreadPath;
 use super::place::{failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
@@ -16,7 +16,7 @@ const HEAD: usize = 8 << 10;
 
 /// The result of `fs.read`.
 #[derive(Serialize)]
-struct FileRead<'a> {
+struct ReadResult<'a> {
     status: &'static str,
     path: &'a str,
     size_bytes: u64,
@@ -43,7 +43,7 @@ struct Lines {
     /// Lines that are still wanted.
     left: u64,
     /// What still fits.
-    room: Room,
+    room: ByteBudget,
     /// Whole lines that were taken.
     taken: u64,
     text: Vec<u8>,
@@ -70,7 +70,7 @@ impl Lines {
                     self.text.extend_from_slice(&part[..fitting]);
                     self.taken += 1;
                 }
-                (self.room, self.is_cut) = (Room(0), true);
+                (self.room, self.is_cut) = (ByteBudget(0), true);
                 return;
             }
             self.text.extend_from_slice(part);
@@ -93,12 +93,12 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let room = Room::of(context);
+    let room = ByteBudget::new(context);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
         // A secret that the end goes through is looked for behind it, too.
-        room: Room(room.0.saturating_add(context.redactor.holds_back())),
+        room: ByteBudget(room.0.saturating_add(context.redactor.holds_back())),
         taken: 0,
         text: Vec::new(),
         is_cut: false,
@@ -136,7 +136,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let next = args.offset + lines.taken.max(1);
     // Only a line that alone does not fit is cut in its middle.
     let is_in_line = is_truncated && text.as_ref().is_some_and(|text| !text.ends_with('\n'));
-    let output = Output::of(&FileRead {
+    let output = Output::from_result(&ReadResult {
         status: "success",
         path: &place.shown,
         size_bytes: size,
@@ -163,7 +163,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
 
 /// The result of `fs.list`.
 #[derive(Serialize)]
-struct Listed {
+struct ListResult {
     status: &'static str,
     path: String,
     entries: Vec<Entry>,
@@ -172,7 +172,7 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unread: Vec<Unread>,
+    unread: Vec<UnreadPath>,
 }
 
 #[derive(Serialize)]
@@ -198,7 +198,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let mut unread = Vec::new();
     let mut row = |(name, kind): &(std::ffi::OsString, FileKind)| {
         let Some(name) = name.to_str() else {
-            unread.push(Unread::not_utf8(&name.to_string_lossy()));
+            unread.push(UnreadPath::not_utf8(&name.to_string_lossy()));
             return None;
         };
         let kind = match kind {
@@ -209,7 +209,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         };
         Some(Entry { name: name.to_owned(), file_type: kind })
     };
-    let (mut room, mut rows, mut next) = (Room::of(context), Vec::new(), args.offset);
+    let (mut room, mut rows, mut next) = (ByteBudget::new(context), Vec::new(), args.offset);
     for entry in entries.iter().skip(args.offset).take(args.limit) {
         if let Some(row) = row(entry) {
             if !room.take(&row) && !rows.is_empty() {
@@ -219,13 +219,13 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         next += 1;
     }
-    Ok(Output::of(&Listed {
+    Ok(Output::from_result(&ListResult {
         status: "success",
         path: place.shown,
         entries: rows,
         total,
         truncated: next < total,
         next_offset: (next < total).then_some(next),
-        unread: Unread::shown(&unread, &mut room),
+        unread: UnreadPath::shown(&unread, &mut room),
     }))
 }

@@ -13,17 +13,17 @@ use grep_searcher::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Room;
-use super::ignored::{Go, Unread, Walk};
+use super::ByteBudget;
+use super::ignored::{UnreadPath, Walk, WalkControl};
 use super::place::{Place, failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
 /// The longest line of a result, in bytes.
-const LONGEST_LINE: usize = 2000;
+const MAX_LINE_BYTES: usize = 2000;
 
 /// The longest line that is searched, with the lines around it, in bytes.
-const LONGEST_READ: usize = 32 << 20;
+const MAX_READ_BYTES: usize = 32 << 20;
 
 #[derive(Deserialize)]
 struct GrepArgs {
@@ -36,7 +36,7 @@ struct GrepArgs {
 
 /// A line that the pattern matches.
 #[derive(Clone, Serialize)]
-struct Found {
+struct MatchedLine {
     path: String,
     line: u64,
     content: String,
@@ -54,20 +54,20 @@ struct Matches<M> {
     matches: Vec<M>,
     truncated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unread: Vec<Unread>,
+    unread: Vec<UnreadPath>,
 }
 
 impl<M: Serialize> Matches<M> {
-    fn of(matches: Vec<M>, truncated: bool, unread: &[Unread], room: &mut Room) -> Output {
-        let (count, unread) = (matches.len(), Unread::shown(unread, room));
-        Output::of(&Matches { status: "success", count, matches, truncated, unread })
+    fn output(matches: Vec<M>, truncated: bool, unread: &[UnreadPath], room: &mut ByteBudget) -> Output {
+        let (count, unread) = (matches.len(), UnreadPath::shown(unread, room));
+        Output::from_result(&Matches { status: "success", count, matches, truncated, unread })
     }
 }
 
 /// Collects the matching lines of one file.
-struct Collect<'f> {
+struct LineCollector<'f> {
     path: &'f str,
-    found: &'f mut Vec<Found>,
+    found: &'f mut Vec<MatchedLine>,
     redactor: &'f Redactor,
     limit: usize,
     /// Lines before the next match.
@@ -79,13 +79,13 @@ struct Collect<'f> {
 fn line_of(bytes: &[u8], redactor: &Redactor) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut text = text.trim_end_matches(['\n', '\r']).to_owned();
-    if redactor.cut(&mut text, LONGEST_LINE) {
+    if redactor.cut(&mut text, MAX_LINE_BYTES) {
         text.push('…');
     }
     text
 }
 
-impl Sink for Collect<'_> {
+impl Sink for LineCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -93,7 +93,7 @@ impl Sink for Collect<'_> {
             self.is_full = true;
             return Ok(false);
         }
-        self.found.push(Found {
+        self.found.push(MatchedLine {
             path: self.path.to_owned(),
             line: matched.line_number().unwrap_or_default(),
             content: line_of(matched.bytes(), self.redactor),
@@ -127,11 +127,11 @@ fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
 }
 
 /// The longest glob, in bytes. It is read in depth, and no path is longer.
-const LONGEST_GLOB: usize = 4 << 10;
+const MAX_GLOB_BYTES: usize = 4 << 10;
 
 fn glob_of(text: &str) -> Result<GlobSet, Failure> {
     let wrong = || Failure::new(codes::INVALID_PATTERN, "the pattern is no glob, or too large");
-    if LONGEST_GLOB < text.len() {
+    if MAX_GLOB_BYTES < text.len() {
         return Err(wrong());
     }
     let built = GlobBuilder::new(text).literal_separator(true).build().map_err(|_| wrong())?;
@@ -140,7 +140,7 @@ fn glob_of(text: &str) -> Result<GlobSet, Failure> {
 }
 
 /// Returns a path relative to where the search began.
-fn below<'p>(path: &'p RelPath, start: &RelPath) -> &'p str {
+fn relative_path<'p>(path: &'p RelPath, start: &RelPath) -> &'p str {
     let rest = path.as_str().strip_prefix(start.as_str()).unwrap_or(path.as_str());
     rest.trim_start_matches('/')
 }
@@ -151,7 +151,7 @@ struct Search<'r> {
     searcher: Searcher,
     matcher: RegexMatcher,
     limit: usize,
-    found: Vec<Found>,
+    found: Vec<MatchedLine>,
     /// The files with matches.
     files: Vec<(RelPath, Fingerprint)>,
     is_full: bool,
@@ -160,7 +160,7 @@ struct Search<'r> {
 impl Search<'_> {
     fn file(&mut self, path: &RelPath, mut file: OpenFile) -> Result<(), FsErrorKind> {
         let first = self.found.len();
-        let mut collect = Collect {
+        let mut collect = LineCollector {
             path: path.as_str(),
             found: &mut self.found,
             redactor: self.redactor,
@@ -175,7 +175,7 @@ impl Search<'_> {
             // The searcher itself gives up only where a line is too long for it.
             None => FsErrorKind::Other {
                 kind: error.kind(),
-                text: format!("a line has more than {LONGEST_READ} bytes"),
+                text: format!("a line has more than {MAX_READ_BYTES} bytes"),
             },
         })?;
         if first < self.found.len() {
@@ -189,20 +189,20 @@ impl Search<'_> {
 }
 
 /// What a search begins with.
-enum Start {
+enum SearchRoot {
     File(Folder),
     Folder(Folder),
 }
 
-fn start(context: &Context<'_>, place: &Place) -> Result<Start, Failure> {
+fn start(context: &Context<'_>, place: &Place) -> Result<SearchRoot, Failure> {
     let error = |error| failed(&place.shown, &error);
     if place.path.is_root() {
-        return Ok(Start::Folder(root(context)?));
+        return Ok(SearchRoot::Folder(root(context)?));
     }
     let folder = place.folder(context)?;
     match folder.look(place.path.name()).map_err(error)?.kind {
-        FileKind::Directory => Ok(Start::Folder(folder.folder(place.path.name()).map_err(error)?)),
-        _ => Ok(Start::File(folder)),
+        FileKind::Directory => Ok(SearchRoot::Folder(folder.folder(place.path.name()).map_err(error)?)),
+        _ => Ok(SearchRoot::File(folder)),
     }
 }
 
@@ -217,7 +217,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         .before_context(args.context)
         .after_context(args.context)
         .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(LONGEST_READ))
+        .heap_limit(Some(MAX_READ_BYTES))
         .build();
     let mut search = Search {
         redactor: context.redactor,
@@ -232,30 +232,30 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     // A glob without a slash is one of names, as for other programs that search.
     let is_wanted = |path: &RelPath, start: &RelPath| {
         wanted.as_ref().is_none_or(|wanted| {
-            wanted.is_match(below(path, start)) || (is_of_names && wanted.is_match(path.name()))
+            wanted.is_match(relative_path(path, start)) || (is_of_names && wanted.is_match(path.name()))
         })
     };
     match start(context, &place)? {
-        Start::File(folder) => {
+        SearchRoot::File(folder) => {
             // The file itself is named, so it must be open for reading.
             let named = super::place::place(context, &args.path, PathUse::Read)?;
             let file = folder.open(named.path.name()).map_err(|error| failed(&place.shown, &error))?;
             if is_wanted(&named.path, &named.path.parent())
                 && let Err(kind) = search.file(&named.path, file)
             {
-                walk.unread.push(Unread::new(&place.shown, &kind));
+                walk.unread.push(UnreadPath::new(&place.shown, &kind));
             }
         }
-        Start::Folder(folder) => {
+        SearchRoot::Folder(folder) => {
             let is_wanted = |path: &RelPath| is_wanted(path, &place.path);
             walk.files(&folder, &mut |unread, folder, path| {
                 if is_wanted(path) {
                     let opened = folder.open(path.name()).map_err(|error| error.kind);
                     if let Err(kind) = opened.and_then(|file| search.file(path, file)) {
-                        unread.push(Unread::new(path.as_str(), &kind));
+                        unread.push(UnreadPath::new(path.as_str(), &kind));
                     }
                 }
-                Ok(if search.is_full { Go::End } else { Go::On })
+                Ok(if search.is_full { WalkControl::End } else { WalkControl::On })
             })?;
             walk.note_closed(is_wanted);
         }
@@ -264,15 +264,15 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     for (path, sha256) in &search.files {
         context.touch(path, Some(*sha256), Some(*sha256));
     }
-    let (mut room, mut rows, mut text) = (Room::of(context), Vec::new(), Vec::new());
+    let (mut room, mut rows, mut text) = (ByteBudget::new(context), Vec::new(), Vec::new());
     for found in &search.found {
         if room.take(found) {
             rows.push(found.clone());
         } else {
             // One match alone may have more around it than there is room for.
             search.is_full = true;
-            let bare = Found { before: Vec::new(), after: Vec::new(), ..found.clone() };
-            room = if rows.is_empty() { Room::of(context) } else { room };
+            let bare = MatchedLine { before: Vec::new(), after: Vec::new(), ..found.clone() };
+            room = if rows.is_empty() { ByteBudget::new(context) } else { room };
             if !rows.is_empty() || !room.take(&bare) {
                 break;
             }
@@ -283,7 +283,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     if search.is_full {
         text.push(cut_after(rows.len()));
     }
-    Ok(Matches::of(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
+    Ok(Matches::output(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
 }
 
 /// Says that there is more than is shown, and how it is found.
@@ -310,19 +310,19 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let mut walk = Walk::new(context, &place.path)?;
     let mut found: Vec<String> = Vec::new();
     walk.files(&folder, &mut |_, _, path| {
-        if wanted.is_match(below(path, &place.path)) {
+        if wanted.is_match(relative_path(path, &place.path)) {
             found.push(path.to_string());
         }
-        Ok(Go::On)
+        Ok(WalkControl::On)
     })?;
-    walk.note_closed(|path| wanted.is_match(below(path, &place.path)));
+    walk.note_closed(|path| wanted.is_match(relative_path(path, &place.path)));
     found.sort_unstable();
-    let (total, mut room) = (found.len(), Room::of(context));
+    let (total, mut room) = (found.len(), ByteBudget::new(context));
     let fitting = found.iter().take(args.limit).take_while(|path| room.take(path)).count();
     found.truncate(fitting);
     let (is_full, mut text) = (found.len() < total, found.join("\n"));
     if is_full {
         text = format!("{text}\n{}", cut_after(found.len()));
     }
-    Ok(Matches::of(found, is_full, &walk.unread, &mut room).text(text))
+    Ok(Matches::output(found, is_full, &walk.unread, &mut room).text(text))
 }

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brigade_access::builtin::{Guards, definition};
-use brigade_access::{CallLimits, Constrain};
+use brigade_access::{CallLimits, RuleLimits};
 use brigade_core::{Fingerprint, Json, Place, SystemClock};
 use brigade_db::Stores;
 use brigade_fs::DiskFs;
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::context::{Context, Failure, Output, Touched};
+use crate::context::{Context, Failure, Output, TouchedPath};
 use crate::run::run;
 
 mod led_to;
@@ -33,7 +33,7 @@ struct Work {
 
 fn limits(max_bytes: u64) -> CallLimits {
     let mut limits = CallLimits::default();
-    let constrain = Constrain { max_bytes: Some(max_bytes), ..Constrain::default() };
+    let constrain = RuleLimits { max_bytes: Some(max_bytes), ..RuleLimits::default() };
     limits.add(&"context.small".parse().unwrap(), &Place::file("profiles.toml"), &constrain);
     limits
 }
@@ -60,7 +60,7 @@ impl Work {
         std::fs::read(self.at(path)).unwrap()
     }
 
-    fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<Touched>) {
+    fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<TouchedPath>) {
         let redactor = Redactor::new(&[SecretValue::new(BOUND)]);
         let stores = Stores::new(Duration::from_secs(1));
         let mut context = Context {
@@ -286,7 +286,7 @@ fn writing_makes_directories_and_keeps_what_a_second_name_outside_holds() {
     let (result, touched) = work.call_touching("fs.write", r#"{"path": "hard", "content": "two"}"#);
     assert_eq!(result.unwrap().structured.get("bytes_written").unwrap().to_compact(), "3");
     let hash = |text: &[u8]| Some(Fingerprint::of_bytes(text));
-    let expect = Touched { path: "hard".to_owned(), before: hash(b"one"), after: hash(b"two") };
+    let expect = TouchedPath { path: "hard".to_owned(), before: hash(b"one"), after: hash(b"two") };
     assert_eq!(touched, [expect]);
     assert_eq!((std::fs::read(&outside).unwrap(), work.get("hard")), (b"one".to_vec(), b"two".to_vec()));
     work.ok("fs.write", r#"{"path": "a/b/c.txt", "content": ""}"#);
@@ -677,7 +677,7 @@ fn a_directory_that_is_to_go_is_bound_with_what_is_in_it() {
         let redactor = Redactor::new(&[]);
         let stores = Stores::new(Duration::from_secs(1));
         let context = Context::new(&work.fs, "agent:a", &SystemClock, &redactor, &stores);
-        crate::named::named(&context, "fs.delete", &Json::parse(args).unwrap()).things
+        crate::named::argument_references(&context, "fs.delete", &Json::parse(args).unwrap()).things
     };
     let whole = r#"{"path": "d", "recursive": true}"#;
     let first = things(whole);

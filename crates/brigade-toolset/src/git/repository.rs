@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, codes, reasons};
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, fingerprint};
-use brigade_git::{Git, GitError, Identity, Order, Settings, Sight};
+use brigade_git::{Git, GitCommand, GitDirectories, GitError, Identity, Settings};
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
 
 use crate::context::{Context, Failure};
 
 /// The largest file of git that is read here.
-const SMALL: u64 = 1 << 16;
+const MAX_GIT_FILE_BYTES: u64 = 1 << 16;
 
 impl From<GitError> for Failure {
     fn from(error: GitError) -> Failure {
@@ -64,7 +64,7 @@ pub(crate) struct Repository {
 
 /// How the files of a repository stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RepositoryStatus {
     /// The commit. Absent before the first one.
     pub(crate) commit: Option<String>,
     /// The branch. Absent if none is checked out.
@@ -78,7 +78,7 @@ pub(crate) struct Standing {
     pub(crate) is_unmerged: bool,
 }
 
-impl Standing {
+impl RepositoryStatus {
     /// Returns whether there is work that is not committed.
     pub(crate) fn is_dirty(&self) -> bool {
         !self.changed.is_empty() || self.is_unmerged
@@ -98,7 +98,7 @@ fn no_repository() -> Failure {
 
 impl Repository {
     /// Opens the repository of the workspace.
-    pub(crate) fn of_workspace(context: &Context<'_>) -> Result<Repository, Failure> {
+    pub(crate) fn for_workspace(context: &Context<'_>) -> Result<Repository, Failure> {
         let top = context.fs.root().to_owned();
         let (git_dir, common) = directories(context, &top).ok_or_else(no_repository)?;
         let closed = vec![top.join(".brigade")];
@@ -113,7 +113,7 @@ impl Repository {
         common: PathBuf,
     ) -> Result<Repository, Failure> {
         let git = find_git(context)?;
-        let sight = Sight { git_dir: Some(git_dir.clone()), ..Sight::default() };
+        let sight = GitDirectories { git_dir: Some(git_dir.clone()), ..GitDirectories::default() };
         let settings = Settings::of_repository(&git, &sight)?;
         Ok(Repository {
             git,
@@ -150,12 +150,12 @@ impl Repository {
     }
 
     /// Begins a start of git. Filters that the settings name do not run.
-    pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> Order<'_> {
-        let sight = Sight {
+    pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> GitCommand<'_> {
+        let sight = GitDirectories {
             git_dir: Some(self.git_dir.clone()),
             work_tree: Some(self.top.clone()),
             is_durable: reach != Reach::Read,
-            ..Sight::default()
+            ..GitDirectories::default()
         };
         let order = self.git.order(operation).seeing(&sight);
         let order = self.settings.filters().fold(order, |order, name| {
@@ -208,7 +208,7 @@ impl Repository {
     }
 
     /// Looks how the files stand.
-    pub(crate) fn standing(&self) -> Result<Standing, Failure> {
+    pub(crate) fn standing(&self) -> Result<RepositoryStatus, Failure> {
         let order = self.order("status", Reach::Read);
         let order = order.words(["--porcelain=v2", "--branch", "-z", "--untracked-files=all"]);
         let answer = order.words(["--no-renames", "--ignore-submodules=all"]).run()?;
@@ -255,7 +255,7 @@ impl Repository {
     }
 
     /// Tells which commit is checked out and which changes of files are not committed, in words and as a fingerprint.
-    pub(crate) fn work(&self, standing: &Standing) -> (String, Fingerprint) {
+    pub(crate) fn work(&self, standing: &RepositoryStatus) -> (String, Fingerprint) {
         let commit = standing.commit.as_deref().unwrap_or("no commit");
         let text = match standing.changed.len() {
             0 if !standing.is_unmerged => format!("at {commit}, clean"),
@@ -441,7 +441,7 @@ impl Repository {
         message: &str,
     ) -> Result<Option<String>, Failure> {
         let host = context.environment.cloned().unwrap_or_default();
-        let identity = Identity::of(&Settings::read(&self.git, &self.top, &host)?, &host);
+        let identity = Identity::from_settings(&Settings::read(&self.git, &self.top, &host)?, &host);
         let old = self.commit_of("HEAD")?;
         let random = Fingerprint::builder("brigade.git-index.v1")
             .text("at", context.clock.now().to_string().as_str())
@@ -497,11 +497,11 @@ impl Repository {
         if let Some(old) = old {
             order = order.words(["-p", old]);
         }
-        let order = signed(order, identity).words(["-F", "-"]);
+        let order = with_identity(order, identity).words(["-F", "-"]);
         let mut text = message.trim_end().to_owned();
         text.push('\n');
         let new = order.input(text).run()?.text()?.trim().to_owned();
-        let order = signed(self.order("update-ref", Reach::Repository), identity);
+        let order = with_identity(self.order("update-ref", Reach::Repository), identity);
         let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
         let moved = order.words(["-m", &reason, "HEAD", &new, old.unwrap_or_default()]).ask()?;
         if moved.code != Some(0) {
@@ -519,7 +519,7 @@ impl Repository {
 }
 
 /// Adds who commits.
-fn signed<'g>(order: Order<'g>, identity: &Identity) -> Order<'g> {
+fn with_identity<'g>(order: GitCommand<'g>, identity: &Identity) -> GitCommand<'g> {
     let Identity { name, email } = identity;
     let pairs = [
         ("GIT_AUTHOR_NAME", name),
@@ -535,7 +535,7 @@ pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf,
     let entry = top.join(".git");
     let found = context.fs.metadata_outside(&entry).ok()?;
     let text = |path: &Path| {
-        let bytes = context.fs.read_outside(path, SMALL).ok()?;
+        let bytes = context.fs.read_outside(path, MAX_GIT_FILE_BYTES).ok()?;
         String::from_utf8(bytes).ok()
     };
     let git_dir = match found.kind {
@@ -552,8 +552,8 @@ pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf,
 }
 
 /// Reads what `git status --porcelain=v2 --branch -z` prints.
-fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Standing {
-    let mut standing = Standing::default();
+fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus {
+    let mut standing = RepositoryStatus::default();
     for part in parts {
         let text = || String::from_utf8_lossy(part).into_owned();
         // The path is behind so many words.
@@ -605,7 +605,7 @@ mod tests {
             b"# branch.oid 0123\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -3\0\
             1 .M N... 100644 100644 100644 aa bb a file.txt\0? new file\0u UU N... 1 2 3 4 a b c d\0";
         let standing = read_standing(printed.split(|byte| *byte == 0));
-        let expect = Standing {
+        let expect = RepositoryStatus {
             commit: Some("0123".to_owned()),
             branch: Some("main".to_owned()),
             ahead: 2,
@@ -615,6 +615,6 @@ mod tests {
         };
         assert_eq!(standing, expect);
         let printed = b"# branch.oid (initial)\0# branch.head (detached)\0";
-        assert_eq!(read_standing(printed.split(|byte| *byte == 0)), Standing::default());
+        assert_eq!(read_standing(printed.split(|byte| *byte == 0)), RepositoryStatus::default());
     }
 }

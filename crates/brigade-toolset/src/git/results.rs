@@ -25,12 +25,12 @@ pub(super) struct RefRow {
 }
 
 #[derive(Serialize)]
-pub(super) struct Cloned {
+pub(super) struct CloneResult {
     pub(super) binding: BindingRow,
 }
 
 #[derive(Serialize)]
-pub(super) struct Status {
+pub(super) struct StatusResult {
     pub(super) binding: BindingRow,
     pub(super) dirty: bool,
     pub(super) ahead: u64,
@@ -66,25 +66,25 @@ pub(super) struct Bindings {
 }
 
 #[derive(Serialize)]
-pub(super) struct Committed {
+pub(super) struct CommitResult {
     pub(super) binding_id: String,
     pub(super) commit_sha: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Refreshed {
+pub(super) struct RefreshResult {
     pub(super) binding: BindingRow,
     pub(super) changed: bool,
 }
 
 #[derive(Serialize)]
-pub(super) struct Deleted {
+pub(super) struct DeleteResult {
     pub(super) binding_id: String,
     pub(super) deleted: bool,
 }
 
 #[derive(Serialize)]
-pub(super) struct Pushed {
+pub(super) struct PushResult {
     pub(super) binding_id: String,
     pub(super) remote: String,
     #[serde(rename = "ref")]

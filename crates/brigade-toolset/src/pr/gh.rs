@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CheckRow, CommentRow, Inventory, PullRequestCreated, Replied, ThreadResolved, ThreadRow, not_found,
+    CheckRow, CommentRow, Inventory, PullRequestCreated, ReplyResult, ThreadResolved, ThreadRow, not_found,
 };
 use crate::context::{Failure, Output};
 
@@ -18,7 +18,7 @@ struct Answer<T> {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct QueryData {
     repository: Option<Repository>,
 }
 
@@ -104,12 +104,12 @@ struct Author {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReplyAdded {
-    add_pull_request_review_thread_reply: CommentAdded,
+struct ReplyPayload {
+    add_pull_request_review_thread_reply: CommentPayload,
 }
 
 #[derive(Deserialize)]
-struct CommentAdded {
+struct CommentPayload {
     comment: Id,
 }
 
@@ -120,25 +120,25 @@ struct Id {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resolved {
+struct ResolveData {
     resolve_review_thread: ResolvedThread,
 }
 
 #[derive(Deserialize)]
 struct ResolvedThread {
-    thread: Standing,
+    thread: ThreadState,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Standing {
+struct ThreadState {
     id: String,
     is_resolved: bool,
 }
 
 /// A pull request that was made.
 #[derive(Deserialize)]
-struct Created {
+struct CreatedPullRequest {
     number: u64,
     title: String,
     html_url: String,
@@ -169,8 +169,8 @@ fn read<T: DeserializeOwned>(printed: &str) -> Result<T, Failure> {
 pub fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
     match tool {
         "pr.create" => {
-            let made: Created = read(printed)?;
-            Ok(Output::of(&PullRequestCreated {
+            let made: CreatedPullRequest = read(printed)?;
+            Ok(Output::from_result(&PullRequestCreated {
                 pr_id: made.number.to_string(),
                 title: made.title,
                 branch: made.head.name,
@@ -179,19 +179,19 @@ pub fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
             }))
         }
         "pr.reply" => {
-            let answer: Answer<ReplyAdded> = read(printed)?;
+            let answer: Answer<ReplyPayload> = read(printed)?;
             let reply_id = answer.data.add_pull_request_review_thread_reply.comment.id;
-            Ok(Output::of(&Replied { reply_id }))
+            Ok(Output::from_result(&ReplyResult { reply_id }))
         }
         "pr.resolve" => {
-            let Standing { id, is_resolved } =
-                read::<Answer<Resolved>>(printed)?.data.resolve_review_thread.thread;
-            Ok(Output::of(&ThreadResolved { thread_id: id, resolved: is_resolved }))
+            let ThreadState { id, is_resolved } =
+                read::<Answer<ResolveData>>(printed)?.data.resolve_review_thread.thread;
+            Ok(Output::from_result(&ThreadResolved { thread_id: id, resolved: is_resolved }))
         }
         _ => {
-            let asked: Answer<Asked> = read(printed)?;
+            let asked: Answer<QueryData> = read(printed)?;
             let found = asked.data.repository.and_then(|repository| repository.pull_request);
-            Ok(Output::of(&inventory(found.ok_or_else(not_found)?)))
+            Ok(Output::from_result(&inventory(found.ok_or_else(not_found)?)))
         }
     }
 }

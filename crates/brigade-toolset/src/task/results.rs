@@ -8,21 +8,21 @@ use crate::agent::EventRow;
 
 /// The result of `task.cancel` and `workflow.cancel`.
 #[derive(Serialize)]
-pub(crate) struct Cancelled {
+pub(crate) struct CancelResult {
     pub(crate) execution_id: String,
     pub(crate) cancelled: bool,
 }
 
 /// The result of `task.remove` and `workflow.remove`.
 #[derive(Serialize)]
-pub(crate) struct Removed {
+pub(crate) struct RemoveResult {
     pub(crate) execution_id: String,
     pub(crate) removed: bool,
 }
 
 /// The result of `task.handoff`.
 #[derive(Serialize)]
-pub(super) struct HandedOff {
+pub(super) struct HandoffResult {
     pub(super) execution_id: String,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct TaskStatus {
 
 /// The result of `task.wait` and `agent.wait`.
 #[derive(Serialize)]
-pub(super) struct TaskWaited {
+pub(super) struct TaskWaitResult {
     #[serde(flatten)]
     pub(super) standing: TaskStanding,
     pub(super) timed_out: bool,
@@ -104,7 +104,7 @@ pub(super) struct TaskEvent {
 
 /// The result of `task.message`.
 #[derive(Serialize)]
-pub(super) struct MessageSent {
+pub(super) struct MessageResult {
     pub(super) execution_id: String,
     pub(super) message_id: String,
 }

@@ -10,11 +10,11 @@ use crate::context::{Failure, Output};
 use crate::run::arguments;
 
 /// The longest text of one result, in bytes.
-const LONGEST: usize = 2_000;
+const MAX_RESULT_BYTES: usize = 2_000;
 
 /// The result of `web.search`.
 #[derive(Serialize)]
-pub(super) struct SearchFound<'a> {
+pub(super) struct SearchResult<'a> {
     pub(super) query: &'a str,
     pub(super) results: Vec<SearchRow>,
     /// Not everything was searched.
@@ -48,11 +48,11 @@ pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
     let rows: Option<Vec<SearchRow>> = list.iter().take(max_results).map(row).collect();
     let rows =
         rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
-    Ok(Output::of(&SearchFound { query: &query, results: rows, truncated: false }))
+    Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: false }))
 }
 
 fn row(found: &Json) -> Option<SearchRow> {
-    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
+    let cut = |text: &str| text[..text.floor_char_boundary(MAX_RESULT_BYTES)].to_owned();
     let text = |name: &str| found.get(name).and_then(Json::as_str).map(cut);
     let snippet = match found.get("snippet") {
         None | Some(Json::Null) => String::new(),

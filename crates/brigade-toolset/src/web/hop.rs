@@ -22,7 +22,7 @@ use crate::context::Failure;
 const REDIRECTS: usize = 5;
 
 /// How much of a page is read, in bytes.
-const LARGEST: u64 = 4 << 20;
+const MAX_PAGE_BYTES: u64 = 4 << 20;
 
 /// The most addresses of a host that are tried.
 const ADDRESSES: usize = 8;
@@ -31,7 +31,7 @@ const ADDRESSES: usize = 8;
 const HEAD: usize = 64 << 10;
 
 /// What is to be fetched.
-pub(super) struct Wanted {
+pub(super) struct FetchRequest {
     pub(super) url: WebUrl,
     /// The hosts that the policy names.
     pub(super) domains: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) fn timed_out() -> Failure {
 }
 
 /// Fetches a page, and those that it leads to.
-pub(super) fn fetch(wanted: Wanted) -> Result<Page, Failure> {
+pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
     let mut url = wanted.url;
     for hop in 0..=REDIRECTS {
         let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
@@ -111,9 +111,9 @@ fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, 
 
 /// Gives every request the addresses that were checked, so that no name is looked up a second time.
 #[derive(Debug)]
-struct Pinned(Vec<SocketAddr>);
+struct PinnedResolver(Vec<SocketAddr>);
 
-impl Resolver for Pinned {
+impl Resolver for PinnedResolver {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         let mut addresses = self.empty();
         for address in &self.0 {
@@ -144,7 +144,7 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
         .accept("text/markdown, text/html;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1")
         .tls_config(tls)
         .build();
-    let agent = Agent::with_parts(config, DefaultConnector::default(), Pinned(addresses));
+    let agent = Agent::with_parts(config, DefaultConnector::default(), PinnedResolver(addresses));
     let response = agent.get(url.to_string()).call().map_err(|error| failed(&error))?;
     let header = |headers: &HeaderMap, name: HeaderName| -> Option<String> {
         Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).trim().to_owned())
@@ -161,10 +161,13 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
     let mut body = Vec::new();
     if leads_to.is_none() {
         let reader = response.into_body().into_reader();
-        reader.take(LARGEST + 1).read_to_end(&mut body).map_err(|error| failed(&Error::from(error)))?;
+        reader
+            .take(MAX_PAGE_BYTES + 1)
+            .read_to_end(&mut body)
+            .map_err(|error| failed(&Error::from(error)))?;
     }
-    let is_whole = body.len() as u64 <= LARGEST;
-    body.truncate(usize::try_from(LARGEST).unwrap_or(usize::MAX));
+    let is_whole = body.len() as u64 <= MAX_PAGE_BYTES;
+    body.truncate(usize::try_from(MAX_PAGE_BYTES).unwrap_or(usize::MAX));
     Ok((Page { url: url.clone(), status, content_type, length, body, is_whole }, leads_to))
 }
 

@@ -38,7 +38,7 @@ const BLOCKS: &[&str] = &[
 ];
 
 /// The deepest list that is indented.
-const DEEPEST: usize = 16;
+const MAX_LIST_DEPTH: usize = 16;
 
 /// Makes Markdown of HTML, at most about this many bytes. Returns whether that is all.
 ///
@@ -149,7 +149,7 @@ impl<'r> Writer<'r> {
     }
 
     fn margin(&mut self) {
-        for _ in 0..self.quotes.min(DEEPEST) {
+        for _ in 0..self.quotes.min(MAX_LIST_DEPTH) {
             self.out.push_str("> ");
         }
     }
@@ -301,7 +301,7 @@ impl<'r> Writer<'r> {
 
     fn list(&mut self, number: Option<u64>) {
         self.new_paragraph();
-        if self.lists.len() < 4 * DEEPEST {
+        if self.lists.len() < 4 * MAX_LIST_DEPTH {
             self.lists.push(number);
         }
     }
@@ -316,7 +316,7 @@ impl<'r> Writer<'r> {
             self.margin();
         }
         self.is_new = false;
-        let depth = self.lists.len().clamp(1, DEEPEST);
+        let depth = self.lists.len().clamp(1, MAX_LIST_DEPTH);
         self.out.push_str(&"  ".repeat(depth - 1));
         match self.lists.last_mut() {
             Some(Some(number)) => {

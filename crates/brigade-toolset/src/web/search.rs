@@ -8,8 +8,8 @@ use brigade_db::texts::{Section, TextIndex};
 use brigade_redact::Redactor;
 use serde::Deserialize;
 
-use super::answer::{SearchFound, SearchRow};
-use crate::context::{Context, Failure, Output, Touched};
+use super::answer::{SearchResult, SearchRow};
+use crate::context::{Context, Failure, Output, TouchedPath};
 use crate::docs::sections;
 use crate::files::{Texts, texts_beneath};
 use crate::run::arguments;
@@ -40,7 +40,7 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     })?;
     let Texts { texts, is_all } = texts_beneath(context, &folder)?;
     let all = texts.iter().flat_map(|(path, text)| sections(path, text).map(titled(path)));
-    let (index, words) = (TextIndex::of(all)?, search_words(&query));
+    let (index, words) = (TextIndex::new(all)?, search_words(&query));
     let file = |section: &Section| section.key.split('#').next().unwrap_or_default().to_owned();
     // One file may have all of the best sections.
     let mut most = max_results * SECTIONS_PER_PAGE;
@@ -68,9 +68,9 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     }
     for (path, text) in texts.iter().filter(|(path, _)| seen.contains(path)) {
         let hash = Some(Fingerprint::of_bytes(text.as_bytes()));
-        context.touched.push(Touched { path: path.clone(), before: hash, after: hash });
+        context.touched.push(TouchedPath { path: path.clone(), before: hash, after: hash });
     }
-    Ok(Output::of(&SearchFound { query: &query, results: rows, truncated: !is_all }))
+    Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: !is_all }))
 }
 
 /// Gives the beginning of a document without a heading the name of its file.

@@ -3,12 +3,12 @@
 use brigade_core::json::to_json;
 use brigade_core::{Json, Object, Timestamp, codes};
 use brigade_db::flows::Flow;
-use brigade_db::questions::{Asked, AskedOption, AskedQuestion, Decision, Question};
+use brigade_db::questions::{AskedOption, AskedQuestion, Decision, Question, QuestionForm};
 use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 use serde::Serialize;
 
 /// What a person says to a step of which nobody knows what it did.
-pub(super) const AGAIN: &str = "retry";
+pub(super) const RETRY_ANSWER: &str = "retry";
 pub(super) const SUCCEEDED: &str = "succeeded";
 pub(super) const FAILED: &str = "failed";
 
@@ -94,8 +94,8 @@ fn option(label: &str, description: &str) -> AskedOption {
 }
 
 /// Returns what a state of a person asks.
-pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Asked, Box<Outcome>> {
-    let prompt = scope.render(&Template::of(state.prompt.as_deref().unwrap_or_default()));
+pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<QuestionForm, Box<Outcome>> {
+    let prompt = scope.render(&Template::from_valid(state.prompt.as_deref().unwrap_or_default()));
     let prompt =
         prompt.map_err(|error| Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string())))?;
     let mut labels: Vec<String> = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Aske
         labels.extend(label.filter(|label| !labels.contains(label)));
     }
     let title = format!("{} {}: {}", flow.name, flow.version, flow.state);
-    Ok(Asked {
+    Ok(QuestionForm {
         title: Some(title),
         body: None,
         questions: vec![AskedQuestion {
@@ -126,8 +126,8 @@ pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Aske
 }
 
 /// Returns what is asked about a step of which nobody knows what it did.
-pub(super) fn unknown(flow: &Flow) -> Asked {
-    Asked {
+pub(super) fn unknown(flow: &Flow) -> QuestionForm {
+    QuestionForm {
         title: Some(format!("{} {}: {}", flow.name, flow.version, flow.state)),
         body: Some(
             "The state had begun when the process that it belonged to ended (outcome_unknown).".to_owned(),
@@ -136,7 +136,7 @@ pub(super) fn unknown(flow: &Flow) -> Asked {
             id: "response".to_owned(),
             question: "Nobody saw what it did. Look at it, then say how the workflow goes on.".to_owned(),
             options: vec![
-                option(AGAIN, "the state is done again"),
+                option(RETRY_ANSWER, "the state is done again"),
                 option(SUCCEEDED, "it did what it should"),
                 option(FAILED, "it did not"),
             ],

@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Clock, Json, Object, Timestamp, codes};
 use brigade_db::events::Event;
-use brigade_db::executions::{Ending, Execution, ExecutionStatus};
-use brigade_db::flows::{Flow, FlowStatus, Follows, Held, Transit};
+use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
+use brigade_db::flows::{Flow, FlowStatus, NextState, Transit, WriteOutcome};
 use brigade_db::questions::QuestionStatus;
 use brigade_db::{Store, StoreError};
 use brigade_manifest::{
-    DECLINED, Next, Outcome, Scope, Standing, State, StateKind, StateOutput, Verdict, Workflow, WorkflowSpec,
-    consent, decide, read,
+    DECLINED, ExecutionState, NextAction, Outcome, Scope, State, StateKind, StateOutput, Verdict, Workflow,
+    WorkflowSpec, consent, decide, read,
 };
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
-use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
-use crate::context::{Failure, Started};
+use super::asked::{FAILED, RETRY_ANSWER, SUCCEEDED, answer_of, question, scope, unknown};
+use super::steps::{CallOrder, CallResult, CallState, CallTarget, RequestedCall, Steps, orders, outcome_of};
+use crate::context::{Failure, StartResult};
 use crate::run::unbroken;
 use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What drives executions of workflows.
 pub struct Engine<'a> {
@@ -70,7 +70,7 @@ struct Branch {
 }
 
 /// What became of a branch, or of a state.
-enum Reached {
+enum BranchProgress {
     Outcome(Box<Outcome>),
     /// It goes on by itself.
     Later,
@@ -82,17 +82,17 @@ enum Reached {
     Lost,
 }
 
-impl Reached {
-    fn outcome(outcome: Outcome) -> Reached {
-        Reached::Outcome(Box::new(outcome))
+impl BranchProgress {
+    fn outcome(outcome: Outcome) -> BranchProgress {
+        BranchProgress::Outcome(Box::new(outcome))
     }
 }
 
-impl From<Held> for Reached {
-    fn from(held: Held) -> Reached {
+impl From<WriteOutcome> for BranchProgress {
+    fn from(held: WriteOutcome) -> BranchProgress {
         match held {
-            Held::Written | Held::Paused => Reached::Now,
-            Held::Lost => Reached::Lost,
+            WriteOutcome::Written | WriteOutcome::Paused => BranchProgress::Now,
+            WriteOutcome::Lost => BranchProgress::Lost,
         }
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
     // A record that cannot be read names no tasks. They are children of the execution as well.
     for branch in branches(flow).unwrap_or_default() {
         let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
-        let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+        let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
         match store.end_execution(&id, &ending, now) {
             Ok(_) => drop(tasks.cancel(&id)),
             Err(error) if error.code_word() == "not_found" => {}
@@ -152,7 +152,7 @@ impl Engine<'_> {
         if let Err(failure) = &driven {
             let error = Some((failure.code, failure.message.as_str()));
             self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
-            self.let_go(&self.store.flow(None, id)?)?;
+            self.release_flow(&self.store.flow(None, id)?)?;
         }
         driven
     }
@@ -167,7 +167,7 @@ impl Engine<'_> {
         loop {
             let flow = self.store.flow(None, id)?;
             if flow.status.is_over() {
-                return self.let_go(&flow);
+                return self.release_flow(&flow);
             }
             if flow.gateway != gateway || self.cancel.is_cancelled() {
                 return Ok(());
@@ -186,28 +186,28 @@ impl Engine<'_> {
                 },
             };
             let reached = match flow.is_paused {
-                true => Reached::Later,
+                true => BranchProgress::Later,
                 false => self.state(&flow, &whole.spec)?,
             };
             match reached {
-                Reached::Outcome(outcome) => {
+                BranchProgress::Outcome(outcome) => {
                     self.transit(&flow, &whole.spec, *outcome)?;
                     self.steps.changed();
                 }
-                Reached::Now | Reached::Lost => self.steps.changed(),
-                Reached::Unknown => {
+                BranchProgress::Now | BranchProgress::Lost => self.steps.changed(),
+                BranchProgress::Unknown => {
                     self.store.ask_in_flow(id, &gateway, &unknown(&flow), self.redactor, self.clock.now())?;
                     self.steps.changed();
                 }
-                Reached::Later if self.waits => self.tasks.await_change(LOOK),
-                Reached::Later => return Ok(()),
+                BranchProgress::Later if self.waits => self.tasks.await_change(POLL_INTERVAL),
+                BranchProgress::Later => return Ok(()),
             }
             workflow = Some(whole);
         }
     }
 
     /// Takes back what an execution that has ended still waits for.
-    fn let_go(&self, flow: &Flow) -> Result<(), Failure> {
+    fn release_flow(&self, flow: &Flow) -> Result<(), Failure> {
         let all = branches(flow).unwrap_or_default();
         all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
         end_tree(self.store, self.tasks, flow, self.clock.now())?;
@@ -221,7 +221,7 @@ impl Engine<'_> {
         let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
         let writes = writes.as_object().cloned().unwrap_or_default();
         let human = from_json::<StateOutput>(&given).unwrap_or_default().response;
-        let standing = Standing {
+        let standing = ExecutionState {
             state: flow.state.clone(),
             visits: flow.visits.clone(),
             transitions: u64::try_from(flow.transitions).unwrap_or_default(),
@@ -233,16 +233,16 @@ impl Engine<'_> {
         after.human = human.clone().or(after.human);
         let next = decide(spec, &standing, &outcome, &scope(&after, spec));
         let now = self.clock.now();
-        let write = |next: Follows<'_>, writes: &Object| {
+        let write = |next: NextState<'_>, writes: &Object| {
             let transit = Transit { outcome: &given, writes, human: human.as_deref(), next };
             self.store.transit(&flow.id, &flow.gateway, &transit, now)
         };
         let written = match &next {
-            Next::Enter { standing, feedback } => {
+            NextAction::Enter { standing, feedback } => {
                 let feedback = feedback.as_ref().map(|text| self.redactor.redact_str(text));
                 let (name, transitions) = (standing.state.as_str(), standing.transitions);
                 write(
-                    Follows::State {
+                    NextState::State {
                         name,
                         visits: &standing.visits,
                         transitions,
@@ -251,31 +251,31 @@ impl Engine<'_> {
                     &writes,
                 )
             }
-            Next::End { failure } => {
+            NextAction::End { failure } => {
                 let failure = failure
                     .as_ref()
                     .map(|(code, message)| (code.as_str(), self.redactor.redact_str(message)));
                 let failure = failure.as_ref().map(|(code, message)| (*code, message.as_str()));
-                write(Follows::End(failure), &writes)
+                write(NextState::End(failure), &writes)
             }
         };
         let held = match written {
             Err(error @ StoreError::Refused(_)) if error.code_word() == "too_large" => {
                 let message = error.to_string();
-                write(Follows::End(Some((error.code_word(), &message))), &Object::new())?
+                write(NextState::End(Some((error.code_word(), &message))), &Object::new())?
             }
             held => held?,
         };
-        if held == Held::Paused && self.waits {
-            self.tasks.await_change(LOOK);
+        if held == WriteOutcome::Paused && self.waits {
+            self.tasks.await_change(POLL_INTERVAL);
         }
         Ok(())
     }
 
     /// Does what a state asks for, as far as it goes now.
-    fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<Reached, Failure> {
+    fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<BranchProgress, Failure> {
         let Some(state) = spec.states.get(&flow.state) else {
-            return Ok(Reached::outcome(Outcome::failed(
+            return Ok(BranchProgress::outcome(Outcome::failed(
                 codes::NO_STATE.as_str(),
                 "the workflow has no such state",
             )));
@@ -287,7 +287,7 @@ impl Engine<'_> {
         let wanted = orders(state, &scope, flow.intent.as_deref(), &flow.input, flow.feedback.as_deref());
         let wanted = match wanted {
             Ok(wanted) => wanted,
-            Err(outcome) => return Ok(Reached::Outcome(outcome)),
+            Err(outcome) => return Ok(BranchProgress::Outcome(outcome)),
         };
         let mut all = branches(flow)?;
         all.resize(wanted.len(), Branch::default());
@@ -298,35 +298,35 @@ impl Engine<'_> {
         let (mut is_unknown, mut has_changed) = (false, false);
         for (index, order) in wanted.iter().enumerate() {
             match self.branch(flow, order, &mut all, index)? {
-                Reached::Outcome(outcome) => outcomes.push(*outcome),
-                Reached::Later => {}
-                Reached::Now => has_changed = true,
-                Reached::Unknown => is_unknown = true,
-                Reached::Lost => return Ok(Reached::Lost),
+                BranchProgress::Outcome(outcome) => outcomes.push(*outcome),
+                BranchProgress::Later => {}
+                BranchProgress::Now => has_changed = true,
+                BranchProgress::Unknown => is_unknown = true,
+                BranchProgress::Lost => return Ok(BranchProgress::Lost),
             }
         }
         if has_changed {
-            return Ok(Reached::Now);
+            return Ok(BranchProgress::Now);
         }
         if outcomes.len() == wanted.len() {
-            return Ok(Reached::outcome(joined(state, &wanted, outcomes)));
+            return Ok(BranchProgress::outcome(merge_outcomes(state, &wanted, outcomes)));
         }
         let is_asked = flow.question.is_some();
-        Ok(if is_unknown && !is_asked { Reached::Unknown } else { Reached::Later })
+        Ok(if is_unknown && !is_asked { BranchProgress::Unknown } else { BranchProgress::Later })
     }
 
     /// Asks a person, and takes the answer.
-    fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<Reached, Failure> {
+    fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<BranchProgress, Failure> {
         let now = self.clock.now();
         let Some(id) = &flow.question else {
             let asked = match question(flow, state, scope) {
                 Ok(asked) => asked,
-                Err(outcome) => return Ok(Reached::Outcome(outcome)),
+                Err(outcome) => return Ok(BranchProgress::Outcome(outcome)),
             };
             let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &asked, self.redactor, now);
             return match held {
                 Err(error @ StoreError::Refused(_)) => {
-                    Ok(Reached::outcome(Outcome::failed(error.code_word(), error.to_string())))
+                    Ok(BranchProgress::outcome(Outcome::failed(error.code_word(), error.to_string())))
                 }
                 held => Ok(held?.into()),
             };
@@ -345,23 +345,23 @@ impl Engine<'_> {
         };
         Ok(match question.status {
             QuestionStatus::Answered | QuestionStatus::Delivered => {
-                Reached::outcome(answer_of(&question).map_or_else(declined, answered))
+                BranchProgress::outcome(answer_of(&question).map_or_else(declined, answered))
             }
-            QuestionStatus::Gone => Reached::outcome(declined()),
-            QuestionStatus::Waiting if is_late() => Reached::outcome(match &state.default_response {
+            QuestionStatus::Gone => BranchProgress::outcome(declined()),
+            QuestionStatus::Waiting if is_late() => BranchProgress::outcome(match &state.default_response {
                 Some(response) => answered(response.clone()),
                 None => Outcome::failed(codes::TIMED_OUT.as_str(), "nobody answered in time"),
             }),
-            QuestionStatus::Waiting => Reached::Later,
+            QuestionStatus::Waiting => BranchProgress::Later,
         })
     }
 
     /// Takes what a person said about calls of which nobody knew what they did.
-    fn answered(&self, flow: &Flow, all: &mut [Branch]) -> Result<Option<Reached>, Failure> {
+    fn answered(&self, flow: &Flow, all: &mut [Branch]) -> Result<Option<BranchProgress>, Failure> {
         let Some(id) = &flow.question else { return Ok(None) };
         let question = self.store.question(id)?;
         if question.status == QuestionStatus::Waiting {
-            return Ok(Some(Reached::Later));
+            return Ok(Some(BranchProgress::Later));
         }
         let said = answer_of(&question).unwrap_or_else(|| FAILED.to_owned());
         for branch in all.iter_mut() {
@@ -369,7 +369,7 @@ impl Engine<'_> {
                 continue;
             }
             match said.as_str() {
-                AGAIN => *branch = Branch::default(),
+                RETRY_ANSWER => *branch = Branch::default(),
                 SUCCEEDED => branch.settle("", ""),
                 _ => branch.settle(
                     codes::OUTCOME_UNKNOWN.as_str(),
@@ -388,12 +388,17 @@ impl Engine<'_> {
         }
         Ok(match (&branch.execution, &branch.call) {
             (Some(id), _) if id.starts_with("task-") => is_interrupted(&self.store.execution(None, id)?),
-            (None, Some(call)) => self.steps.look(call)? == Stands::Unknown,
+            (None, Some(call)) => self.steps.look(call)? == CallState::Unknown,
             _ => false,
         })
     }
 
-    fn save(&self, flow: &Flow, all: &[Branch], event: Option<&Event<'_>>) -> Result<Reached, Failure> {
+    fn save(
+        &self,
+        flow: &Flow,
+        all: &[Branch],
+        event: Option<&Event<'_>>,
+    ) -> Result<BranchProgress, Failure> {
         let step = to_step(all);
         Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
     }
@@ -402,14 +407,14 @@ impl Engine<'_> {
     fn branch(
         &self,
         flow: &Flow,
-        order: &Order,
+        order: &CallOrder,
         all: &mut [Branch],
         index: usize,
-    ) -> Result<Reached, Failure> {
+    ) -> Result<BranchProgress, Failure> {
         let branch = all[index].clone();
         if let Some(code) = &branch.code {
             let done = Outcome { is_success: true, ..Outcome::default() };
-            return Ok(Reached::outcome(match code.as_str() {
+            return Ok(BranchProgress::outcome(match code.as_str() {
                 "" => done,
                 code => Outcome::failed(code, branch.message.as_deref().unwrap_or_default()),
             }));
@@ -420,47 +425,52 @@ impl Engine<'_> {
         let Some(call) = &branch.call else {
             return match self.steps.ask(&order.tool, &order.args)? {
                 // An equal call of another branch: this one is asked for when that has run.
-                AskedCall::Queued(call) if all.iter().any(|other| other.call.as_ref() == Some(&call)) => {
-                    Ok(Reached::Later)
+                RequestedCall::Queued(call) if all.iter().any(|other| other.call.as_ref() == Some(&call)) => {
+                    Ok(BranchProgress::Later)
                 }
-                AskedCall::Queued(call) => {
+                RequestedCall::Queued(call) => {
                     all[index].call = Some(call.clone());
                     let event = Event::CallAsked { call_id: call.as_str(), tool: &order.tool };
                     self.save(flow, all, Some(&event))
                 }
-                AskedCall::Later => Ok(Reached::Later),
-                AskedCall::Done(result) => self.ended(flow, order, all, index, result),
+                RequestedCall::Later => Ok(BranchProgress::Later),
+                RequestedCall::Done(result) => self.ended(flow, order, all, index, result),
             };
         };
         match self.steps.look(call)? {
-            Stands::Waits => Ok(Reached::Later),
-            Stands::Unknown => Ok(Reached::Unknown),
-            Stands::Ended(result) => self.ended(flow, order, all, index, result),
-            Stands::Ready => {
+            CallState::Waits => Ok(BranchProgress::Later),
+            CallState::Unknown => Ok(BranchProgress::Unknown),
+            CallState::Ended(result) => self.ended(flow, order, all, index, result),
+            CallState::Ready => {
                 let call = call.clone();
                 all[index].is_begun = true;
                 let event = Event::CallBegun { call_id: call.as_str() };
-                if let Reached::Lost = self.save(flow, all, Some(&event))? {
-                    return Ok(Reached::Lost);
+                if let BranchProgress::Lost = self.save(flow, all, Some(&event))? {
+                    return Ok(BranchProgress::Lost);
                 }
-                let timeout = order.timeout.filter(|_| order.then == Then::Result);
+                let timeout = order.timeout.filter(|_| order.then == CallTarget::Result);
                 let (stands, timed_out) = self.watched(flow, &call, timeout)?;
                 match stands {
-                    _ if self.cancel.is_cancelled() => Ok(Reached::Lost),
-                    _ if timed_out => Ok(Reached::outcome(Outcome::failed(
+                    _ if self.cancel.is_cancelled() => Ok(BranchProgress::Lost),
+                    _ if timed_out => Ok(BranchProgress::outcome(Outcome::failed(
                         codes::TIMED_OUT.as_str(),
                         "the state took longer than its timeout",
                     ))),
-                    Stands::Ended(result) => self.ended(flow, order, all, index, result),
-                    Stands::Unknown => Ok(Reached::Unknown),
-                    Stands::Waits | Stands::Ready => Ok(Reached::Later),
+                    CallState::Ended(result) => self.ended(flow, order, all, index, result),
+                    CallState::Unknown => Ok(BranchProgress::Unknown),
+                    CallState::Waits | CallState::Ready => Ok(BranchProgress::Later),
                 }
             }
         }
     }
 
     /// Runs a call, and cancels it when the execution has ended or its time is over.
-    fn watched(&self, flow: &Flow, call: &str, timeout: Option<Duration>) -> Result<(Stands, bool), Failure> {
+    fn watched(
+        &self,
+        flow: &Flow,
+        call: &str,
+        timeout: Option<Duration>,
+    ) -> Result<(CallState, bool), Failure> {
         let token =
             CancelToken::new().map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
         let (alive, gone) = channel::<()>();
@@ -468,7 +478,7 @@ impl Engine<'_> {
         let stands = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let gone = gone;
-                while gone.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                while gone.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                     let is_late = timeout.is_some_and(|timeout| timeout <= begun.elapsed());
                     let is_over = || self.store.flow(None, &flow.id).is_ok_and(|now| now.status.is_over());
                     if is_late || self.cancel.is_cancelled() || is_over() {
@@ -489,20 +499,20 @@ impl Engine<'_> {
     fn ended(
         &self,
         flow: &Flow,
-        order: &Order,
+        order: &CallOrder,
         all: &mut [Branch],
         index: usize,
         result: CallResult,
-    ) -> Result<Reached, Failure> {
-        let begins = result.is_success && order.then != Then::Result;
-        if let Some(began) = begins.then(|| from_json::<Started>(&result.output).ok()).flatten() {
+    ) -> Result<BranchProgress, Failure> {
+        let begins = result.is_success && order.then != CallTarget::Result;
+        if let Some(began) = begins.then(|| from_json::<StartResult>(&result.output).ok()).flatten() {
             all[index].execution = Some(began.execution_id);
             all[index].began_at = Some(self.clock.now().unix_micros());
             return self.save(flow, all, None);
         }
         let outcome = outcome_of(result);
         if all.len() == 1 || outcome.is_success {
-            return Ok(Reached::outcome(outcome));
+            return Ok(BranchProgress::outcome(outcome));
         }
         // One of several is not asked for again when the others are looked at.
         let code = outcome.code.as_deref().unwrap_or(FAILED);
@@ -511,44 +521,44 @@ impl Engine<'_> {
     }
 
     /// Waits for what a call began.
-    fn begun(&self, order: &Order, branch: &Branch, id: &str) -> Result<Reached, Failure> {
+    fn begun(&self, order: &CallOrder, branch: &Branch, id: &str) -> Result<BranchProgress, Failure> {
         let now = self.clock.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
         let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
         let late = || Outcome::failed(codes::TIMED_OUT.as_str(), "the state took longer than its timeout");
-        if order.then == Then::Flow {
+        if order.then == CallTarget::Flow {
             let child = self.store.flow(None, id)?;
             if child.status.is_over() {
-                return Ok(Reached::outcome(of_flow(&child)));
+                return Ok(BranchProgress::outcome(of_flow(&child)));
             }
             if is_late {
                 self.store.end_flow(id, FlowStatus::Cancelled, None, now)?;
                 self.tasks.cancel(id);
                 end_tree(self.store, self.tasks, &child, now)?;
-                return Ok(Reached::outcome(late()));
+                return Ok(BranchProgress::outcome(late()));
             }
             if self.tasks.is_gone(&child.gateway) {
                 self.tasks.drive(&child)?;
             }
-            return Ok(Reached::Later);
+            return Ok(BranchProgress::Later);
         }
         let mut task = self.store.execution(None, id)?;
         if !task.status.is_over() && self.tasks.is_gone(&task.gateway) {
-            task = crate::task::interrupted(self.store, &task, now)?;
+            task = crate::task::mark_interrupted(self.store, &task, now)?;
         }
         if is_interrupted(&task) {
-            return Ok(Reached::Unknown);
+            return Ok(BranchProgress::Unknown);
         }
         if task.status.is_over() {
-            return Ok(Reached::outcome(of_task(&task)));
+            return Ok(BranchProgress::outcome(of_task(&task)));
         }
         if is_late {
-            let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+            let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
             self.store.end_execution(id, &ending, now)?;
             self.tasks.cancel(id);
-            return Ok(Reached::outcome(late()));
+            return Ok(BranchProgress::outcome(late()));
         }
-        Ok(Reached::Later)
+        Ok(BranchProgress::Later)
     }
 }
 
@@ -602,13 +612,13 @@ struct AgentsOutput {
 }
 
 /// Makes one outcome of those of all calls.
-fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcome {
+fn merge_outcomes(state: &State, orders: &[CallOrder], mut outcomes: Vec<Outcome>) -> Outcome {
     let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
         return outcomes
             .pop()
             .unwrap_or_else(|| Outcome::failed(codes::NO_OUTPUT.as_str(), "the state has nothing to do"));
     };
-    let of = |(order, outcome): (&Order, &Outcome)| Verdict {
+    let of = |(order, outcome): (&CallOrder, &Outcome)| Verdict {
         score: outcome.score.unwrap_or(1.0),
         confidence: outcome.confidence.unwrap_or(1.0),
         weight: order.weight,

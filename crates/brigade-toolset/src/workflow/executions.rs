@@ -6,22 +6,22 @@ use brigade_access::TaskLimits;
 use brigade_core::json::to_json;
 use brigade_core::{Json, Object, Timestamp, codes, reasons};
 use brigade_db::flows::{Flow, FlowStatus, NewFlow};
-use brigade_db::manifests::{Deployed, Revision};
-use brigade_db::questions::Given;
+use brigade_db::manifests::{DeployedManifest, Revision};
+use brigade_db::questions::AnswerInput;
 use brigade_manifest::Workflow;
 use serde::{Deserialize, Serialize};
 
 use super::WORKFLOWS;
 use super::engine::{calls_of, end_tree};
 use crate::agent::{EventRow, event, page, without_faults};
-use crate::context::{Context, Failure, Output, Started};
+use crate::context::{Context, Failure, Output, StartResult};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
-use crate::task::results::{Cancelled, ExecutionLogs, Removed};
-use crate::task::{LONGEST, LOOK, Tasks};
+use crate::task::results::{CancelResult, ExecutionLogs, RemoveResult};
+use crate::task::{MAX_WAIT_SECONDS, POLL_INTERVAL, Tasks};
 
 /// The most rows or events of one answer.
-const MOST: i64 = 200;
+const MAX_ROWS: i64 = 200;
 
 /// The longest intent or answer.
 const MAX_TEXT: usize = 64 << 10;
@@ -85,7 +85,7 @@ fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
 }
 
 /// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
-pub(crate) fn found(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
+pub(crate) fn find_flow(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), id)?;
     if let Some(tasks) = context.tasks.filter(|_| !flow.status.is_over())
@@ -110,7 +110,7 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     let given = Json::Object(object("input", args.input)?);
     let blackboard = object("blackboard", args.blackboard)?;
     driver(context)?;
-    let offered = super::scope::offered(&args.name, context)?;
+    let offered = super::scope::find_offered(&args.name, context)?;
     if is_shipped(WORKFLOWS.kind, &offered.name) {
         let message = format!(
             "`{}` is a part of `execute.intent`, `agent.generate` or `workflow.generate`; call that, which narrows it \
@@ -126,13 +126,13 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
         read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
     let intent = args.intent.as_deref();
     let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
-    Ok(Output::of(&Started::new(flow.id)))
+    Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 
 /// Begins an execution of a workflow within these limits.
 pub(crate) fn begin(
     context: &Context<'_>,
-    manifest: &Deployed,
+    manifest: &DeployedManifest,
     revision: &Revision,
     workflow: &Workflow,
     intent: Option<&str>,
@@ -144,7 +144,7 @@ pub(crate) fn begin(
 
 fn begin_with(
     context: &Context<'_>,
-    (manifest, revision): (&Deployed, &Revision),
+    (manifest, revision): (&DeployedManifest, &Revision),
     workflow: &Workflow,
     intent: Option<&str>,
     input: Json,
@@ -192,7 +192,7 @@ fn begin_with(
 }
 
 /// Returns how an execution stands as a word: `waiting` where it asks a person, or a call of its state waits for one.
-pub(crate) fn shown(flow: &Flow, context: &Context<'_>) -> &'static str {
+pub(crate) fn status_word(flow: &Flow, context: &Context<'_>) -> &'static str {
     let waits = |id: &String| {
         let call = context.calls.and_then(|calls| calls.standing(id).ok().flatten());
         call.is_some_and(|call| call.waits_for_a_person)
@@ -214,11 +214,11 @@ struct FlowRow {
 }
 
 impl FlowRow {
-    fn of(flow: &Flow, context: &Context<'_>) -> FlowRow {
+    fn new(flow: &Flow, context: &Context<'_>) -> FlowRow {
         FlowRow {
             execution_id: flow.id.clone(),
             workflow_id: flow.manifest.clone(),
-            status: shown(flow, context),
+            status: status_word(flow, context),
             current_state: flow.state.clone(),
             started_at: flow.started_at,
         }
@@ -234,15 +234,15 @@ struct FlowStanding {
 }
 
 impl FlowStanding {
-    fn of(flow: &Flow, context: &Context<'_>) -> FlowStanding {
+    fn new(flow: &Flow, context: &Context<'_>) -> FlowStanding {
         let last_transition_at = flow.ended_at.unwrap_or(flow.entered_at);
-        FlowStanding { row: FlowRow::of(flow, context), last_transition_at }
+        FlowStanding { row: FlowRow::new(flow, context), last_transition_at }
     }
 }
 
 /// The result of `workflow.executions.get`.
 #[derive(Serialize)]
-struct FlowShown {
+struct FlowDetails {
     #[serde(flatten)]
     standing: FlowStanding,
     input: Json,
@@ -269,7 +269,7 @@ struct FlowEvent {
 
 /// The result of `workflow.wait`.
 #[derive(Serialize)]
-struct FlowWaited {
+struct FlowWaitResult {
     #[serde(flatten)]
     standing: FlowStanding,
     timed_out: bool,
@@ -281,38 +281,38 @@ struct FlowWaited {
 
 /// The result of `workflow.signal`.
 #[derive(Serialize)]
-struct Signalled {
+struct SignalResult {
     signalled: bool,
     execution_id: String,
 }
 
 /// The result of `workflow.pause` and `workflow.resume`.
 #[derive(Serialize)]
-struct Paused {
+struct PauseResult {
     status: &'static str,
     execution_id: String,
 }
 
 /// The result of `workflow.put`.
 #[derive(Serialize)]
-struct Put {
+struct PutResult {
     execution_id: String,
     blackboard: Json,
 }
 
-fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
+fn named_flow(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    found(&execution_id, context)
+    find_flow(&execution_id, context)
 }
 
 pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    Ok(Output::of(&FlowStanding::of(&named(input, context)?, context)))
+    Ok(Output::from_result(&FlowStanding::new(&named_flow(input, context)?, context)))
 }
 
 pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let flow = named(input, context)?;
-    Ok(Output::of(&FlowShown {
-        standing: FlowStanding::of(&flow, context),
+    let flow = named_flow(input, context)?;
+    Ok(Output::from_result(&FlowDetails {
+        standing: FlowStanding::new(&flow, context),
         input: context.redactor.redact_json(&flow.input),
         blackboard: context.redactor.redact_json(&Json::Object(flow.blackboard)),
         state_outputs: context.redactor.redact_json(&Json::Object(flow.outputs)),
@@ -321,19 +321,19 @@ pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
 
 pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { limit, offset, workflow_id } = arguments(input)?;
-    let (limit, offset) = page(limit, MOST, offset)?;
+    let (limit, offset) = page(limit, MAX_ROWS, offset)?;
     let (flows, total) = match context.stored()? {
         Some(store) => store.flows(context.agent(), workflow_id.as_deref(), limit, offset)?,
         None => (Vec::new(), 0),
     };
-    let executions = flows.iter().map(|flow| FlowRow::of(flow, context)).collect();
-    Ok(Output::of(&FlowList { executions, total, limit, offset }))
+    let executions = flows.iter().map(|flow| FlowRow::new(flow, context)).collect();
+    Ok(Output::from_result(&FlowList { executions, total, limit, offset }))
 }
 
 pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
-    let (limit, offset) = page(limit, MOST, offset)?;
-    found(&execution_id, context)?;
+    let (limit, offset) = page(limit, MAX_ROWS, offset)?;
+    find_flow(&execution_id, context)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|mut one| FlowEvent {
@@ -342,8 +342,8 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         iteration_number: one.visited.visit.unwrap_or_default(),
         event: event(one),
     });
-    let (events, status) = (rows.collect(), shown(&flow, context));
-    Ok(Output::of(&ExecutionLogs { execution_id: flow.id, status, events, total, limit, offset }))
+    let (events, status) = (rows.collect(), status_word(&flow, context));
+    Ok(Output::from_result(&ExecutionLogs { execution_id: flow.id, status, events, total, limit, offset }))
 }
 
 pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -352,9 +352,9 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
-    let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
+    let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
     let begun: Timestamp = context.clock.now();
-    let mut flow = found(&execution_id, context)?;
+    let mut flow = find_flow(&execution_id, context)?;
     let mut timed_out = false;
     while !flow.status.is_over() {
         let waited = context.clock.now().since(begun);
@@ -365,15 +365,15 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
             return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow goes on"));
         }
-        driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
-        flow = found(&execution_id, context)?;
+        driver(context)?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
+        flow = find_flow(&execution_id, context)?;
     }
-    let standing = FlowStanding::of(&flow, context);
+    let standing = FlowStanding::new(&flow, context);
     let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
     // A result that is cut off would not even say how the execution stands.
     let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
     let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
-    Ok(Output::of(&FlowWaited { standing, timed_out, blackboard, blackboard_truncated: !fits }))
+    Ok(Output::from_result(&FlowWaitResult { standing, timed_out, blackboard, blackboard_truncated: !fits }))
 }
 
 pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -388,16 +388,16 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     end_tree(&store, tasks, &flow, now)?;
     // One of another process is ended by it as soon as it sees that.
     tasks.cancel(&flow.id);
-    Ok(Output::of(&Cancelled { execution_id: flow.id, cancelled: true }))
+    Ok(Output::from_result(&CancelResult { execution_id: flow.id, cancelled: true }))
 }
 
 pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let SignalArgs { execution_id, response } = arguments(input)?;
-    found(&execution_id, context)?;
-    let given = Given { choices: Vec::new(), text: Some(response.clone()) };
-    let make = |asked: &brigade_db::questions::Asked| {
+    find_flow(&execution_id, context)?;
+    let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
+    let make = |asked: &brigade_db::questions::QuestionForm| {
         // A choice is a choice, and another text is an answer where one may be.
-        let chosen = Given { choices: vec![response.clone()], text: None };
+        let chosen = AnswerInput { choices: vec![response.clone()], text: None };
         asked.answer(&chosen).or_else(|_| asked.answer(&given))
     };
     let by = context.caller;
@@ -409,21 +409,21 @@ pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         context.redactor,
         context.clock.now(),
     )?;
-    Ok(Output::of(&Signalled { signalled: true, execution_id: flow.id }))
+    Ok(Output::from_result(&SignalResult { signalled: true, execution_id: flow.id }))
 }
 
 pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
-    found(&execution_id, context)?;
+    find_flow(&execution_id, context)?;
     let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
-    Ok(Output::of(&Removed { execution_id: flow.id, removed: true }))
+    Ok(Output::from_result(&RemoveResult { execution_id: flow.id, removed: true }))
 }
 
 fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
-    found(&execution_id, context)?;
+    find_flow(&execution_id, context)?;
     let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
-    Ok(Output::of(&Paused { status: shown(&flow, context), execution_id: flow.id }))
+    Ok(Output::from_result(&PauseResult { status: status_word(&flow, context), execution_id: flow.id }))
 }
 
 pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -436,10 +436,10 @@ pub(super) fn resume(input: &Json, context: &mut Context<'_>) -> Result<Output, 
 
 pub(super) fn put(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PutArgs { execution_id, members } = arguments(input)?;
-    found(&execution_id, context)?;
+    find_flow(&execution_id, context)?;
     let members = context.redactor.redact_json(&Json::Object(object("members", Some(members))?));
     let members = members.as_object().cloned().unwrap_or_default();
     let flow = context.store()?.put_in_flow(context.agent(), &execution_id, &members, context.clock.now())?;
     let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
-    Ok(Output::of(&Put { execution_id: flow.id, blackboard }))
+    Ok(Output::from_result(&PutResult { execution_id: flow.id, blackboard }))
 }

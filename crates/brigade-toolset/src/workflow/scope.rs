@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_access::builtin::workflow_scope;
 use brigade_core::{Json, codes, reasons, words};
-use brigade_db::manifests::{Deployed, NewManifest};
+use brigade_db::manifests::{DeployedManifest, NewManifest};
 use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
 use brigade_manifest::{Manifest, Workflow, read};
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ const HOST: &str = "the host";
 const FOLDER: &str = "brigade/workflows";
 
 /// The largest file that is read.
-const LARGEST: u64 = 256 << 10;
+const MAX_FILE_BYTES: u64 = 256 << 10;
 
 #[derive(Deserialize)]
 struct ScopeArgs {
@@ -53,17 +53,17 @@ fn not_found() -> Failure {
     Failure::new(codes::NOT_FOUND, "there is no such workflow")
 }
 
-pub(super) fn scope_of(workflow: &Deployed) -> Scope {
-    Scope::of(&workflow.scope).unwrap_or(Scope::User)
+pub(super) fn scope_of(workflow: &DeployedManifest) -> Scope {
+    Scope::from_word(&workflow.scope).unwrap_or(Scope::User)
 }
 
 /// Tells whether it is a copy of what the host offers.
-pub(super) fn is_copy(workflow: &Deployed) -> bool {
+pub(super) fn is_copy(workflow: &DeployedManifest) -> bool {
     workflow.author == HOST
 }
 
 /// Tells whether the caller is offered a workflow. A person is offered all.
-pub(crate) fn is_offered(workflow: &Deployed, context: &Context<'_>) -> bool {
+pub(crate) fn is_offered(workflow: &DeployedManifest, context: &Context<'_>) -> bool {
     scope_of(workflow) != Scope::User || context.agent().is_none_or(|agent| agent == workflow.author)
 }
 
@@ -97,9 +97,9 @@ fn file(name: &str) -> Option<RelPath> {
 }
 
 /// Returns the text of a workflow of the host.
-fn hosted(name: &str, context: &Context<'_>) -> Result<Option<String>, Failure> {
+fn host_workflow(name: &str, context: &Context<'_>) -> Result<Option<String>, Failure> {
     let (Some(fs), Some(file)) = (host(context, false)?, file(name)) else { return Ok(None) };
-    match fs.read(&file, LARGEST) {
+    match fs.read(&file, MAX_FILE_BYTES) {
         Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(Failure::new(codes::ENVIRONMENT, error.to_string())),
@@ -110,7 +110,7 @@ fn hosted(name: &str, context: &Context<'_>) -> Result<Option<String>, Failure> 
 ///
 /// # Errors
 /// Returns `not_found`.
-pub(super) fn offered(name: &str, context: &Context<'_>) -> Result<Deployed, Failure> {
+pub(super) fn find_offered(name: &str, context: &Context<'_>) -> Result<DeployedManifest, Failure> {
     let found = match context.stored()? {
         Some(store) => match store.manifest(WORKFLOWS.kind, name, None) {
             Ok((workflow, revision)) => Some((workflow, revision)),
@@ -123,13 +123,13 @@ pub(super) fn offered(name: &str, context: &Context<'_>) -> Result<Deployed, Fai
         Some((workflow, _)) if workflow.author != HOST => {
             Some(workflow).filter(|workflow| is_offered(workflow, context)).ok_or_else(not_found)
         }
-        Some((workflow, revision)) => match hosted(&workflow.name, context)? {
+        Some((workflow, revision)) => match host_workflow(&workflow.name, context)? {
             Some(text) if text == revision.text => Ok(workflow),
-            Some(text) => copied(&text, true, context),
+            Some(text) => copy_host_workflow(&text, true, context),
             None => Err(not_found()),
         },
-        None => match hosted(name, context)? {
-            Some(text) => copied(&text, false, context),
+        None => match host_workflow(name, context)? {
+            Some(text) => copy_host_workflow(&text, false, context),
             None => Err(not_found()),
         },
     }
@@ -152,7 +152,7 @@ pub(crate) fn to_be_run(
     let is_own = newest.as_ref().is_some_and(|(_, workflow)| !is_copy(workflow));
     if !is_own {
         let name = newest.as_ref().map_or(name, |(_, workflow)| &workflow.name);
-        let Some(text) = hosted(name, context)? else { return Ok(None) };
+        let Some(text) = host_workflow(name, context)? else { return Ok(None) };
         let Some(workflow) = read::<Workflow>(&text).manifest else { return Ok(None) };
         let found = workflow.metadata.version().as_str().to_owned();
         if version.is_none_or(|version| version == found) {
@@ -167,7 +167,11 @@ pub(crate) fn to_be_run(
 }
 
 /// Keeps a copy of a workflow of the host.
-fn copied(text: &str, is_there: bool, context: &Context<'_>) -> Result<Deployed, Failure> {
+fn copy_host_workflow(
+    text: &str,
+    is_there: bool,
+    context: &Context<'_>,
+) -> Result<DeployedManifest, Failure> {
     let read = without_faults::<Workflow>(text)?;
     let workflow = read.manifest.ok_or_else(not_found)?;
     let (metadata, _) = workflow.parts();
@@ -201,14 +205,14 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
 }
 
 /// Lists the names of the host's workflows with their texts.
-pub(super) fn all_hosted(context: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
+pub(super) fn host_workflows(context: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let Some(fs) = host(context, false)? else { return Ok(Vec::new()) };
     let entries =
         fs.list_dir(&RelPath::root()).map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
     let names = entries.iter().filter_map(|entry| entry.name.strip_suffix(".yaml"));
     let mut found = Vec::new();
     for name in names {
-        found.extend(hosted(name, context)?.map(|text| (name.to_owned(), text)));
+        found.extend(host_workflow(name, context)?.map(|text| (name.to_owned(), text)));
     }
     Ok(found)
 }
@@ -229,7 +233,7 @@ fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
             found.push((workflow.name.clone(), scope_of(&workflow), text));
         }
     }
-    for (name, text) in all_hosted(context)? {
+    for (name, text) in host_workflows(context)? {
         if !found.iter().any(|(known, ..)| *known == name) {
             found.push((name, Scope::Global, text));
         }
@@ -239,13 +243,13 @@ fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
 
 fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
     let ScopeArgs { name, target_scope } = arguments(input)?;
-    let target = workflow_scope(&target_scope).and_then(Scope::of);
+    let target = workflow_scope(&target_scope).and_then(Scope::from_word);
     let message = format!("`target_scope` is one of {}", Scope::EXPECTED);
     Ok((name, target.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, message))?))
 }
 
 /// Returns the workflow of this workspace that is to be offered otherwise.
-fn own(name: &str, context: &Context<'_>) -> Result<Deployed, Failure> {
+fn workspace_workflow(name: &str, context: &Context<'_>) -> Result<DeployedManifest, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let (workflow, _) = store.manifest(WORKFLOWS.kind, name, None)?;
     check_name(WORKFLOWS.kind, &workflow.name)?;
@@ -261,26 +265,26 @@ struct ScopeChanged {
     workflow_id: String,
     name: String,
     #[serde(flatten)]
-    done: Way,
+    done: ScopeMove,
     target_scope: &'static str,
 }
 
 /// Which of them it was. The member with its name is true.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Way {
+enum ScopeMove {
     Promoted(bool),
     Demoted(bool),
 }
 
-fn output(workflow: Deployed, done: Way, target: Scope) -> Output {
-    let Deployed { id, name, .. } = workflow;
-    Output::of(&ScopeChanged { workflow_id: id, name, done, target_scope: target.as_str() })
+fn output(workflow: DeployedManifest, done: ScopeMove, target: Scope) -> Output {
+    let DeployedManifest { id, name, .. } = workflow;
+    Output::from_result(&ScopeChanged { workflow_id: id, name, done, target_scope: target.as_str() })
 }
 
 pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (name, target) = read_args(input)?;
-    let workflow = own(&name, context)?;
+    let workflow = workspace_workflow(&name, context)?;
     let now = scope_of(&workflow);
     if target.rank() <= now.rank() {
         return Err(Failure::new(
@@ -310,7 +314,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
         };
         let (fs, file) =
             (host(context, true)?.ok_or_else(none)?, file(&workflow.name).ok_or_else(not_found)?);
-        if hosted(&workflow.name, context)?.is_some_and(|known| known != text) {
+        if host_workflow(&workflow.name, context)?.is_some_and(|known| known != text) {
             let message = "another workspace offers a workflow of this name to all";
             return Err(Failure::new(codes::NAME_TAKEN, message));
         }
@@ -318,12 +322,12 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
         written.map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
     }
     let workflow = store.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
-    Ok(output(workflow, Way::Promoted(true), target))
+    Ok(output(workflow, ScopeMove::Promoted(true), target))
 }
 
 pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (name, target) = read_args(input)?;
-    let workflow = own(&name, context)?;
+    let workflow = workspace_workflow(&name, context)?;
     let now = scope_of(&workflow);
     if now.rank() <= target.rank() {
         let message = format!("the workflow is offered in the scope {} alone", now.as_str());
@@ -351,5 +355,5 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     }
     let workflow =
         context.store()?.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
-    Ok(output(workflow, Way::Demoted(true), target))
+    Ok(output(workflow, ScopeMove::Demoted(true), target))
 }

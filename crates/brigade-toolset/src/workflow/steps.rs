@@ -7,7 +7,7 @@ use brigade_cmdline::Argv;
 use brigade_core::json::to_json;
 use brigade_core::{Json, codes, reasons};
 use brigade_manifest::{
-    Outcome, Scope, State, StateCommand, StateKind, Template, TooLong, words_with_options,
+    Outcome, Scope, State, StateCommand, StateKind, Template, TemplateTooLong, words_with_options,
 };
 use brigade_process::CancelToken;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::context::Failure;
 
 /// How a call stands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stands {
+pub enum CallState {
     /// It waits for a person, for its turn, or for the process that runs it.
     Waits,
     /// It may run.
@@ -29,7 +29,7 @@ pub enum Stands {
 
 /// A call that was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AskedCall {
+pub enum RequestedCall {
     /// It is queued under this id.
     Queued(String),
     /// It needed no queue or is refused, and this is what it gave.
@@ -65,19 +65,19 @@ pub trait Steps {
     ///
     /// # Errors
     /// Fails where the call can neither be made nor refused, such as on a full disk.
-    fn ask(&self, tool: &str, args: &Json) -> Result<AskedCall, Failure>;
+    fn ask(&self, tool: &str, args: &Json) -> Result<RequestedCall, Failure>;
 
     /// Returns how a call stands.
     ///
     /// # Errors
     /// Fails if there is no such call, and on a disk error.
-    fn look(&self, call: &str) -> Result<Stands, Failure>;
+    fn look(&self, call: &str) -> Result<CallState, Failure>;
 
     /// Runs a call that may run, and returns how it stands then.
     ///
     /// # Errors
     /// Fails on a disk error.
-    fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<Stands, Failure>;
+    fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<CallState, Failure>;
 
     /// Takes a call back that has not run.
     fn withdraw(&self, call: &str);
@@ -88,7 +88,7 @@ pub trait Steps {
 
 /// What is waited for when a call has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum CallTarget {
     /// Nothing: its result counts.
     Result,
     /// The task that it began.
@@ -99,10 +99,10 @@ pub(super) enum Then {
 
 /// A call that a state asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Order {
+pub(super) struct CallOrder {
     pub(super) tool: String,
     pub(super) args: Json,
-    pub(super) then: Then,
+    pub(super) then: CallTarget,
     pub(super) timeout: Option<Duration>,
     pub(super) weight: f64,
 }
@@ -117,16 +117,16 @@ pub(super) fn orders(
     intent: Option<&str>,
     input: &Json,
     feedback: Option<&str>,
-) -> Result<Vec<Order>, Box<Outcome>> {
-    let filled = Filled { scope, intent, input, feedback };
+) -> Result<Vec<CallOrder>, Box<Outcome>> {
+    let filled = IntentInputs { scope, intent, input, feedback };
     let one = match state.kind {
         StateKind::Human => return Ok(Vec::new()),
         StateKind::System | StateKind::ContainerRun => filled.command(state)?,
         StateKind::Agent => filled.task(state.agent.as_deref(), state.input.as_ref(), state)?,
         StateKind::Subworkflow => {
-            let workflow = Begun::Workflow(state.workflow.clone().unwrap_or_default());
+            let workflow = IntentExecutor::Workflow(state.workflow.clone().unwrap_or_default());
             let args = filled.told(workflow, state.input.as_ref())?;
-            Order { then: Then::Flow, ..filled.order("workflow.run", args, state) }
+            CallOrder { then: CallTarget::Flow, ..filled.order("workflow.run", args, state) }
         }
         StateKind::ParallelAgents => {
             let each = state.agents.iter().flatten().map(|agent| {
@@ -135,7 +135,7 @@ pub(super) fn orders(
                     filled.task(Some(&agent.agent), input.as_ref().or(state.input.as_ref()), state)?;
                 let own = agent.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
                 let timeout = own.map(Duration::from_secs).or(order.timeout);
-                Ok(Order { timeout, weight: agent.weight.unwrap_or(1.0), ..order })
+                Ok(CallOrder { timeout, weight: agent.weight.unwrap_or(1.0), ..order })
             });
             return each.collect();
         }
@@ -147,7 +147,7 @@ pub(super) fn orders(
 #[derive(Serialize)]
 struct BeginArgs {
     #[serde(flatten)]
-    what: Begun,
+    what: IntentExecutor,
     #[serde(skip_serializing_if = "Option::is_none")]
     intent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,21 +156,21 @@ struct BeginArgs {
 
 /// What works on it.
 #[derive(Serialize)]
-enum Begun {
+enum IntentExecutor {
     #[serde(rename = "agent_id")]
     Agent(String),
     #[serde(rename = "name")]
     Workflow(String),
 }
 
-struct Filled<'a> {
+struct IntentInputs<'a> {
     scope: &'a Scope,
     intent: Option<&'a str>,
     input: &'a Json,
     feedback: Option<&'a str>,
 }
 
-fn long(error: TooLong) -> Box<Outcome> {
+fn long(error: TemplateTooLong) -> Box<Outcome> {
     Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string()))
 }
 
@@ -178,19 +178,19 @@ fn no_command(error: impl Into<String>) -> Box<Outcome> {
     Box::new(Outcome::failed(reasons::INVALID_COMMAND.as_str(), error))
 }
 
-impl Filled<'_> {
-    fn order(&self, tool: &str, args: Json, state: &State) -> Order {
-        Order {
+impl IntentInputs<'_> {
+    fn order(&self, tool: &str, args: Json, state: &State) -> CallOrder {
+        CallOrder {
             tool: tool.to_owned(),
             args,
-            then: Then::Result,
+            then: CallTarget::Result,
             timeout: state.timeout.as_ref().map(brigade_manifest::Span::duration),
             weight: 1.0,
         }
     }
 
     /// Returns the arguments of what works on an intent and an input. A text is the intent; everything else the input.
-    fn told(&self, what: Begun, input: Option<&Json>) -> Result<Json, Box<Outcome>> {
+    fn told(&self, what: IntentExecutor, input: Option<&Json>) -> Result<Json, Box<Outcome>> {
         let filled = input.map(|input| self.scope.fill(input)).transpose().map_err(long)?;
         let (intent, input) = match filled {
             Some(Json::String(text)) => (Some(text), None),
@@ -211,15 +211,20 @@ impl Filled<'_> {
         Ok(to_json(&BeginArgs { what, intent, input }).expect("arguments are JSON"))
     }
 
-    fn task(&self, agent: Option<&str>, input: Option<&Json>, state: &State) -> Result<Order, Box<Outcome>> {
-        let agent = self.scope.render(&Template::of(agent.unwrap_or_default())).map_err(long)?;
-        let args = self.told(Begun::Agent(agent), input)?;
-        Ok(Order { then: Then::Task, ..self.order("task.execute", args, state) })
+    fn task(
+        &self,
+        agent: Option<&str>,
+        input: Option<&Json>,
+        state: &State,
+    ) -> Result<CallOrder, Box<Outcome>> {
+        let agent = self.scope.render(&Template::from_valid(agent.unwrap_or_default())).map_err(long)?;
+        let args = self.told(IntentExecutor::Agent(agent), input)?;
+        Ok(CallOrder { then: CallTarget::Task, ..self.order("task.execute", args, state) })
     }
 
-    fn command(&self, state: &State) -> Result<Order, Box<Outcome>> {
+    fn command(&self, state: &State) -> Result<CallOrder, Box<Outcome>> {
         let command = state.command.clone().unwrap_or_default();
-        let command = StateCommand::of(&command).map_err(no_command)?;
+        let command = StateCommand::parse(&command).map_err(no_command)?;
         let (program, words) = match command {
             StateCommand::Words { program, words } => (program, words),
             StateCommand::Tool { tool, arguments } => {
@@ -233,7 +238,7 @@ impl Filled<'_> {
         let argv = Argv::new(vec![program.clone()]).map_err(|error| no_command(error.to_string()))?;
         let rendered = words.iter().map(|word| self.scope.render(word));
         let rendered = rendered.collect::<Result<Vec<_>, _>>().map_err(long)?;
-        let program_word = Template::of(&program);
+        let program_word = Template::from_valid(&program);
         let free = words_with_options(&[&[program_word], &*words].concat());
         check_options(&words, &rendered, free.saturating_sub(1))?;
         let args = CommandArgs {
@@ -257,11 +262,11 @@ fn check_args(written: &Json, filled: &Json) -> Result<(), Box<Outcome>> {
     };
     let Some(rendered) = texts(filled) else { return Ok(()) };
     let command = written.get("command").and_then(Json::as_str).and_then(|text| Argv::parse(text).ok());
-    let command = command.iter().flat_map(|argv| argv.words()).map(|word| Template::of(word));
+    let command = command.iter().flat_map(|argv| argv.words()).map(|word| Template::from_valid(word));
     let mut words: Vec<Template> = command.collect();
     let before = words.len();
     match texts(written) {
-        Some(args) => words.extend(args.iter().map(|word| Template::of(word))),
+        Some(args) => words.extend(args.iter().map(|word| Template::from_valid(word))),
         // The whole list is a value, so each word of it begins with one.
         None => words.resize(before + rendered.len(), Template::default()),
     }

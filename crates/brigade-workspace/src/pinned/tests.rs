@@ -8,9 +8,9 @@ use super::*;
 use crate::config::{read_catalog, read_policy};
 use crate::digests::Digests;
 
-struct At(i64);
+struct FixedClock(i64);
 
-impl Clock for At {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_unix_micros(self.0)
     }
@@ -24,12 +24,12 @@ fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: boo
     std::fs::create_dir(folder.path().join(".brigade")).unwrap();
     std::fs::write(folder.path().join(".brigade/tools.toml"), "").unwrap();
     let fs = DiskFs::open(folder.path()).unwrap();
-    let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), At(now));
+    let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), FixedClock(now));
     let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &clock, names: None };
     let config = || Arc::new(Config::new(&host, read_catalog(&fs).unwrap(), read_policy(&fs)));
-    let (known, first) = (Known::default(), config());
+    let (known, first) = (TracedCache::default(), config());
     let path = |text: &str| text.parse::<RelPath>().unwrap();
-    let traced = Traced::new(&fs);
+    let traced = TracingFs::new(&fs);
     traced.read(&path("pin.json"), 99).unwrap();
     assert!(!traced.exists(&path("other.json")).unwrap());
     known.keep("tool", &host, &first, traced, 7);

@@ -16,7 +16,7 @@ pub(super) enum Tracks {
 
 /// Bytes that are not an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(super) struct InvalidIndex;
 
 /// The bytes before the id of an entry's content.
 const BEFORE_ID: usize = 40;
@@ -28,9 +28,9 @@ const EXTENDED: u16 = 0x4000;
 const LENGTH: u16 = 0x0fff;
 
 /// Looks a path up.
-pub(super) fn tracks(bytes: &[u8], path: &[u8]) -> Result<Tracks, Unreadable> {
+pub(super) fn tracks(bytes: &[u8], path: &[u8]) -> Result<Tracks, InvalidIndex> {
     // The length of ids is not in the index. With the wrong one, no index passes the checks.
-    [20, 32].into_iter().find_map(|id| lookup(bytes, path, id)).ok_or(Unreadable)
+    [20, 32].into_iter().find_map(|id| lookup(bytes, path, id)).ok_or(InvalidIndex)
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {

@@ -3,28 +3,28 @@
 use std::sync::Arc;
 
 use brigade_call::{
-    ApprovedBy, Call, CallSession, CallStatus, Claim, Judged, Plan, Purpose, RuntimeFact, verify,
+    ApprovedBy, Call, CallSession, CallStatus, Claim, Judgement, Plan, Purpose, RuntimeFact, verify,
 };
 use brigade_core::{CallId, Json, Timestamp};
 use brigade_ops::{Attempt, Error, ErrorKind, Refusal};
 use brigade_policy::{CallKind, Failure};
 use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
-use brigade_workspace::{Config, gather, gather::Planned};
+use brigade_workspace::{Config, gather, gather::PlannedCall};
 
-use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit, Over};
+use super::{AgentCall, AgentCalls, Limit, LimitExceeded, RequestOutcome, RunRequestOutcome};
 use crate::agent_review;
-use crate::late::LateWrites;
-use crate::running::{self, Claimed, Entered, Stands};
+use crate::late::DeferredSync;
+use crate::running::{self, ClaimOutcome, ClaimSource, InsertOutcome};
 
 /// Returns the rule that approves a planned call, or what is missing for those that name the tool.
-pub(super) type Covers<'a> = dyn Fn(&Plan, AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> + 'a;
+pub(super) type ApproveFn<'a> = dyn Fn(&Plan, RuleSelection<'_>) -> Result<ApprovedBy, Vec<String>> + 'a;
 
 /// Returns what a judge says about a call; `None` if there is no judge.
-pub(super) type AsksJudge<'a> = dyn Fn(&Call) -> Option<Judged> + 'a;
+pub(super) type JudgeFn<'a> = dyn Fn(&Call) -> Option<Judgement> + 'a;
 
 /// The rules that are asked whether they approve a call.
 #[derive(Clone, Copy)]
-pub(super) enum AskedRules<'a> {
+pub(super) enum RuleSelection<'a> {
     /// All of them, which count the calls in the queue.
     All(&'a View<'a>),
     /// All of them, as if a judge had passed the call.
@@ -42,16 +42,16 @@ pub(super) fn no_longer_covered(rule: &str) -> String {
 pub(super) struct Terms<'a> {
     pub(super) limits: &'a [Limit],
     /// Returns the limit of the tool that a call is one too many for.
-    pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<Option<Over>, Error>,
+    pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<Option<LimitExceeded>, Error>,
     /// The effects that a command may have.
     pub(super) granted: &'a [String],
-    pub(super) covers: &'a Covers<'a>,
+    pub(super) covers: &'a ApproveFn<'a>,
     /// Set if a judge decides whether a person is asked.
-    pub(super) judge: Option<&'a AsksJudge<'a>>,
+    pub(super) judge: Option<&'a JudgeFn<'a>>,
 }
 
 /// What becomes of a request that is planned and not blocked.
-pub(super) type Then<'a, T> = dyn Fn(&Request<'_>, Planned, &Arc<Config>) -> Result<T, Error> + 'a;
+pub(super) type PlannedFn<'a, T> = dyn Fn(&Request<'_>, PlannedCall, &Arc<Config>) -> Result<T, Error> + 'a;
 
 /// A request that is planned.
 pub(super) struct Request<'a> {
@@ -61,37 +61,37 @@ pub(super) struct Request<'a> {
 }
 
 /// What a request has by now.
-enum Decided {
+enum RequestState {
     /// A call that does not run yet.
     Stored(Box<Call>, Option<CallId>, Vec<String>),
     /// A new call, which is claimed.
     Claimed,
     /// Nothing, because the agent did so much already.
-    Over(Asked),
+    Over(RequestOutcome),
 }
 
 /// A new call that a rule approves, and its claim.
-struct Claiming<'a> {
+struct NewClaim<'a> {
     call: &'a Call,
     claim: Claim,
 }
 
 impl AgentCalls {
     /// Plans a request, refuses it if it is blocked, and hands it on.
-    pub(super) fn ask_under<T>(
+    pub(super) fn submit_request<T>(
         &self,
         tool: &str,
         args: Json,
         session: Option<CallSession>,
         terms: &Terms<'_>,
-        then: &Then<'_, T>,
+        then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
         let (mut planned, missing) =
             gather::plan_of(room, &config, tool, Ok(args), Some(terms.granted), session)?;
         let plan = &planned.plan;
-        let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
+        let blocked = || plan.not_to_be_queued(brigade_call::OnBlocked::Refuse);
         if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
             let call = Box::new(plan.shown_call(room.now()).shown(room));
             let error = error.because(plan.blockers().iter().cloned());
@@ -106,13 +106,13 @@ impl AgentCalls {
     }
 
     /// Asks the judge about a call that a rule would approve then, and that does not wait already.
-    fn judged_first(&self, plan: &Plan, terms: &Terms<'_>) -> Result<Option<Judged>, Error> {
+    fn judged_first(&self, plan: &Plan, terms: &Terms<'_>) -> Result<Option<Judgement>, Error> {
         let Some(ask) = terms.judge else { return Ok(None) };
         let call = plan.to_call(self.room.now(), None, |_: &CallId| false);
         let queue = self.room.queue();
         let view = queue.read()?;
         let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms)?.is_some();
-        if is_settled || (terms.covers)(plan, AskedRules::AllIfPassed(&view)).is_err() {
+        if is_settled || (terms.covers)(plan, RuleSelection::AllIfPassed(&view)).is_err() {
             return Ok(None);
         }
         drop(view);
@@ -120,13 +120,13 @@ impl AgentCalls {
     }
 
     /// Returns the first limit that leaves no room for one more call.
-    fn over(&self, view: &View<'_>, terms: &Terms<'_>) -> Result<Option<Asked>, Error> {
+    fn over(&self, view: &View<'_>, terms: &Terms<'_>) -> Result<Option<RequestOutcome>, Error> {
         if let Some(over) = (terms.rates)(view)? {
-            return Ok(Some(Asked::Over(over)));
+            return Ok(Some(RequestOutcome::Over(over)));
         }
         for limit in terms.limits {
             if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
-                return Ok(Some(Asked::Over(over)));
+                return Ok(Some(RequestOutcome::Over(over)));
             }
         }
         Ok(None)
@@ -135,17 +135,17 @@ impl AgentCalls {
 
 impl Request<'_> {
     /// Returns what writes the records, if they may be synced late.
-    fn late(&self) -> Option<&LateWrites> {
+    fn late(&self) -> Option<&DeferredSync> {
         self.calls.room.late_for(&self.plan.contract().effects)
     }
 
     /// Stores the call, which does not run yet.
-    pub(super) fn store(&self) -> Result<Asked, Error> {
+    pub(super) fn store(&self) -> Result<RequestOutcome, Error> {
         let room = &*self.calls.room;
         let now = room.now();
         let queue = room.queue();
         let late = self.late();
-        let _soon = late.map(LateWrites::soon_after);
+        let _soon = late.map(DeferredSync::soon_after);
         let mut locked = if late.is_some() { queue.lock_late(now)? } else { queue.lock(now)? };
         let decided = self.decide(&mut locked, None, now)?;
         drop(locked);
@@ -153,35 +153,35 @@ impl Request<'_> {
     }
 
     /// Returns what the agent is told of a call that does not run yet.
-    fn told(&self, decided: Decided) -> Result<Asked, Error> {
+    fn told(&self, decided: RequestState) -> Result<RequestOutcome, Error> {
         match decided {
-            Decided::Stored(call, unknown, uncovered) => {
+            RequestState::Stored(call, unknown, uncovered) => {
                 if let Some(late) = self.late().filter(|_| call.status != CallStatus::Approved) {
                     // A person is asked about it, so it must stay.
                     late.now()?;
                 }
                 let call = Box::new(call.shown(&*self.calls.room));
-                Ok(Asked::Stored { call, unknown, uncovered })
+                Ok(RequestOutcome::Stored { call, unknown, uncovered })
             }
-            Decided::Over(over) => Ok(over),
-            Decided::Claimed => unreachable!("it is told by its run"),
+            RequestState::Over(over) => Ok(over),
+            RequestState::Claimed => unreachable!("it is told by its run"),
         }
     }
 
     /// Runs the call if a rule approves it. Otherwise it is stored, and does not run yet.
     pub(super) fn run(
         &self,
-        planned: Planned,
+        planned: PlannedCall,
         config: &Arc<Config>,
         begun: &dyn Fn(&CallId),
-    ) -> Result<AskedToRun, Error> {
+    ) -> Result<RunRequestOutcome, Error> {
         let room = &*self.calls.room;
         let now = room.now();
         let approved = {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-            let by = (self.terms.covers)(self.plan, AskedRules::All(&view));
+            let by = (self.terms.covers)(self.plan, RuleSelection::All(&view));
             by.ok().and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
@@ -194,32 +194,32 @@ impl Request<'_> {
             return Ok(self.store()?.into());
         };
         let mut enter = |locked: &mut LockedQueue<'_>, claim: Option<Claim>| {
-            let claiming = claim.map(|claim| Claiming { call: &call, claim });
+            let claiming = claim.map(|claim| NewClaim { call: &call, claim });
             match self.decide(locked, claiming, room.now())? {
-                Decided::Claimed => {
+                RequestState::Claimed => {
                     begun(&call.id);
-                    Ok(Entered::Claimed)
+                    Ok(InsertOutcome::Claimed)
                 }
-                decided => self.told(decided).map(Entered::Not),
+                decided => self.told(decided).map(InsertOutcome::Not),
             }
         };
-        let claimed = running::attempt(room, verified, Stands::New(&mut enter), planned, config)?;
+        let claimed = running::attempt(room, verified, ClaimSource::New(&mut enter), planned, config)?;
         let attempt = match claimed {
-            Claimed::Tried(attempt) => attempt,
-            Claimed::Not(asked) => return Ok(asked.into()),
+            ClaimOutcome::Tried(attempt) => attempt,
+            ClaimOutcome::Not(asked) => return Ok(asked.into()),
         };
         Ok(match attempt {
             Attempt::Ran(report, answer) => {
                 agent_review::note(room, &report.call);
                 let report = *report;
                 let call = AgentCall { call: report.call, receipt: Some(report.receipt.for_agent()), answer };
-                AskedToRun::Ran(Box::new(call))
+                RunRequestOutcome::Ran(Box::new(call))
             }
             // It is stored like every call that a rule approves, and does not run.
             Attempt::Refused(_, refusal) => match self.store()? {
-                Asked::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
-                    let error = brigade_ops::refused(room, &stored, *refusal);
-                    AskedToRun::NotRun { id: stored.id, error: Box::new(error) }
+                RequestOutcome::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
+                    let error = brigade_ops::refusal_error(room, &stored, *refusal);
+                    RunRequestOutcome::NotRun { id: stored.id, error: Box::new(error) }
                 }
                 asked => asked.into(),
             },
@@ -251,9 +251,9 @@ impl Request<'_> {
     fn decide(
         &self,
         locked: &mut LockedQueue<'_>,
-        claiming: Option<Claiming<'_>>,
+        claiming: Option<NewClaim<'_>>,
         now: Timestamp,
-    ) -> Result<Decided, Error> {
+    ) -> Result<RequestState, Error> {
         let (calls, plan) = (self.calls, self.plan);
         let view = locked.view();
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
@@ -268,7 +268,7 @@ impl Request<'_> {
             }
         };
         let unknown = unseen_like(&view, probe)?;
-        let covered = (self.terms.covers)(plan, AskedRules::All(&view));
+        let covered = (self.terms.covers)(plan, RuleSelection::All(&view));
         let (by, uncovered) = match covered {
             Ok(by) => (Some(by).filter(|_| unknown.is_none()), Vec::new()),
             Err(uncovered) => (None, uncovered),
@@ -295,15 +295,15 @@ impl Request<'_> {
         };
         drop(view);
         if let Some(over) = over {
-            return Ok(Decided::Over(over));
+            return Ok(RequestState::Over(over));
         }
-        if let Some(Claiming { call, claim }) = claiming.filter(|_| its_turn) {
+        if let Some(NewClaim { call, claim }) = claiming.filter(|_| its_turn) {
             locked.enqueue_claimed(call.clone(), claim, now)?;
-            return Ok(Decided::Claimed);
+            return Ok(RequestState::Claimed);
         }
         let mut stored = match waiting {
             Some(stored) => match stored.call.rule().filter(|_| stored.call.status == CallStatus::Approved) {
-                Some(rule) if (self.terms.covers)(plan, AskedRules::Of(&stored.call)).is_err() => {
+                Some(rule) if (self.terms.covers)(plan, RuleSelection::Of(&stored.call)).is_err() => {
                     let review = Review::Reopen(no_longer_covered(rule));
                     locked.review(&stored.call.id, stored.revision, review, now)?
                 }
@@ -326,7 +326,7 @@ impl Request<'_> {
             let review = Review::Approve(Box::new(plan.binding().clone()), by);
             stored = locked.review(&stored.call.id, stored.revision, review, now)?;
         }
-        Ok(Decided::Stored(Box::new(stored.call), unknown, uncovered))
+        Ok(RequestState::Stored(Box::new(stored.call), unknown, uncovered))
     }
 }
 

@@ -6,7 +6,7 @@ use brigade_call::{ApproverKind, Caller};
 use brigade_core::Json;
 use tempfile::TempDir;
 
-use super::asking::{AskedRules, Covers};
+use super::asking::{ApproveFn, RuleSelection};
 use super::*;
 use crate::Workspace;
 use crate::env::Env;
@@ -26,7 +26,7 @@ fn workspace() -> (TempDir, Workspace) {
     (folder, workspace)
 }
 
-fn of(workspace: &Workspace, agent: &str) -> AgentCalls {
+fn agent_calls(workspace: &Workspace, agent: &str) -> AgentCalls {
     workspace.with_env(|env| env.caller(Caller::Agent(agent.to_owned()))).agent_calls()
 }
 
@@ -34,18 +34,18 @@ fn args(text: &str) -> Json {
     Json::object([("text", Json::from(text))])
 }
 
-fn nobody(_: &Plan, _: AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> {
+fn nobody(_: &Plan, _: RuleSelection<'_>) -> Result<ApprovedBy, Vec<String>> {
     Err(Vec::new())
 }
 
-fn rule(_: &Plan, _: AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> {
+fn rule(_: &Plan, _: RuleSelection<'_>) -> Result<ApprovedBy, Vec<String>> {
     Ok(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
 }
 
-fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
+fn ask(calls: &AgentCalls, args: Json, covers: &ApproveFn<'_>) -> Call {
     let terms = Terms { limits: &[], rates: &|_| Ok(None), granted: &[], covers, judge: None };
-    match calls.ask_under("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
-        Asked::Stored { call, .. } => *call,
+    match calls.submit_request("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
+        RequestOutcome::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
     }
 }
@@ -55,19 +55,19 @@ fn ask_to_run(
     calls: &AgentCalls,
     args: Json,
     limits: &[Limit],
-    covers: &Covers<'_>,
-) -> (AskedToRun, Option<CallId>) {
+    covers: &ApproveFn<'_>,
+) -> (RunRequestOutcome, Option<CallId>) {
     let terms = Terms { limits, rates: &|_| Ok(None), granted: &[], covers, judge: None };
     let begun = std::cell::RefCell::new(None);
     let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
     let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);
-    (calls.ask_under("say", args, None, &terms, &run).unwrap(), begun.into_inner())
+    (calls.submit_request("say", args, None, &terms, &run).unwrap(), begun.into_inner())
 }
 
 #[test]
-fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
+fn agent_runs_an_approved_call_once() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let asked = ask(&calls, args("hello"), &nobody);
     assert_eq!((asked.status, asked.caller.agent()), (CallStatus::Pending, Some("a")));
     let id = asked.id;
@@ -99,7 +99,7 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
 #[test]
 fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
-    let (a, b) = (of(&workspace, "a"), of(&workspace, "b"));
+    let (a, b) = (agent_calls(&workspace, "a"), agent_calls(&workspace, "b"));
     let id = ask(&a, args("mine"), &rule).id;
     let run = a.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
@@ -116,7 +116,7 @@ fn nothing_of_one_agent_is_another_ones() {
 #[test]
 fn a_rule_approves_and_binds_as_a_person_would() {
     let (folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let asked = ask(&calls, args("at once"), &rule);
     assert_eq!(asked.status, CallStatus::Approved);
     let receipt = calls.go_on(None, &asked.id).unwrap().receipt.unwrap();
@@ -135,9 +135,9 @@ fn a_rule_approves_and_binds_as_a_person_would() {
 }
 
 #[test]
-fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
+fn rejected_call_stays_rejected_and_withdrawn_not() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let id = ask(&calls, args("no"), &nobody).id;
     workspace.calls().reject(id.as_str(), "not today").unwrap();
     let again = ask(&calls, args("no"), &rule);
@@ -153,7 +153,7 @@ fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
 #[test]
 fn an_agreement_holds_for_what_was_shown() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let shown = ask(&calls, args("yes"), &nobody);
     let other = ask(&calls, args("other"), &nobody);
     let by = || ApprovedBy::Elicitation { agent: "a".to_owned() };
@@ -167,7 +167,7 @@ fn an_agreement_holds_for_what_was_shown() {
 #[test]
 fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let id = ask(&calls, args("aé€𝄞"), &rule).id;
     let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
@@ -185,7 +185,7 @@ fn output_comes_in_whole_characters() {
 #[test]
 fn only_what_a_rule_approved_is_given_up() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let ruled = ask(&calls, args("by rule"), &rule).id;
     calls.give_up(&ruled, "the program is gone").unwrap();
     let call = calls.show(&ruled).unwrap().call;
@@ -202,9 +202,9 @@ fn only_what_a_rule_approved_is_given_up() {
 #[test]
 fn a_call_under_a_rule_runs_in_one_go_and_is_written_twice() {
     let (folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let (asked, begun) = ask_to_run(&calls, args("in one go"), &[], &rule);
-    let AskedToRun::Ran(ran) = asked else { panic!("{asked:?}") };
+    let RunRequestOutcome::Ran(ran) = asked else { panic!("{asked:?}") };
     assert_eq!((Some(&ran.call.id), ran.call.status), (begun.as_ref(), CallStatus::Completed));
     let receipt = ran.receipt.unwrap();
     let by = receipt.approval.as_ref().and_then(|approval| approval.rule.as_deref());
@@ -215,15 +215,15 @@ fn a_call_under_a_rule_runs_in_one_go_and_is_written_twice() {
     assert!(statuses[0].contains("\"status\":\"running\"") && statuses[0].contains("\"rule\":\"all\""));
     // The same call again is another one.
     let (again, _) = ask_to_run(&calls, args("in one go"), &[], &rule);
-    assert!(matches!(again, AskedToRun::Ran(again) if again.call.id != ran.call.id));
+    assert!(matches!(again, RunRequestOutcome::Ran(again) if again.call.id != ran.call.id));
 }
 
 #[test]
 fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
-    let stored = |asked: (AskedToRun, Option<CallId>)| match asked {
-        (AskedToRun::Asked(Asked::Stored { call, .. }), None) => *call,
+    let calls = agent_calls(&workspace, "a");
+    let stored = |asked: (RunRequestOutcome, Option<CallId>)| match asked {
+        (RunRequestOutcome::Asked(RequestOutcome::Stored { call, .. }), None) => *call,
         asked => panic!("{asked:?}"),
     };
     let pending = stored(ask_to_run(&calls, args("a person"), &[], &nobody));
@@ -233,13 +233,13 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     assert_eq!((&approved.id, &approved.status), (&pending.id, &CallStatus::Approved));
     assert_eq!(calls.go_on(None, &approved.id).unwrap().call.status, CallStatus::Completed);
 
-    let limit = Limit { window: Duration::from_secs(60), most: 1, of: Counted::Calls };
+    let limit = Limit { window: Duration::from_secs(60), most: 1, of: LimitUnit::Calls };
     let (over, begun) = ask_to_run(&calls, args("too much"), &[limit], &rule);
-    assert!(matches!(over, AskedToRun::Asked(Asked::Over(_))) && begun.is_none());
+    assert!(matches!(over, RunRequestOutcome::Asked(RequestOutcome::Over(_))) && begun.is_none());
     assert_eq!(calls.list(0, 10).unwrap().len(), 1, "nothing was stored");
 
     // While another call of the agent runs, this one waits for its turn.
-    let busy = of(&workspace.with_env(|env| env.at_once(1)), "a");
+    let busy = agent_calls(&workspace.with_env(|env| env.at_once(1)), "a");
     let other = ask(&calls, args("other"), &rule);
     let claim = brigade_call::Claim {
         run_id: other.next_run_id(),
@@ -258,14 +258,16 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
 #[test]
 fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
     let (_folder, workspace) = workspace();
-    let calls = of(&workspace, "a");
+    let calls = agent_calls(&workspace, "a");
     let cut = ask(&calls, args("cut off"), &rule);
     let runner = brigade_call::Runner { pid: u32::MAX, start_time: 1, boot_id: "none".to_owned() };
     let claim = brigade_call::Claim { run_id: cut.next_run_id(), runner: Some(runner) };
     let queue = calls.room.queue();
     queue.lock(calls.room.now()).unwrap().claim(&cut.id, 1, claim, calls.room.now()).unwrap();
     let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
-    let AskedToRun::Asked(Asked::Stored { call, unknown, .. }) = asked else { panic!("{asked:?}") };
+    let RunRequestOutcome::Asked(RequestOutcome::Stored { call, unknown, .. }) = asked else {
+        panic!("{asked:?}")
+    };
     assert_eq!((call.status, unknown, begun), (CallStatus::Pending, Some(cut.id), None));
 }
 
@@ -304,9 +306,9 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
         write(RULE)(&folder);
         let shown = || workspace.agents().tools("local", &[], brigade_access::NameStyle::Dotted).unwrap();
-        let calls = of(&workspace, "local");
+        let calls = agent_calls(&workspace, "local");
         let ask = || match calls.ask(&shown(), "say", args("hello")).unwrap() {
-            Asked::Stored { call, .. } => *call,
+            RequestOutcome::Stored { call, .. } => *call,
             other => panic!("{what}: {other:?}"),
         };
         let asked = ask();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use brigade_core::Exit;
-use brigade_ops::{Existing, Ignore, SourceAction};
+use brigade_ops::{Ignore, OnExisting, SourceAction};
 use brigade_workspace::load;
 use tempfile::TempDir;
 
@@ -13,7 +13,7 @@ use crate::report::Report as _;
 use crate::workspace::Workspace;
 
 const REQUEST: DefaultsRequest =
-    DefaultsRequest { dry_run: false, existing: Existing::Keep, ignore: Ignore::Write };
+    DefaultsRequest { dry_run: false, existing: OnExisting::Keep, ignore: Ignore::Write };
 
 fn sample(catalog: Option<&str>) -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
@@ -75,13 +75,13 @@ fn another_tool_of_the_same_id_stops_everything_until_forced() {
     assert_eq!(catalog(&folder), own);
     assert!(!folder.path().join("tools").exists());
     let report =
-        workspace.catalog().defaults(DefaultsRequest { existing: Existing::Overwrite, ..REQUEST }).unwrap();
+        workspace.catalog().defaults(DefaultsRequest { existing: OnExisting::Overwrite, ..REQUEST }).unwrap();
     assert_eq!((report.updated.len(), report.added.len(), report.exit()), (1, 3, Exit::Done));
     assert!(catalog(&folder).contains("# mine"));
 }
 
 #[test]
-fn an_entry_of_an_older_version_gains_harnesses_and_keeps_what_a_person_wrote() {
+fn old_entry_gains_harnesses_and_keeps_edits() {
     let old = format!(
         "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"slash-command\"\ndescription = \"old\"\n\
          source_path = \"tools/simplify.md\"\nsupported_harnesses = [\"own\", \"claude\", {}]\n\

@@ -123,9 +123,9 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     approved(&workspace);
-    let (tools, calls) = (RelPath::of(".brigade/tools"), RelPath::of(CALLS));
+    let (tools, calls) = (RelPath::from_static(".brigade/tools"), RelPath::from_static(CALLS));
     workspace.room.fs.append_durable(&calls, b"not a call\n").unwrap();
-    for (path, mode) in [(&RelPath::of(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
+    for (path, mode) in [(&RelPath::from_static(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
         workspace.room.fs.set_mode(path, mode).unwrap();
     }
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
@@ -168,7 +168,7 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     assert_eq!(brief.oldest_pending_call.unwrap().id, id);
     approved(&workspace);
     assert_eq!(workspace.doctor().brief().unwrap().next_command.step(), Some(&NextStep::RunNext));
-    assert!(!workspace.room.fs.exists(&RelPath::of(".brigade/work")).unwrap());
+    assert!(!workspace.room.fs.exists(&RelPath::from_static(".brigade/work")).unwrap());
 }
 
 #[test]

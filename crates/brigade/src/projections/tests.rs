@@ -515,7 +515,7 @@ fn one_who_waits_too_long_is_told_who_is_at_it() {
     let workspace = sample.open();
     let fs = brigade_fs::DiskFs::open(sample.folder.path()).unwrap();
     fs::create_dir_all(sample.at(".brigade/tools")).unwrap();
-    let lock = brigade_fs::RelPath::of(".brigade/tools/apply.lock");
+    let lock = brigade_fs::RelPath::from_static(".brigade/tools/apply.lock");
     let held = brigade_fs::Fs::lock(&fs, &lock, "the other one", Duration::ZERO).unwrap();
     let context = Env::of_process().lock_timeout(Duration::ZERO);
     let other = Workspace::open(sample.folder.path(), context).unwrap();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::Output;
 use crate::render::page::Sheet;
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::render::text::{Text, Tone};
 use crate::surroundings::{Streams, Surroundings, Variables};
 
@@ -150,7 +150,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             return Answer::default();
         }
         let line =
-            std::iter::once("brigade").chain(words.iter().copied()).map(quoted).collect::<Vec<_>>().join(" ");
+            std::iter::once("brigade").chain(words.iter().copied()).map(quote).collect::<Vec<_>>().join(" ");
         self.prompt(&line);
         let color = if self.output.is_coloured() { "--color=always" } else { "--color=never" };
         let all = std::iter::once("brigade").chain(words.iter().copied()).chain([color]);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade::{DecisionsReport, Error, WhichDecisions};
+use brigade::{DecisionFilter, DecisionsReport, Error};
 use clap::Args;
 
 use crate::session::Session;
@@ -19,6 +19,6 @@ pub(crate) struct DecisionsArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DecisionsArgs) -> Result<DecisionsReport, Error> {
-    let which = if arguments.all { WhichDecisions::All } else { WhichDecisions::Waiting };
+    let which = if arguments.all { DecisionFilter::All } else { DecisionFilter::Waiting };
     session.workspace()?.kitchen().decisions(arguments.prd.as_deref(), which)
 }

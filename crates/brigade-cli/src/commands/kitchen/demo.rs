@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::commands::demo::stage::{Expect, Stage};
 use crate::output::Output;
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::session::Session;
 
 /// Walk through a service, from the PRD to the branch, with small scripts as workers
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DemoArgs, output: &mut Outp
         };
         return stage.leave(&note);
     }
-    let folder = quoted(&workspace.root().display().to_string());
+    let folder = quote(&workspace.root().display().to_string());
     stage.end(&[
         (format!("cd {folder}"), "the repository stays until you remove it"),
         ("git log --stat feature/greeting".to_owned(), "show the commits, one for each task"),

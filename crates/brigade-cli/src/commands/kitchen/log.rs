@@ -61,7 +61,7 @@ fn show(
         (session.workspace()?, KitchenLogReach::Now)
     };
     let is_terminal = session.surroundings.output.is_some();
-    let mut shown = Shown::default();
+    let mut shown = LogProgress::default();
     output.pass(|write| {
         workspace.kitchen().pass_log(&arguments.prd, request, reach, &mut |stream, bytes| {
             let text = shown.take(stream, bytes);
@@ -72,7 +72,7 @@ fn show(
 
 /// What was shown so far.
 #[derive(Default)]
-struct Shown {
+struct LogProgress {
     stream: Option<OutputStream>,
     stdout: Characters,
     stderr: Characters,
@@ -80,7 +80,7 @@ struct Shown {
     is_inside: bool,
 }
 
-impl Shown {
+impl LogProgress {
     /// Returns the text of a piece, with a head where the stream is another one.
     fn take(&mut self, stream: OutputStream, bytes: &[u8]) -> String {
         let (characters, head) = match stream {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_head_stands_where_the_stream_changes() {
         use OutputStream::{Stderr, Stdout};
-        let mut shown = Shown::default();
+        let mut shown = LogProgress::default();
         let pieces = [
             (Stdout, "a\n".as_bytes()),
             (Stdout, "b".as_bytes()),
@@ -120,6 +120,6 @@ mod tests {
         ];
         let text: String = pieces.iter().map(|(stream, bytes)| shown.take(*stream, bytes)).collect();
         assert_eq!(text, "a\nb\n==> stderr <==\nc\n==> stdout <==\nd\n==> stderr <==\nä");
-        assert_eq!(Shown::default().take(Stderr, b"x"), "==> stderr <==\nx");
+        assert_eq!(LogProgress::default().take(Stderr, b"x"), "==> stderr <==\nx");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use brigade::kitchen::{Follow, Watched};
+use brigade::kitchen::{FollowTarget, WatchView};
 use brigade::{Exit, Report as _, StatusReport};
 use clap::Args;
 
@@ -88,7 +88,7 @@ fn watch(
     let surroundings = session.surroundings;
     let terminal = surroundings.output.filter(|_| !surroundings.dumb && !output.is_json());
     let mut region = terminal.map(Region::new);
-    let follow = if region.is_some() { Follow::Output } else { Follow::Status };
+    let follow = if region.is_some() { FollowTarget::Output } else { FollowTarget::Status };
     let mut exit = Exit::Done;
     let watched = workspace.kitchen().watch(arguments.prd.as_deref(), follow, &mut |watched| {
         exit = match &mut region {
@@ -120,7 +120,7 @@ fn watch(
 }
 
 /// Shows as much of a status as fits, what runs last.
-fn redraw(region: &mut Region, watched: &Watched, output: &mut Output<'_, '_>) -> Exit {
+fn redraw(region: &mut Region, watched: &WatchView, output: &mut Output<'_, '_>) -> Exit {
     let (_, rows) = region.size();
     let report = &watched.report;
     let running = scene_lines(&watched.scene, rows / 2);

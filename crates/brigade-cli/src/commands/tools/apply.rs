@@ -35,7 +35,7 @@ pub(crate) struct ApplyArgs {
 }
 
 /// The maximum number of files whose changes are shown without --diff.
-const SHOWN: usize = 3;
+const MAX_SHOWN_FILES: usize = 3;
 
 /// Leaves out the contents of many files, unless they are asked for.
 pub(crate) fn without_diffs(
@@ -43,7 +43,7 @@ pub(crate) fn without_diffs(
     are_wanted: bool,
     output: &Output<'_, '_>,
 ) -> ApplyReport {
-    if !are_wanted && !output.is_json() && SHOWN < report.applied.len() {
+    if !are_wanted && !output.is_json() && MAX_SHOWN_FILES < report.applied.len() {
         report.applied.iter_mut().for_each(|item| item.diff = None);
     }
     report

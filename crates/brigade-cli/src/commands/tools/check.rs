@@ -1,6 +1,6 @@
 //! `brigade tools check`
 
-use brigade::{CheckReport, Error, RunChecks, WhatToCheck};
+use brigade::{CheckReport, CheckSelection, Error, RunChecks};
 use clap::Args;
 
 use crate::session::Session;
@@ -25,8 +25,8 @@ pub(crate) struct CheckArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &CheckArgs) -> Result<CheckReport, Error> {
     let what = match arguments.all {
-        true => WhatToCheck::All,
-        false => WhatToCheck::Named(arguments.ids.clone()),
+        true => CheckSelection::All,
+        false => CheckSelection::Named(arguments.ids.clone()),
     };
     let checks = if arguments.run_checks { RunChecks::Yes } else { RunChecks::No };
     session.workspace()?.catalog().check(&what, checks)

@@ -1,6 +1,6 @@
 //! `brigade tools defaults`
 
-use brigade::{DefaultsReport, DefaultsRequest, Error, Existing, Ignore};
+use brigade::{DefaultsReport, DefaultsRequest, Error, Ignore, OnExisting};
 use clap::Args;
 
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub(crate) struct DefaultsArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &DefaultsArgs) -> Result<DefaultsReport, Error> {
     session.workspace()?.catalog().defaults(DefaultsRequest {
         dry_run: arguments.dry_run,
-        existing: if arguments.force { Existing::Overwrite } else { Existing::Keep },
+        existing: if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep },
         ignore: if arguments.no_gitignore { Ignore::Skip } else { Ignore::Write },
     })
 }

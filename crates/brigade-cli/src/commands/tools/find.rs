@@ -33,8 +33,8 @@ pub(crate) struct FindArgs {
     prefer_source: Option<ToolSource>,
     /// Whether a tool needs any of the capabilities or all of them
     #[arg(long = "match", value_name = "any|all", value_enum, hide_possible_values = true)]
-    #[arg(default_value_t = Matching::Any, hide_default_value = true)]
-    matching: Matching,
+    #[arg(default_value_t = CapabilityMatch::Any, hide_default_value = true)]
+    matching: CapabilityMatch,
     /// List at most this many tools
     #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct FindArgs {
 
 /// How many of the capabilities a tool needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Matching {
+enum CapabilityMatch {
     Any,
     All,
 }
@@ -54,8 +54,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindRep
         sources: arguments.source.clone(),
         families: arguments.family.clone(),
         quantity: match arguments.matching {
-            Matching::Any => Quantity::Any,
-            Matching::All => Quantity::All,
+            CapabilityMatch::Any => Quantity::Any,
+            CapabilityMatch::All => Quantity::All,
         },
         available: arguments.available,
         prefer_source: arguments.prefer_source,

@@ -1,6 +1,6 @@
 //! `brigade tools init`
 
-use brigade::{Error, Existing, Ignore, InitReport, StarterTools};
+use brigade::{Error, Ignore, InitReport, OnExisting, StarterTools};
 use clap::Args;
 
 use crate::session::Session;
@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitReport, Error> {
-    let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    let existing = if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep };
     let tools = match arguments.harness.as_slice() {
         _ if arguments.example => StarterTools::Example,
         _ if arguments.empty => StarterTools::Empty,

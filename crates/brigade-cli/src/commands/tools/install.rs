@@ -1,6 +1,6 @@
 //! `brigade tools install`
 
-use brigade::{Blocked, Error, InstallReport, InstallRequest, WhatToInstall};
+use brigade::{Error, InstallReport, InstallRequest, InstallSelection, OnBlocked};
 use clap::Args;
 
 use crate::session::Session;
@@ -30,13 +30,13 @@ pub(crate) struct InstallArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InstallArgs) -> Result<InstallReport, Error> {
     let tools = match arguments.all_missing {
-        true => WhatToInstall::AllMissing,
-        false => WhatToInstall::Named(arguments.ids.clone()),
+        true => InstallSelection::AllMissing,
+        false => InstallSelection::Named(arguments.ids.clone()),
     };
     session.workspace()?.calls().install(&InstallRequest {
         tools,
         with: arguments.with.clone(),
         dry_run: arguments.dry_run,
-        blocked: if arguments.include_blocked { Blocked::Include } else { Blocked::Refuse },
+        blocked: if arguments.include_blocked { OnBlocked::Include } else { OnBlocked::Refuse },
     })
 }

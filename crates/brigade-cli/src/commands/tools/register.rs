@@ -21,7 +21,7 @@ pub(crate) struct RegisterArgs {
     sources: Vec<OsString>,
     /// The catalog to add to
     #[arg(long, value_name = "LEVEL", default_value = "project")]
-    level: Registered,
+    level: RegisterLevel,
     /// Another id for the only tool
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct RegisterArgs {
 
 /// The level of a catalog that tools are registered in.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Registered {
+enum RegisterLevel {
     Project,
     User,
 }
@@ -52,8 +52,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &RegisterArgs) -> Result<Reg
     session.workspace()?.catalog().register(&RegisterRequest {
         sources: sources.collect::<Result<_, Error>>()?,
         level: match arguments.level {
-            Registered::Project => Level::Project,
-            Registered::User => Level::User,
+            RegisterLevel::Project => Level::Project,
+            RegisterLevel::User => Level::User,
         },
         id: arguments.id.clone(),
         replace: arguments.replace,

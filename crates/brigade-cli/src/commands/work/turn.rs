@@ -21,11 +21,11 @@ pub(crate) struct TurnArgs {
 }
 
 /// The longest text that is read, in bytes. The beginning of a text decides.
-const MOST: u64 = 1 << 20;
+const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(session: &Session<'_>, arguments: &TurnArgs, output: &mut Output<'_, '_>) -> Exit {
     let mut text = Vec::new();
-    let read = output.input().take(MOST).read_to_end(&mut text);
+    let read = output.input().take(MAX_INPUT_BYTES).read_to_end(&mut text);
     let begun = read
         .map_err(|error| {
             Error::new(ErrorKind::Environment, format!("the text cannot be read: {}", error.kind()))

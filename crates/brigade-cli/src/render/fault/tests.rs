@@ -3,9 +3,9 @@ use brigade::{Env, NewFile, Workspace};
 
 use super::*;
 
-const PLAIN: Look = Look { colour: Colour::Off, width: Some(60), graphics: false };
+const PLAIN: TextFormat = TextFormat { colour: Colour::Off, width: Some(60), graphics: false };
 
-const DRAWN: Look = Look { graphics: true, ..PLAIN };
+const DRAWN: TextFormat = TextFormat { graphics: true, ..PLAIN };
 
 /// Two files that are wrong in several ways.
 const FILES: [(&str, &str); 2] = [
@@ -27,7 +27,7 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-fn written(faults: Vec<Fault>, look: Look) -> String {
+fn written(faults: Vec<Fault>, look: TextFormat) -> String {
     let folder = tempfile::tempdir().unwrap();
     let files = FILES.map(|(path, text)| NewFile::new(path, text));
     let workspace = Workspace::with_files(&folder.path().join("w"), &files, Env::of_process()).unwrap();
@@ -37,7 +37,7 @@ fn written(faults: Vec<Fault>, look: Look) -> String {
 }
 
 #[track_caller]
-fn check(fault: Fault, look: Look, expect: &str) {
+fn check(fault: Fault, look: TextFormat, expect: &str) {
     assert_eq!(written(vec![fault], look), expect);
 }
 
@@ -169,9 +169,9 @@ error[x]: b
 #[test]
 fn colours_are_ours() {
     let fault = Fault::new("x", "b").at(Place::at(".brigade/tools/policy.toml", 1, 1)).help(Hint::from("c"));
-    let plain = written(vec![fault.clone()], Look { colour: Colour::On, ..PLAIN });
+    let plain = written(vec![fault.clone()], TextFormat { colour: Colour::On, ..PLAIN });
     assert!(plain.starts_with("\x1b[31merror[x]\x1b[0m: b\n"), "{plain:?}");
-    let drawn = written(vec![fault], Look { colour: Colour::On, ..DRAWN });
+    let drawn = written(vec![fault], TextFormat { colour: Colour::On, ..DRAWN });
     assert!(drawn.starts_with("\x1b[31mx\x1b[0m\n") && drawn.contains("\x1b[36m.brigade"), "{drawn:?}");
     assert!(!drawn.contains("\x1b]8"), "{drawn:?}");
 }

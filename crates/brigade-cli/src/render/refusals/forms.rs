@@ -69,7 +69,7 @@ macro_rules! forms {
         /// The document of a refusal.
         #[derive(Serialize)]
         #[serde(untagged)]
-        pub(crate) enum Refused {
+        pub(crate) enum RefusalDocument {
             Plan(Box<PlanRefused>),
             Runtime(Box<RuntimeRefused>),
             Register(Box<RegisterReport>),
@@ -112,7 +112,8 @@ pub(crate) struct RuntimeRefused {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub(crate) enum Stopped {
+#[cfg_attr(feature = "schemas", schemars(rename = "Stopped"))]
+pub(crate) enum StopResult {
     Refused(Box<RuntimeStopRefused>),
     Done(Box<RuntimeStopReport>),
 }
@@ -294,7 +295,7 @@ forms! {
 
     RuntimeRestart: RuntimeRestartRefused = RuntimeRestartReport {
         runtime_id: String,
-        stop: Option<Stopped>,
+        stop: Option<StopResult>,
         start: Option<RuntimeStartRefused>,
         runtime: Option<RuntimeStatus>,
         /// Why it does not run, or still runs as before.

@@ -12,9 +12,9 @@ use brigade::{
 
 use super::runs;
 use crate::render::blockers;
-use crate::render::next::named;
+use crate::render::next::with_named_option;
 use crate::render::page::{Page, Sheet};
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
@@ -64,14 +64,14 @@ impl View for PlanReport {
 
 /// Returns the command that queues a planned call.
 fn queue_command(tool_id: &str, arguments: &Json) -> String {
-    let queue = |options: &str| named("brigade tools call queue", tool_id, options);
+    let queue = |options: &str| with_named_option("brigade tools call queue", tool_id, options);
     match arguments.as_object().filter(|arguments| !arguments.is_empty()) {
         Some(arguments) => {
             let json = Json::Object(arguments.clone()).to_compact();
             if LONG < json.len() {
                 return format!("{} (with the same arguments)", queue("--args-json FILE"));
             }
-            queue(&format!("--args {}", quoted(&json)))
+            queue(&format!("--args {}", quote(&json)))
         }
         None => queue(""),
     }
@@ -109,7 +109,7 @@ fn command_line(argv: &[String]) -> Option<Text> {
         if !line.is_empty() {
             line = line.then(Tone::Accent, " ");
         }
-        line = line.and(whole(Tone::Accent, word, |word| Cow::Owned(quoted(&escape_blanks(word)))));
+        line = line.and(whole(Tone::Accent, word, |word| Cow::Owned(quote(&escape_blanks(word)))));
     }
     (!line.is_empty()).then_some(line)
 }
@@ -196,7 +196,7 @@ fn next_step(call: &Call, page: &mut Page) {
 }
 
 /// The maximum number of bound files that are shown.
-const SHOWN_FILES: usize = 8;
+const MAX_SHOWN_FILES: usize = 8;
 
 /// Writes a word so that no two words look the same: one with control or invisible characters or blanks besides the
 /// space, or that is empty, is written as a shell takes it.
@@ -304,8 +304,8 @@ const FILES: &str = "files";
 
 /// Shortens a list of things of a kind.
 fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
-    let more = things.len().saturating_sub(SHOWN_FILES);
-    things.truncate(SHOWN_FILES);
+    let more = things.len().saturating_sub(MAX_SHOWN_FILES);
+    things.truncate(MAX_SHOWN_FILES);
     things.extend((0 < more).then(|| format!("{more} more {kind}")));
     things
 }
@@ -329,7 +329,7 @@ fn show_code(code: &BoundCode, is_started: bool, sheet: &mut Sheet) {
             MayLoad::Nothing => sheet.indented(0, Text::from("may load nothing else")),
         };
     }
-    for CodeNote { message, .. } in code.notes.iter().take(SHOWN_FILES) {
+    for CodeNote { message, .. } in code.notes.iter().take(MAX_SHOWN_FILES) {
         sheet.field("not bound", Text::new(Tone::Faint, message));
     }
     if !code.unbound.is_empty() {
@@ -435,7 +435,7 @@ impl View for ReviewReport {
 }
 
 /// Says which calls were skipped. Reasons that several calls share are said once.
-pub(in crate::render) fn skipped(passed_over: &[PassedOver], page: &mut Page) {
+pub(in crate::render) fn show_skipped(passed_over: &[PassedOver], page: &mut Page) {
     let mut by_reasons: Vec<(&[String], Vec<String>)> = Vec::new();
     for passed in passed_over {
         let call = passed.call_id.to_string();
@@ -451,7 +451,7 @@ pub(in crate::render) fn skipped(passed_over: &[PassedOver], page: &mut Page) {
 
 impl View for RunReport {
     fn show(&self, page: &mut Page) {
-        skipped(&self.passed_over, page);
+        show_skipped(&self.passed_over, page);
         for warning in &self.warnings {
             page.note(warning);
         }
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn a_list_that_is_shortened_says_of_what() {
         let ids = |count: usize| (0..count).map(|number| format!("t{number}")).collect::<Vec<_>>();
-        assert_eq!(few(ids(SHOWN_FILES), "tools").len(), SHOWN_FILES);
-        assert_eq!(few(ids(SHOWN_FILES + 2), "tools").last().unwrap(), "2 more tools");
+        assert_eq!(few(ids(MAX_SHOWN_FILES), "tools").len(), MAX_SHOWN_FILES);
+        assert_eq!(few(ids(MAX_SHOWN_FILES + 2), "tools").last().unwrap(), "2 more tools");
     }
 }

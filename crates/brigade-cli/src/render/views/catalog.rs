@@ -8,7 +8,7 @@ use brigade::{
 
 use super::doctor::{place, show_issues};
 use super::finding;
-use crate::render::next::named;
+use crate::render::next::with_named_option;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -39,7 +39,7 @@ impl View for ToolLinesReport {
                     page.next_step(&NextStep::SyncRegistry);
                 }
             }
-            let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::of).collect();
+            let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::from_entry).collect();
             return finding::suggestions(&rows, self.discovered_at, page);
         }
         if self.tools.is_empty() {
@@ -149,7 +149,7 @@ impl View for DescribeReport {
         // Tools of other families are projected, but never called.
         match contract.family {
             Some(Family::Script | Family::Mcp) => {
-                page.next(&named("brigade tools call plan", &contract.tool_id, "--args JSON"));
+                page.next(&with_named_option("brigade tools call plan", &contract.tool_id, "--args JSON"));
             }
             _ => page.next_step(&NextStep::PlanProjections(contract.tool_id.clone())),
         }

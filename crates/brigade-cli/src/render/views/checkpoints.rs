@@ -8,7 +8,7 @@ use brigade::{
 
 use super::runs;
 use crate::render::page::Page;
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
@@ -55,7 +55,7 @@ impl View for CheckpointReport {
         match &self.next {
             Some(NextStep::AnswerCheckpoint(id)) => {
                 let choice = self.checkpoint.choices.first().map_or("continue", String::as_str);
-                page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
+                page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quote(choice)));
             }
             Some(step) => page.next_step(step),
             None => {}
@@ -99,7 +99,7 @@ fn next_step(checkpoint: &Checkpoint, call: &Call, page: &mut Page) {
     match checkpoint.status {
         CheckpointStatus::Pending => {
             let choice = checkpoint.choices.first().map_or("continue", String::as_str);
-            page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
+            page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quote(choice)));
         }
         // Other checkpoints of the run need an answer first.
         CheckpointStatus::Approved if call_status == Some("waiting") => {

@@ -177,14 +177,14 @@ where
         }
         page.data.gap();
         page.data.line(Text::new(tone, many).then(Tone::Faint, &format!(" ({count})")));
-        for alike in types.into_iter().flat_map(|(_, list)| alike(&list)) {
+        for alike in types.into_iter().flat_map(|(_, list)| group_equal(&list)) {
             page.data.fault(fault(&alike, severity));
         }
     }
 }
 
 /// Groups issues that differ only in the harness, because all projections of a tool often have the same issue.
-fn alike<'i, 'l>(issues: &[&'l IssueLine<'i>]) -> Vec<Vec<&'l IssueLine<'i>>> {
+fn group_equal<'i, 'l>(issues: &[&'l IssueLine<'i>]) -> Vec<Vec<&'l IssueLine<'i>>> {
     let mut found: Vec<Vec<&IssueLine<'_>>> = Vec::new();
     let mut known: HashMap<[&str; 3], usize> = HashMap::new();
     for issue in issues {

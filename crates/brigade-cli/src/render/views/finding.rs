@@ -138,7 +138,8 @@ impl View for StatsReport {
             ("cost", Fit::Whole),
         ]);
         let time = |milliseconds: Option<u64>| {
-            milliseconds.map_or_else(String::new, |milliseconds| when::measured(milliseconds as f64 / 1000.0))
+            milliseconds
+                .map_or_else(String::new, |milliseconds| when::format_seconds(milliseconds as f64 / 1000.0))
         };
         for tool in &self.tools {
             let cost = tool.cost.map_or_else(String::new, |cost| {
@@ -149,7 +150,7 @@ impl View for StatsReport {
                 Text::from(tool.runs.to_string()),
                 Text::from(tool.completed.to_string()),
                 Text::from(tool.failures.to_string()),
-                Text::from(installed(tool)),
+                Text::from(installed_text(tool)),
                 Text::from(time(tool.median_ms)),
                 Text::from(time(tool.max_ms)),
                 tool.last_used.map_or_else(Text::default, |at| when::at(at, page.now)),
@@ -164,7 +165,7 @@ impl View for StatsReport {
 }
 
 /// Returns how often a tool was installed, and how often that failed.
-fn installed(tool: &ToolStats) -> String {
+fn installed_text(tool: &ToolStats) -> String {
     match (tool.installations, tool.failed_installations) {
         (0, 0) => String::new(),
         (installed, 0) => installed.to_string(),

@@ -47,7 +47,7 @@ impl View for InstallReport {
 }
 
 /// Shows what an installation did.
-pub(super) fn installed(receipt: &Receipt, sheet: &mut Sheet) {
+pub(super) fn show_installation(receipt: &Receipt, sheet: &mut Sheet) {
     let Some(install) = &receipt.install else { return };
     let state = |state: Option<ToolState>| state.map_or("not seen", ToolState::as_str);
     sheet.field("tool was", state(install.before));

@@ -6,7 +6,7 @@ mod status;
 
 use brigade::command::Argv;
 use brigade::core::{NextStep, Severity};
-use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier, Written, counted};
+use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, PrdOrigin, Tier, WriteOutcome, pluralize};
 use brigade::{
     AnswerReport, ApprovalReport, DecisionsReport, ErrorLine, Fault, KitchenInitReport, ServiceReport,
     SummaryReport, ValidationReport, WorkersReport,
@@ -22,13 +22,13 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 
 /// Says which PRD was taken when nobody named one.
-pub(super) fn taken(path: &str, taken: Taken, page: &mut Page) {
+pub(super) fn show_prd_origin(path: &str, taken: PrdOrigin, page: &mut Page) {
     let why = match taken {
-        Taken::Named => return,
-        Taken::Latest => "latest.json leads to it",
-        Taken::Interrupted => "a task of it has begun and not ended",
-        Taken::Newest => "it is the newest one with pending tasks",
-        Taken::Done => "it is the newest one, and no PRD has pending tasks",
+        PrdOrigin::Named => return,
+        PrdOrigin::Latest => "latest.json leads to it",
+        PrdOrigin::Interrupted => "a task of it has begun and not ended",
+        PrdOrigin::Newest => "it is the newest one with pending tasks",
+        PrdOrigin::Done => "it is the newest one, and no PRD has pending tasks",
     };
     page.note(&format!("took {path}: {why}"));
 }
@@ -65,7 +65,7 @@ pub(super) fn of_prd(fault: &PrdFault, severity: Severity) -> Fault {
 
 impl View for ValidationReport {
     fn show(&self, page: &mut Page) {
-        taken(&self.prd_path, self.taken, page);
+        show_prd_origin(&self.prd_path, self.taken, page);
         let errors = self.errors.iter().map(|fault| of_prd(fault, Severity::Error));
         let warnings = self.warnings.iter().map(|fault| of_prd(fault, Severity::Warning));
         fault::list(errors.chain(warnings).collect(), &mut page.trouble);
@@ -170,8 +170,8 @@ impl View for KitchenInitReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.issues, page);
         match self.config {
-            Written::Added => page.data.field("wrote", &self.config_path),
-            Written::Kept => page.data.field("kept", &self.config_path),
+            WriteOutcome::Added => page.data.field("wrote", &self.config_path),
+            WriteOutcome::Kept => page.data.field("kept", &self.config_path),
         }
         page.data.field("tasks", &self.tasks_path);
         if let Some(imported) = &self.imported {
@@ -179,9 +179,13 @@ impl View for KitchenInitReport {
         }
         for row in &self.skills {
             let entry = match (row.entry, row.source) {
-                (Written::Added, Written::Added) => format!("{} (with {})", row.id, row.source_path),
-                (Written::Added, Written::Kept) => format!("{} ({} stays as it is)", row.id, row.source_path),
-                (Written::Kept, _) => format!("{} is there already", row.id),
+                (WriteOutcome::Added, WriteOutcome::Added) => {
+                    format!("{} (with {})", row.id, row.source_path)
+                }
+                (WriteOutcome::Added, WriteOutcome::Kept) => {
+                    format!("{} ({} stays as it is)", row.id, row.source_path)
+                }
+                (WriteOutcome::Kept, _) => format!("{} is there already", row.id),
             };
             page.data.field("skill", entry);
         }
@@ -193,7 +197,7 @@ impl View for KitchenInitReport {
 impl View for ApprovalReport {
     fn show(&self, page: &mut Page) {
         if let (Some(path), Some(how)) = (&self.prd_path, self.taken) {
-            taken(path, how, page);
+            show_prd_origin(path, how, page);
         }
         config_errors(&self.config_issues, page);
         match &self.prd_path {
@@ -273,7 +277,7 @@ impl View for DecisionsReport {
             }
             status::decision(row, page);
         }
-        skipped(&self.decisions, page);
+        show_skipped(&self.decisions, page);
         if let Some(first) = self.decisions.iter().find(|row| row.choice.is_none()) {
             page.next_step(&NextStep::AnswerDecision(first.id.to_string()));
         }
@@ -281,7 +285,7 @@ impl View for DecisionsReport {
 }
 
 /// Says how a task that somebody skipped is taken up again.
-fn skipped(rows: &[brigade::kitchen::DecisionRow], page: &mut Page) {
+fn show_skipped(rows: &[brigade::kitchen::DecisionRow], page: &mut Page) {
     if rows.iter().any(|row| row.choice.as_deref() == Some("skip")) {
         page.note("`kitchen resume PRD retry` takes up a skipped task again, or `kitchen ticket PRD ID` the one that it names");
     }
@@ -290,7 +294,7 @@ fn skipped(rows: &[brigade::kitchen::DecisionRow], page: &mut Page) {
 impl View for AnswerReport {
     fn show(&self, page: &mut Page) {
         status::decision(&self.decision, page);
-        skipped(std::slice::from_ref(&self.decision), page);
+        show_skipped(std::slice::from_ref(&self.decision), page);
         if 0 < self.waiting {
             page.next(&self.next_command.to_string());
         }
@@ -299,7 +303,7 @@ impl View for AnswerReport {
 
 impl View for SummaryReport {
     fn show(&self, page: &mut Page) {
-        taken(&self.prd_path, self.taken, page);
+        show_prd_origin(&self.prd_path, self.taken, page);
         match &self.path {
             Some(path) => page.data.field("wrote", Text::new(Tone::Accent, path)),
             None => self.text.lines().for_each(|line| page.data.line(line)),
@@ -313,12 +317,12 @@ impl View for ServiceReport {
         let reports = if several { &self.prds[..] } else { std::slice::from_ref(self) };
         for report in reports {
             page.data.gap();
-            served(report, page);
+            show_service(report, page);
         }
     }
 }
 
-fn served(report: &ServiceReport, page: &mut Page) {
+fn show_service(report: &ServiceReport, page: &mut Page) {
     page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
     page.data.field("outcome", report.outcome.as_str());
     if let Some(ticket) = &report.ticket {
@@ -342,7 +346,7 @@ fn served(report: &ServiceReport, page: &mut Page) {
         page.data.field_if(name, Some(ids.join(", ")));
     }
     if 0 < report.attempts {
-        let workers = format!("{}, ${:.2}", counted(report.attempts, "start"), report.cost_usd);
+        let workers = format!("{}, ${:.2}", pluralize(report.attempts, "start"), report.cost_usd);
         page.data.field("workers", workers);
     }
     if let Some(tasks) = report.tasks.as_ref().filter(|tasks| !tasks.is_empty()) {

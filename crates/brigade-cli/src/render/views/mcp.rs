@@ -6,7 +6,7 @@ use brigade::{
     PinSummary, ServerSummary,
 };
 
-use crate::render::next::named;
+use crate::render::next::with_named_option;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -114,7 +114,7 @@ impl View for PinListReport {
 impl View for PinReport {
     fn show(&self, page: &mut Page) {
         if let Some(server) = &self.server {
-            listed(server, &self.changes, self.accepted, page);
+            show_listing(server, &self.changes, self.accepted, page);
         }
         let Some(pin) = &self.pin else { return };
         let now = page.now;
@@ -139,13 +139,17 @@ impl View for PinReport {
         if let (false, PinState::Changed, Some(offered)) = (self.accepted, pin.state, &self.offered) {
             // With the fingerprint, only the changes shown here are accepted.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
-            page.next(&named("brigade tools pins accept", &pin.id, &format!("--fingerprint {fingerprint}")));
+            page.next(&with_named_option(
+                "brigade tools pins accept",
+                &pin.id,
+                &format!("--fingerprint {fingerprint}"),
+            ));
         }
     }
 }
 
 /// Shows the tool list of a server.
-fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut Page) {
+fn show_listing(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
     sheet.field("list of tools", Text::new(Tone::Accent, &server.id));

@@ -22,7 +22,7 @@ fn missing(errors: &[String], sources: &[PackedSource], page: &mut Page) {
     }
 }
 
-fn packed(sources: &[PackedSource]) -> String {
+fn sources_text(sources: &[PackedSource]) -> String {
     sources.iter().filter(|source| source.packed).count().to_string()
 }
 
@@ -32,7 +32,7 @@ impl View for PackBuildReport {
         page.data.field("pack", Text::new(Tone::Accent, &self.pack_id));
         page.data.field("path", &self.path);
         page.data.field("entries", catalog.entries.len().to_string());
-        page.data.field("sources", packed(&catalog.source_files));
+        page.data.field("sources", sources_text(&catalog.source_files));
         page.data.field("issues", self.issue_count.to_string());
         missing(&catalog.entry_errors, &catalog.source_files, page);
         page.next("brigade tools pack import DIRECTORY --target OTHER");
@@ -78,7 +78,7 @@ impl View for PackShowReport {
         page.data.field("issues", self.pack.issue_count.to_string());
         let ids = catalog.entries.iter().filter_map(|entry| entry.get("id")?.as_str());
         page.data.field("entries", ids.collect::<Vec<_>>().join(", "));
-        page.data.field("sources", packed(&catalog.source_files));
+        page.data.field("sources", sources_text(&catalog.source_files));
         missing(&catalog.entry_errors, &catalog.source_files, page);
     }
 }

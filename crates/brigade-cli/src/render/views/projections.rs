@@ -13,7 +13,7 @@ use brigade::{
 
 use super::catalog::config_errors;
 use crate::render::page::{Page, Sheet};
-use crate::render::shell::quoted;
+use crate::render::shell::quote;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, words};
@@ -28,7 +28,7 @@ impl View for ProjectionPlanReport {
             return;
         }
         let folded = match self.tool_id {
-            None => unwritten(&self.projections),
+            None => count_unwritten(&self.projections),
             Some(_) => BTreeMap::new(),
         };
         let is_folded = |item: &&ProjectionReport| is_unwritten(item) && folded.contains_key(&*item.tool_id);
@@ -76,7 +76,7 @@ fn is_unwritten(item: &ProjectionReport) -> bool {
 }
 
 /// Counts the projections that were never written, by tool, of the tools with many.
-fn unwritten(items: &[ProjectionReport]) -> BTreeMap<&str, usize> {
+fn count_unwritten(items: &[ProjectionReport]) -> BTreeMap<&str, usize> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items.iter().filter(|item| is_unwritten(item)) {
         *counts.entry(&item.tool_id).or_default() += 1;
@@ -96,8 +96,8 @@ impl View for SyncPlanReport {
 fn which(tool_id: Option<&str>) -> String {
     match tool_id {
         None => "--all".to_owned(),
-        Some(id) if id.starts_with('-') => format!("-- {}", quoted(id)),
-        Some(id) => quoted(id),
+        Some(id) if id.starts_with('-') => format!("-- {}", quote(id)),
+        Some(id) => quote(id),
     }
 }
 

@@ -74,7 +74,7 @@ impl View for DiscoveryReport {
 }
 
 /// The longest text of a column: a row stays one that can be read where nobody knows how wide the terminal is.
-const LONGEST: usize = 100;
+const MAX_COLUMN_WIDTH: usize = 100;
 
 /// Says what an entry runs or reaches, in one line.
 fn runs(entry: &DiscoveredEntry) -> String {
@@ -83,7 +83,7 @@ fn runs(entry: &DiscoveredEntry) -> String {
         _ if !entry.command.is_empty() => entry.command.join(" "),
         _ => entry.description.clone().unwrap_or_default(),
     };
-    short(&text, LONGEST)
+    short(&text, MAX_COLUMN_WIDTH)
 }
 
 fn places(entry: &DiscoveredEntry) -> String {
@@ -94,7 +94,7 @@ fn places(entry: &DiscoveredEntry) -> String {
             places.push(place);
         }
     }
-    short(&places.join(", "), LONGEST)
+    short(&places.join(", "), MAX_COLUMN_WIDTH)
 }
 
 fn show_issues(issues: &[DiscoveryIssue], page: &mut Page) {

@@ -64,7 +64,7 @@ fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
             words::tool_of(&run.tool_id, run.kind_word()),
             words::status(run.status.as_str()),
             words::number(run.exit_code),
-            words::number(run.duration_seconds.as_ref().map(|took| when::measured(took.as_f64()))),
+            words::number(run.duration_seconds.as_ref().map(|took| when::format_seconds(took.as_f64()))),
             run.started_at.map_or_else(Text::default, |at| when::at(at, page.now)),
         ]);
     }
@@ -212,9 +212,12 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field("tool", Text::new(Tone::Strong, &receipt.tool_id));
     sheet.field("status", words::status(receipt.status.as_str()));
     sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
-    sheet.field_if("duration", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
+    sheet.field_if(
+        "duration",
+        receipt.duration_seconds.as_ref().map(|took| when::format_seconds(took.as_f64())),
+    );
     sheet.field_if("exit code", Some(words::number(receipt.exit_code)));
-    super::install::installed(receipt, sheet);
+    super::install::show_installation(receipt, sheet);
     if receipt.timed_out {
         let limit = receipt.timeout.as_ref().map_or_else(String::new, |limit| when::limit(limit.as_f64()));
         sheet.field("timed out", Text::new(Tone::Bad, &format!("yes, after {limit}")));

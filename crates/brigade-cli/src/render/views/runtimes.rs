@@ -11,7 +11,7 @@ use brigade::{
 
 use super::catalog::config_errors;
 use super::doctor::show_issues;
-use crate::render::next::named;
+use crate::render::next::with_named_option;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -144,7 +144,7 @@ fn show_start(report: &RuntimeStartReport, page: &mut Page) {
     };
     page.data.field("state", state);
     page.data.field_if("pid", report.pid.map(|pid| pid.to_string()));
-    page.data.field_if("ready after", report.ready_after_seconds.map(when::measured));
+    page.data.field_if("ready after", report.ready_after_seconds.map(when::format_seconds));
     match &report.health {
         Some(health) => page.data.field_if("health", Some(&health.detail)),
         None if report.skipped == 1 => page.data.field("health", "not checked"),
@@ -199,7 +199,7 @@ impl View for RuntimeLogsReport {
             page.note(&format!("earlier lines are in {}", self.log_path));
         }
         if self.lines.is_empty() && self.other_has_lines && self.other_stream == LogStream::Stderr {
-            page.next(&named("brigade tools runtime logs", &self.runtime_id, "--stderr"));
+            page.next(&with_named_option("brigade tools runtime logs", &self.runtime_id, "--stderr"));
         }
     }
 }

@@ -307,8 +307,8 @@ mod tests {
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
-    use crate::render::Words;
-    use crate::render::page::Look;
+    use crate::render::CommandWords;
+    use crate::render::page::TextFormat;
     use crate::render::text::Colour;
 
     fn issue(kind: &str) -> Value {
@@ -366,9 +366,10 @@ mod tests {
 
     #[test]
     fn a_brief_of_much_fits_one_screen() {
-        let mut page = Page::new(Timestamp::from_unix_micros(1_790_000_000_000_000), Words::default());
+        let mut page = Page::new(Timestamp::from_unix_micros(1_790_000_000_000_000), CommandWords::default());
         full().show(&mut page);
-        let text = page.data.write(Look { colour: Colour::Off, width: Some(80), graphics: false }, None);
+        let text =
+            page.data.write(TextFormat { colour: Colour::Off, width: Some(80), graphics: false }, None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() < 24, "{} lines\n{text}", lines.len());
         for line in lines {

@@ -84,7 +84,7 @@ proptest! {
         same(&Sample {
             z: &choices, inner: &one, map, a: other.clone(), left: None, nothing: (), empty: [], more: &more,
         });
-        let mut text = RecordText::new(&Derived(&other), &other.extra).unwrap();
+        let mut text = RecordText::new(&DerivedForm(&other), &other.extra).unwrap();
         prop_assert_eq!(text.has("path"), other.to_members().contains_key("path"));
         text.rename("path", |key| format!("their_{key}"));
         text.insert("path", &one);
@@ -106,9 +106,9 @@ proptest! {
     }
 }
 
-struct Derived<'a>(&'a Inner);
+struct DerivedForm<'a>(&'a Inner);
 
-impl Serialize for Derived<'_> {
+impl Serialize for DerivedForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Inner::serialize(self.0, serializer)
     }

@@ -28,7 +28,7 @@ fn life(records: &[Record]) -> Life {
 
 fn prd(records: &[Record], is_served: bool) -> PrdHealth {
     let life = life(records);
-    let mut health = PrdHealth::of(
+    let mut health = PrdHealth::new(
         "prd-x".parse().unwrap(),
         ".brigade/kitchen/prd-x/journal.jsonl".into(),
         &life,
@@ -85,22 +85,22 @@ fn check(kitchen: &KitchenHealth, hour: i64, expect: &[&str]) {
     assert_eq!(keys.len(), issues.len());
 }
 
-fn of(prd: PrdHealth) -> KitchenHealth {
+fn kitchen_health(prd: PrdHealth) -> KitchenHealth {
     KitchenHealth { prds: vec![prd], ledger: "ledger.jsonl".to_owned(), ..KitchenHealth::default() }
 }
 
 #[test]
 fn a_kitchen_in_order_has_no_issues() {
     check(&KitchenHealth::default(), 1, &[]);
-    check(&of(prd(&[], false)), 1, &[]);
-    check(&of(prd(&[approved(), started()], true)), 1, &[]);
+    check(&kitchen_health(prd(&[], false)), 1, &[]);
+    check(&kitchen_health(prd(&[approved(), started()], true)), 1, &[]);
     let ended = Record::ServiceEnded {
         service: "s".to_owned(),
         outcome: Outcome::Complete,
         reason: None,
         used: vec![],
     };
-    check(&of(prd(&[approved(), started(), ended], false)), 1, &[]);
+    check(&kitchen_health(prd(&[approved(), started(), ended], false)), 1, &[]);
 }
 
 #[test]
@@ -144,18 +144,26 @@ fn configuration_policy_and_programs_are_named() {
 fn a_killed_service_and_failed_tasks_are_named_unless_somebody_serves() {
     let records = [approved(), started(), failed()];
     let expect = ["kitchen_interrupted  → resume-prd", "kitchen_task_failed b → retry-prd"];
-    check(&of(prd(&records, false)), 1, &expect);
-    check(&of(prd(&records, true)), 1, &[]);
+    check(&kitchen_health(prd(&records, false)), 1, &expect);
+    check(&kitchen_health(prd(&records, true)), 1, &[]);
     // Without the file, there is nothing to resume.
     let gone = PrdHealth { path: None, ..prd(&records, false) };
-    check(&of(gone), 1, &["kitchen_interrupted  → read-file", "kitchen_task_failed b → read-file"]);
+    check(
+        &kitchen_health(gone),
+        1,
+        &["kitchen_interrupted  → read-file", "kitchen_task_failed b → read-file"],
+    );
 }
 
 #[test]
 fn a_decision_is_an_issue_after_three_days() {
     let records = [approved(), failed(), asked()];
-    check(&of(prd(&records, false)), 73, &[]);
-    check(&of(prd(&records, false)), 74, &["kitchen_decision_stale d-0123456789ab → answer-decision"]);
+    check(&kitchen_health(prd(&records, false)), 73, &[]);
+    check(
+        &kitchen_health(prd(&records, false)),
+        74,
+        &["kitchen_decision_stale d-0123456789ab → answer-decision"],
+    );
     let answer = Answer {
         choice: "abort".to_owned(),
         by: AnsweredBy::Person,
@@ -165,7 +173,11 @@ fn a_decision_is_an_issue_after_three_days() {
     };
     let answered = Record::DecisionAnswered { id: "d-0123456789ab".parse().unwrap(), answer, used: vec![] };
     let [approved, failed, asked] = records;
-    check(&of(prd(&[approved, failed, asked, answered], false)), 74, &["kitchen_task_failed b → retry-prd"]);
+    check(
+        &kitchen_health(prd(&[approved, failed, asked, answered], false)),
+        74,
+        &["kitchen_task_failed b → retry-prd"],
+    );
 }
 
 #[test]
@@ -188,7 +200,7 @@ fn files_that_are_not_what_they_were_are_named() {
         "kitchen_lines_set_aside aside.jsonl → read-file",
         "kitchen_journal_newer  → read-file",
     ];
-    check(&of(found), 1, &expect);
+    check(&kitchen_health(found), 1, &expect);
     // What the file says counts for nothing until it is approved again.
     let not_passed = Record::Approved {
         fingerprint: brigade_core::Fingerprint::of_bytes(b"x"),
@@ -197,8 +209,8 @@ fn files_that_are_not_what_they_were_are_named() {
         by: None,
         path: None,
     };
-    check(&of(prd(&[not_passed], false)), 1, &["kitchen_marked  → approve-prd"]);
+    check(&kitchen_health(prd(&[not_passed], false)), 1, &["kitchen_marked  → approve-prd"]);
     let faults = read("prd-x.json", b"{\"tasks\": []}", Lints::ALL).valid().unwrap_err();
     let broken = PrdHealth { faults, ..prd(&[], false) };
-    check(&of(broken), 1, &["kitchen_prd_invalid  → validate-prd"]);
+    check(&kitchen_health(broken), 1, &["kitchen_prd_invalid  → validate-prd"]);
 }

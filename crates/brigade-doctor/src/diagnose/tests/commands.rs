@@ -23,7 +23,7 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
         let runtimes = Runtimes::parse("runtimes.toml", Level::Project, file.as_bytes());
         let facts = [RuntimeFacts {
             issues: issues(&runtimes.runtimes()[0]),
-            ..RuntimeFacts::of(&runtimes.runtimes()[0], &Masks::default())
+            ..RuntimeFacts::new(&runtimes.runtimes()[0], &Masks::default())
         }];
         let found = FoundRuntimes { config: ConfigFile::Read(&runtimes), facts: &facts, left: &[] };
         let issues = diagnose(Snapshot {

@@ -15,13 +15,13 @@ fn without_a_repository_or_a_commit_there_is_no_worktree() {
         Err(PlaceError::WithoutGit(why)) => Some(why),
         other => panic!("{other:?}"),
     };
-    assert_eq!(open(&empty, &bench.host()), Some(WithoutGit::NoRepository));
+    assert_eq!(open(&empty, &bench.host()), Some(InPlaceReason::NoRepository));
     git(&empty, &["init", "-q", "."]);
-    assert_eq!(open(&empty, &bench.host()), Some(WithoutGit::NoCommit));
-    assert_eq!(open(&empty, &HostEnvironment::new([])), Some(WithoutGit::NoProgram));
+    assert_eq!(open(&empty, &bench.host()), Some(InPlaceReason::NoCommit));
+    assert_eq!(open(&empty, &HostEnvironment::new([])), Some(InPlaceReason::NoProgram));
     let bare = bench.folder.path().join("bare");
     git(bench.folder.path(), &["init", "-q", "--bare", "bare"]);
-    assert_eq!(open(&bare, &bench.host()), Some(WithoutGit::NoRepository));
+    assert_eq!(open(&bare, &bench.host()), Some(InPlaceReason::NoRepository));
     let mut named = Bench::new();
     for branch in ["", "-f", "a..b", "a b", "HEAD", "a/.b", "x.lock", "a~1", "@{u}", "a\nb"] {
         named.options.branch = branch.to_owned();
@@ -105,7 +105,7 @@ fn a_worktree_that_is_gone_is_said_and_made_anew() {
     assert!(matches!(gone, Err(PlaceError::Gone(_))), "{gone:?}");
     assert!(matches!(place.guard(&at), Err(PlaceError::Gone(_))));
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::Remade);
+    assert_eq!(begun, FolderOrigin::Remade);
     // A link in its place leads nowhere.
     let elsewhere = bench.folder.path().join("elsewhere");
     write(&elsewhere.join("keep"), "mine\n");
@@ -114,7 +114,7 @@ fn a_worktree_that_is_gone_is_said_and_made_anew() {
         std::os::unix::fs::symlink(&elsewhere, folder).unwrap();
     });
     assert!(matches!(linked, Err(PlaceError::Gone(_))), "{linked:?}");
-    assert_eq!(place.begin(&name("a")).unwrap().1, Begun::Remade);
+    assert_eq!(place.begin(&name("a")).unwrap().1, FolderOrigin::Remade);
     assert_eq!(read(&elsewhere.join("keep")), "mine\n");
 }
 
@@ -127,7 +127,7 @@ fn folders_that_a_crash_left_half_made_are_made_anew() {
     std::fs::remove_file(ours.join("ready")).unwrap();
     write(&at.folder.join("half"), "x\n");
     let (_, begun) = remake(&bench).begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::New);
+    assert_eq!(begun, FolderOrigin::New);
     assert!(!at.folder.join("half").exists());
     // After a loss of power, our part is filled from the worktree, which keeps its work.
     write(&at.folder.join("work"), "x\n");
@@ -135,7 +135,7 @@ fn folders_that_a_crash_left_half_made_are_made_anew() {
     std::fs::write(ours.join("index"), "").unwrap();
     let place = remake(&bench);
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::Found);
+    assert_eq!(begun, FolderOrigin::Found);
     assert_eq!(paths(&attempt(&place, &at, |_| {}).unwrap()), ["Added work"]);
 }
 
@@ -205,7 +205,7 @@ fn tasks_that_run_at_once_are_all_integrated() {
 }
 
 #[test]
-fn a_commit_from_before_the_work_was_put_on_a_new_tip_never_takes_the_branch_back() {
+fn old_commit_never_moves_branch_back() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -225,7 +225,7 @@ fn a_commit_from_before_the_work_was_put_on_a_new_tip_never_takes_the_branch_bac
     std::fs::remove_file(again.folder.join("coverage.out")).unwrap();
     let place = remake(&bench);
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::Found);
+    assert_eq!(begun, FolderOrigin::Found);
     let tip = bench.git(&["rev-parse", "feature/x"]);
     let Integration::Moved { place: at, changes } = place.integrate(&at, &made).unwrap() else {
         panic!("the commit stands on another one")
@@ -237,7 +237,7 @@ fn a_commit_from_before_the_work_was_put_on_a_new_tip_never_takes_the_branch_bac
 }
 
 #[test]
-fn a_service_that_was_killed_goes_on_with_the_tree_that_it_verified() {
+fn killed_service_resumes_with_verified_tree() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();

@@ -84,7 +84,7 @@ fn no_program_of_the_repository_or_its_user_runs() {
 }
 
 #[test]
-fn settings_and_hooks_that_an_attempt_changes_are_named_and_git_is_not_run() {
+fn changed_git_settings_are_named_and_git_not_run() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();

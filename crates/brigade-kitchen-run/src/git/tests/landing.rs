@@ -3,7 +3,7 @@
 use brigade_git::GitError;
 
 use super::*;
-use crate::workplace::Cleaned;
+use crate::workplace::CleanedFolder;
 
 fn prd() -> PrdName {
     "prd-add-auth".parse().unwrap()
@@ -210,7 +210,7 @@ fn only_worktrees_whose_work_is_in_the_branch_are_cleaned() {
     git(&nested.folder.join("inner"), &["init", "-q", "."]);
     let cleaned = place.clean(&prd()).unwrap();
     let shown: Vec<(String, bool)> =
-        cleaned.iter().map(|Cleaned { task, kept, .. }| (task.to_string(), kept.is_some())).collect();
+        cleaned.iter().map(|CleanedFolder { task, kept, .. }| (task.to_string(), kept.is_some())).collect();
     let expect = [("done", false), ("empty", false), ("nested", true), ("open", true)];
     assert_eq!(shown, expect.map(|(task, kept)| (task.to_owned(), kept)));
     assert_eq!(read(&open.folder.join("b")), "b\n");

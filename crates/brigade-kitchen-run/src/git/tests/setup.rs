@@ -81,7 +81,7 @@ fn the_setup_stays_where_the_work_is_put_on_another_commit() {
 }
 
 #[test]
-fn a_setup_that_did_not_succeed_is_to_run_again_and_its_rest_is_its_own() {
+fn failed_setup_runs_again() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -90,7 +90,7 @@ fn a_setup_that_did_not_succeed_is_to_run_again_and_its_rest_is_its_own() {
     // Another service finds the worktree.
     let place = bench.open();
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::Found);
+    assert_eq!(begun, FolderOrigin::Found);
     assert!(place.begin_setup(&at).unwrap());
     write(&at.folder.join("whole.txt"), "whole\n");
     place.end_setup(&at, &place.guard(&at).unwrap()).unwrap();

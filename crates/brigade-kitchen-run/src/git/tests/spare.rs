@@ -131,7 +131,7 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         git(&other, &["-c", "user.name=B", "-c", "user.email=b@example.org", "commit", "-qm", "theirs"]);
         bench.git(&["worktree", "remove", "--force", "../other"]);
         let (second, begun) = place.begin(&name("second")).unwrap();
-        assert_eq!(begun, Begun::New, "{case}");
+        assert_eq!(begun, FolderOrigin::New, "{case}");
         assert_eq!(made(&second.folder) == was, *is_taken, "{case}: whether it was taken over");
         // Nothing is left for a third one, so it is made anew.
         let (third, _) = place.begin(&name("third")).unwrap();
@@ -157,7 +157,7 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
 }
 
 #[test]
-fn files_that_were_given_and_settings_that_hide_differences_make_all_new() {
+fn given_files_force_a_new_worktree() {
     let mut bench = Bench::new();
     bench.write(".env", "A=1\n");
     bench.options.copy = vec![".env".to_owned()];
@@ -209,7 +209,7 @@ fn a_commit_with_attributes_or_other_repositories_makes_all_new() {
 }
 
 #[test]
-fn the_folder_of_a_done_task_that_a_kill_left_goes_when_the_service_leaves() {
+fn service_removes_leftover_folder_of_done_task() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, ..) = task(&place, "a", |folder| write(&folder.join("a"), "a\n"));

@@ -10,7 +10,7 @@ fn a_task_becomes_one_commit_and_the_user_is_not_touched() {
     let before = bench.users();
     let place = bench.open();
     let (at, begun) = place.begin(&name("US-003")).unwrap();
-    assert_eq!(begun, Begun::New);
+    assert_eq!(begun, FolderOrigin::New);
     assert_eq!(at.worktree.as_deref(), Some(".brigade/kitchen/worktrees/prd-add-auth/US-003"));
     assert_eq!(read(&at.folder.join("README.md")), "hello\n", "the branch, not the user's files");
     let changes = attempt(&place, &at, |folder| {
@@ -153,7 +153,7 @@ fn what_verification_changes_is_not_committed() {
 }
 
 #[test]
-fn a_task_whose_branch_moved_is_put_on_the_new_tip_and_verified_again() {
+fn moved_branch_rebases_and_verifies_again() {
     let bench = Bench::new();
     let place = bench.open();
     let (first, _) = place.begin(&name("first")).unwrap();
@@ -184,7 +184,7 @@ fn a_task_whose_branch_moved_is_put_on_the_new_tip_and_verified_again() {
 }
 
 #[test]
-fn a_conflict_names_its_files_and_leaves_both_sides_to_the_next_attempt() {
+fn conflict_names_files_and_keeps_both_sides() {
     let bench = Bench::new();
     let place = bench.open();
     let (first, _) = place.begin(&name("first")).unwrap();
@@ -197,7 +197,7 @@ fn a_conflict_names_its_files_and_leaves_both_sides_to_the_next_attempt() {
     place.integrate(&first, &theirs).unwrap();
     assert_eq!(place.integrate(&second, &made).unwrap(), Integration::Conflict(vec!["README.md".to_owned()]));
     let (second, begun) = place.begin(&name("second")).unwrap();
-    assert_eq!((begun, &second.base), (Begun::Found, &theirs.commit));
+    assert_eq!((begun, &second.base), (FolderOrigin::Found, &theirs.commit));
     let text = read(&second.folder.join("README.md"));
     assert!(text.contains("<<<<<<<") && text.contains("mine") && text.contains("theirs"), "{text}");
     let unsolved = attempt(&place, &second, |_| {}).unwrap();
@@ -313,7 +313,7 @@ fn a_task_is_found_again_with_its_work() {
     drop(place);
     let place = bench.open();
     let (again, begun) = place.begin(&name("--help")).unwrap();
-    assert_eq!((begun, &again), (Begun::Found, &at));
+    assert_eq!((begun, &again), (FolderOrigin::Found, &at));
     assert_eq!(paths(&attempt(&place, &again, |_| {}).unwrap()), ["Added b"]);
 }
 
@@ -381,13 +381,13 @@ fn workspaces_with_one_folder_of_worktrees_have_each_its_own() {
     let (first, _) = of_one.begin(&name("a")).unwrap();
     write(&first.folder.join("precious.txt"), "not done yet\n");
     let (second, begun) = of_two.begin(&name("a")).unwrap();
-    assert_eq!(begun, Begun::New);
+    assert_eq!(begun, FolderOrigin::New);
     assert_ne!(first.folder, second.folder);
     of_two.finish(&second).unwrap();
     of_two.leave(&second.name.prd, &|_| false).unwrap();
     let (again, begun) = of_one.begin(&name("a")).unwrap();
     assert_eq!(
         (begun, read(&again.folder.join("precious.txt"))),
-        (Begun::Found, "not done yet\n".to_owned())
+        (FolderOrigin::Found, "not done yet\n".to_owned())
     );
 }

@@ -41,7 +41,7 @@ fn nothing_is_stashed_merged_pushed_or_deleted_unasked() {
 }
 
 #[test]
-fn files_that_verification_leaves_are_neither_committed_nor_held_against_the_review() {
+fn verification_leftovers_are_ignored() {
     let script =
         "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > a.txt\ndone_";
     let prd = tasks(&[("a", "touch coverage.out", &[])]);
@@ -80,7 +80,7 @@ fn what_a_reviewer_changed_is_in_no_later_commit() {
 }
 
 #[test]
-fn a_reviewer_that_changes_files_in_place_fails_the_attempt_and_they_are_named() {
+fn reviewer_changing_files_fails_the_attempt() {
     let script = "if [ $BRIGADE_ROLE = review ]; then [ $n = 1 ] && echo more >> a.txt\n\
         result '\"review\":\"pass\"'; exit 0; fi\necho x > a.txt\ndone_";
     let prd = tasks(&[("a", "grep -qx x a.txt", &[])]);
@@ -99,7 +99,7 @@ fn a_reviewer_that_changes_files_in_place_fails_the_attempt_and_they_are_named()
 }
 
 #[test]
-fn a_worker_that_removes_its_worktree_has_failed_and_the_next_has_a_new_one() {
+fn removed_worktree_fails_and_is_recreated() {
     let script = "if [ $n = 1 ]; then rm -rf \"$PWD\"; else echo x > a.txt; fi\ndone_";
     let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", script);
     let report = world.serve();
@@ -118,7 +118,7 @@ fn a_repository_within_the_work_is_a_failed_attempt_that_says_why() {
 
 /// Issue 16, must be absent 3.
 #[test]
-fn a_green_suite_marks_no_task_done_that_did_not_start_or_did_not_verify() {
+fn green_suite_alone_marks_no_task_done() {
     let prd = tasks(&[("a", "true", &[]), ("b", "false", &[]), ("c", "true", &["b"])]);
     let world = World::new(&prd, "test_cmd = \"true\"\nmax_iterations = 1\n", WRITES);
     world.approve();
@@ -131,9 +131,9 @@ fn a_green_suite_marks_no_task_done_that_did_not_start_or_did_not_verify() {
 }
 
 /// A clock that somebody set.
-struct SetTo(i64);
+struct FixedClock(i64);
 
-impl brigade_core::Clock for SetTo {
+impl brigade_core::Clock for FixedClock {
     fn now(&self) -> brigade_core::Timestamp {
         brigade_core::Timestamp::from_unix_micros(self.0 * 1_000_000)
     }
@@ -143,9 +143,9 @@ impl brigade_core::Clock for SetTo {
 fn a_clock_that_is_set_back_repeats_nothing_and_waits_for_nobody() {
     let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
     let serve = |now: i64, only: &str| {
-        let kitchen = Kitchen { clock: Arc::new(SetTo(now)), ..world.kitchen() };
+        let kitchen = Kitchen { clock: Arc::new(FixedClock(now)), ..world.kitchen() };
         let options = ServiceOptions { only: vec![only.to_owned()], ..ServiceOptions::default() };
-        kitchen.serve(&world.prd(), &options, &Unfollowed, &|order| kitchen.open_place(order)).unwrap()
+        kitchen.serve(&world.prd(), &options, &NoFollower, &|order| kitchen.open_place(order)).unwrap()
     };
     world.approve();
     // In the year 2096, and then in 1976.

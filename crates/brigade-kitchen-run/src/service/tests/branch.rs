@@ -30,7 +30,7 @@ impl World {
 }
 
 #[test]
-fn each_task_is_one_commit_of_the_branch_and_the_checkout_is_as_it_was() {
+fn each_task_is_one_commit_and_checkout_stays() {
     let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &["a"])]);
     let world = World::with_branch(&prd, "", &format!("pwd > \"$D/pwd-$BRIGADE_TASK\"\n{WRITES}"));
     let report = world.serve();
@@ -86,7 +86,7 @@ fn no_more_run_at_once_than_the_policy_allows() {
     world.approve();
     let flags = Flags { max_parallel: Some(4), ..Flags::default() };
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
-    assert_eq!(world.try_serve(&options, &Unfollowed).unwrap().outcome, Outcome::Complete);
+    assert_eq!(world.try_serve(&options, &NoFollower).unwrap().outcome, Outcome::Complete);
     assert!(!world.folder.join("notes/two").exists());
 }
 

@@ -27,7 +27,7 @@ fn what_the_executive_uses_is_counted_in_every_role() {
         next: Some("prd-b".parse().unwrap()),
         ..ServiceOptions::default()
     };
-    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    let report = world.try_serve(&options, &NoFollower).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     // Of the work three starts; two reviews, and once each scope, phase and gate.
     assert_eq!((report.attempts, report.cost_usd), (3 + 2 + 3, 5.0));
@@ -71,7 +71,7 @@ fn nothing_of_the_executive_begins_beyond_a_budget() {
     let world = World::new(&tasks(&[("a", "true", &[])]), config, script);
     world.approve();
     let options = ServiceOptions { next: Some("prd-b".parse().unwrap()), ..ServiceOptions::default() };
-    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    let report = world.try_serve(&options, &NoFollower).unwrap();
     // The work of the task is all that was started. A person is asked instead.
     assert_eq!((report.attempts, report.completed.len(), report.outcome), (1, 1, Outcome::Paused));
     assert_eq!(report.decisions.len(), 1);

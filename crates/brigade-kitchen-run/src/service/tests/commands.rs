@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_verification_that_is_not_there_fails_as_every_other_and_others_go_on() {
+fn missing_verification_fails_and_others_continue() {
     let script = "echo $n > $BRIGADE_TASK.txt\n\
         [ $BRIGADE_TASK$n = a2 ] && { mkdir -p bin; printf '#!/bin/sh\\n' > bin/tool; }\n\
         [ $BRIGADE_TASK$n = a3 ] && chmod +x bin/tool\n\

@@ -21,7 +21,7 @@ fn serve_over(world: &World, fault: Fault) -> (Result<ServiceReport, ServeError>
     let disk = Arc::new(FaultyFs::new(DiskFs::open(&world.folder.join("work")).unwrap(), fault));
     let kitchen = Kitchen { fs: disk.clone(), ..world.kitchen() };
     let options = ServiceOptions::default();
-    let served = kitchen.serve(&world.prd(), &options, &Unfollowed, &|order| kitchen.open_place(order));
+    let served = kitchen.serve(&world.prd(), &options, &NoFollower, &|order| kitchen.open_place(order));
     (served, disk.steps())
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_flag_that_a_program_does_not_know_is_named_and_not_tried_again() {
+fn unknown_flag_is_named_and_not_retried() {
     let script = "for flag; do [ $flag = --odd ] && { echo \"error: unexpected argument '--odd' found\" >&2; exit 2; }; done";
     let world = World::new(&tasks(&[("a", "true", &[])]), "", script);
     let path = world.folder.join("work/.brigade/kitchen.toml");

@@ -9,9 +9,9 @@ pub(super) const WORLD: &str = "BRIGADE_TEST_WORLD";
 pub(super) const AT: &str = "BRIGADE_TEST_KILL_AT";
 
 /// Ends the process at once when a record is acknowledged, as a kill does.
-struct Dies(u64);
+struct KilledAt(u64);
 
-impl Follower for Dies {
+impl Follower for KilledAt {
     fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
         if line.seq == self.0 {
             std::process::abort();
@@ -24,7 +24,7 @@ impl Follower for Dies {
 fn serves_until_it_is_killed() {
     let (Some(world), Some(at)) = (std::env::var_os(WORLD), std::env::var(AT).ok()) else { return };
     let at = at.parse().unwrap();
-    let report = World::at(Path::new(&world)).try_serve(&ServiceOptions::default(), &Dies(at)).unwrap();
+    let report = World::at(Path::new(&world)).try_serve(&ServiceOptions::default(), &KilledAt(at)).unwrap();
     // Without a record of this number, it comes to its end.
     assert_eq!(report.outcome, Outcome::Complete);
 }
@@ -82,7 +82,7 @@ fn integrated(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_service_that_is_killed_at_any_record_integrates_each_task_once() {
+fn kill_at_any_record_integrates_each_task_once() {
     let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &[])]);
     let script = "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > \"$BRIGADE_TASK.txt\"\ndone_";
     let config = "review_enabled = true\ntest_cmd = \"true\"";

@@ -14,7 +14,7 @@ fn path(world: &World, name: &str) -> PathBuf {
 
 fn lists(world: &World) -> Projections {
     let (fs, name): (_, PrdName) = (world.fs(), "prd-a".parse().unwrap());
-    let targets = Targets::of(&*fs, &world.prd(), &name, &Settings::default());
+    let targets = Targets::new(&*fs, &world.prd(), &name, &Settings::default());
     Projections::new(fs, name, targets, Redactor::new(&[]), 0, 1000)
 }
 

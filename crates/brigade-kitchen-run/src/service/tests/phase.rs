@@ -32,7 +32,7 @@ fn a_question_after_the_last_task_comes_before_a_budget() {
     let world = reviewed("pause", "");
     let flags = Flags { max_attempts: Some(2), ..Flags::default() };
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
-    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    let report = world.try_serve(&options, &NoFollower).unwrap();
     assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
     assert_eq!(report.reason.as_deref(), Some("a decision about the PRD waits"));
 }

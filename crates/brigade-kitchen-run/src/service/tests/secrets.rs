@@ -5,7 +5,7 @@ use super::*;
 const VALUE: &str = "kitchen EXAMPLE 4711";
 
 #[test]
-fn a_variable_that_a_worker_gets_by_its_own_name_is_masked_everywhere() {
+fn named_worker_variable_is_masked_everywhere() {
     let script = format!(
         "[ $BRIGADE_ROLE = work ] || {{ result '\"review\":\"fail\",\"reason\":\"{VALUE} in C.UTF-8\"'; exit 0; }}\n\
          result '\"signal\":\"complete\",\"learnings\":[\"{VALUE} in C.UTF-8\"],\"backlog\":[\"{VALUE}\"]'\n\
@@ -35,7 +35,7 @@ fn a_variable_that_a_worker_gets_by_its_own_name_is_masked_everywhere() {
         format!("{:?}", kitchen.status(&search).unwrap()),
         format!("{:?}", kitchen.brief(&search).unwrap()),
         format!("{:?}", kitchen.summary(&search, None, false).unwrap()),
-        format!("{:?}", kitchen.decisions(None, crate::WhichDecisions::All).unwrap()),
+        format!("{:?}", kitchen.decisions(None, crate::DecisionFilter::All).unwrap()),
         format!("{:?}", kitchen.validate(&search, crate::FailOn::Errors).unwrap()),
     ];
     assert!(shown.iter().all(|text| !text.contains(VALUE)), "{shown:#?}");

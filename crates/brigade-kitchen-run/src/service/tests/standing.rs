@@ -8,16 +8,16 @@ use crate::approve::{ApproveStep, ApproveWhat};
 use crate::gather::PrdSearch;
 
 #[derive(Default)]
-struct Warned(Mutex<Vec<String>>);
+struct WarningLog(Mutex<Vec<String>>);
 
-impl Follower for Warned {
+impl Follower for WarningLog {
     fn warned(&self, _: &PrdName, warning: &str) {
         self.0.lock().unwrap().push(warning.to_owned());
     }
 }
 
 #[test]
-fn values_without_effect_are_told_at_the_beginning_and_when_they_are_read_again() {
+fn unused_values_are_reported_on_each_read() {
     let script =
         format!("[ $BRIGADE_TASK = a ] && sed -i '1i max_iterations = 5000' .brigade/kitchen.toml\n{WRITES}");
     let prd = tasks(&[("a", "true", &[]), ("b", "true", &["a"])]);
@@ -30,7 +30,7 @@ fn values_without_effect_are_told_at_the_beginning_and_when_they_are_read_again(
             && issue.contains(&format!("{key}: expected a whole number"))
     };
     assert_eq!(rehearsed.issues.iter().filter(|issue| is_about(issue, "max_parallel")).count(), 1);
-    let follower = Warned::default();
+    let follower = WarningLog::default();
     let report = world.try_serve(&ServiceOptions::default(), &follower).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     for key in ["max_parallel", "max_iterations"] {
@@ -63,7 +63,7 @@ fn worktrees_lie_where_nothing_else_does() {
         let [issue] = found.as_slice() else { panic!("{path}: {found:?}") };
         assert_eq!((issue.severity, issue.field.as_deref()), (Severity::Error, Some("worktree.path")));
         assert!(issue.place.to_string().starts_with(".brigade/kitchen.toml:2:"), "{path}: {issue:?}");
-        let refused = world.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap_err();
+        let refused = world.try_serve(&ServiceOptions::default(), &NoFollower).unwrap_err();
         assert!(refused.to_string().contains("refuses to start workers"), "{refused}");
     };
     for path in [".git", ".git/wt", "a/.git/wt", "link/wt", ".brigade", ".brigade/tools", ".brigade/kitchen"]
@@ -90,7 +90,7 @@ fn worktrees_lie_where_nothing_else_does() {
 }
 
 #[test]
-fn what_was_set_aside_of_the_journal_is_told_as_long_as_it_is_there() {
+fn quarantined_journal_is_reported_while_present() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
     world.approve();
     let journal = world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl");
@@ -118,7 +118,7 @@ fn approve_again(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn something_else_in_the_place_of_a_journal_is_told_with_the_approval() {
+fn approval_reports_obstructed_journal() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
     fs::create_dir_all(world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl/x")).unwrap();
     let notes = approve_again(&world);

@@ -138,7 +138,7 @@ fn a_rehearsal_shows_only_what_would_run() {
     let world = World::new(&prd, "max_iterations = 1", "exit 0");
     world.approve();
     let some = ServiceOptions { only: vec!["a".to_owned(), "c".to_owned()], ..ServiceOptions::default() };
-    world.try_serve(&some, &Unfollowed).unwrap();
+    world.try_serve(&some, &NoFollower).unwrap();
     answer(&world, "skip");
     let search = crate::PrdSearch::At(world.prd());
     let report = world.kitchen().rehearse(&[search], &ServiceOptions::default()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn approve(book: &mut Book, passed: &[&str]) {
+fn approve(book: &mut TestJournal, passed: &[&str]) {
     let passed: Vec<TaskId> = passed.iter().map(|task| id(task)).collect();
     let settled = book.life.settled(&passed);
     let fingerprint = Fingerprint::of_bytes(b"x");
@@ -11,9 +11,9 @@ fn approve(book: &mut Book, passed: &[&str]) {
 }
 
 #[test]
-fn a_failed_task_that_a_person_calls_done_is_done_and_its_decision_settled() {
+fn failed_task_marked_done_settles_its_decision() {
     let mut book =
-        Book::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"],\"complexity\":\"senior\"")]));
+        TestJournal::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"],\"complexity\":\"senior\"")]));
     book.settings.max_iterations = 1;
     book.serve();
     book.attempt("a", &no_signal(), true);
@@ -23,7 +23,7 @@ fn a_failed_task_that_a_person_calls_done_is_done_and_its_decision_settled() {
     assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::Failed));
     assert_eq!(book.life.waiting().count(), 1);
     approve(&mut book, &["a"]);
-    let again = Life::of(book.lines.iter().cloned().map(|line| Entry::Known(Box::new(line))));
+    let again = Life::from_entries(book.lines.iter().cloned().map(|line| Entry::Known(Box::new(line))));
     for life in [&book.life, &again] {
         assert_eq!(life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
         assert_eq!((life.waiting().count(), life.decision_of(&id("a"))), (0, None));
@@ -34,7 +34,7 @@ fn a_failed_task_that_a_person_calls_done_is_done_and_its_decision_settled() {
 
 #[test]
 fn a_skipped_task_that_a_person_calls_done_is_done() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.settings.max_iterations = 1;
     book.serve();
     book.attempt("a", &no_signal(), true);
@@ -48,7 +48,7 @@ fn a_skipped_task_that_a_person_calls_done_is_done() {
 
 #[test]
 fn an_attempt_that_runs_goes_its_way_and_is_paid() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.serve();
     let run = book.begin("a");
     approve(&mut book, &["a"]);
@@ -63,7 +63,7 @@ fn an_attempt_that_runs_goes_its_way_and_is_paid() {
 
 #[test]
 fn what_is_on_its_way_to_the_branch_gets_there() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.serve();
     let run = book.said("a", Signal::Complete, true);
     book.write(Record::Todo { task: id("a"), run: run.clone(), found: Vec::new() });

@@ -13,7 +13,7 @@ fn chances() -> impl Strategy<Value = Vec<Chance>> {
 }
 
 /// Lets a service run with pretended workers. Checks at every step what must hold.
-fn run(book: &mut Book, chances: &[Chance], kill_at: usize) {
+fn run(book: &mut TestJournal, chances: &[Chance], kill_at: usize) {
     let ids = ["a", "b", "c", "d"];
     let mut done: Vec<TaskId> = Vec::new();
     for (at, Chance(chance)) in chances.iter().copied().enumerate() {
@@ -48,7 +48,7 @@ fn run(book: &mut Book, chances: &[Chance], kill_at: usize) {
                 let Stage::Attempting { run, .. } = book.life.task(&id(task)).stage else {
                     panic!("it runs")
                 };
-                let said = |signal| Ending::Said { signal, by: By::Tag };
+                let said = |signal| Ending::Said { signal, by: SignalSource::Tag };
                 let ending = match value % 8 {
                     0..=3 => said(Signal::Complete),
                     4 => said(Signal::Blocked),
@@ -119,9 +119,9 @@ fn run(book: &mut Book, chances: &[Chance], kill_at: usize) {
     }
 }
 
-fn four() -> Book {
+fn four() -> TestJournal {
     let exclusive = ",\"complexity\":\"junior\",\"exclusive\":\"x\",\"verification\":[\"npm test\"]";
-    let mut book = Book::new(prd(&[
+    let mut book = TestJournal::new(prd(&[
         ("a", exclusive),
         ("b", exclusive),
         ("c", ",\"complexity\":\"senior\",\"dependsOn\":[\"a\"]"),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn abort_ends_the_service() {
-    let mut book = Book::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
     book.settings.max_iterations = 1;
     book.attempt("a", &no_signal(), true);
     book.bookkeep("a");
@@ -24,7 +24,7 @@ fn abort_ends_the_service() {
 
 #[test]
 fn an_abort_of_a_question_of_an_earlier_service_ends_this_one() {
-    let mut book = Book::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
     book.settings.max_iterations = 1;
     book.serve();
     book.attempt("a", &no_signal(), true);
@@ -38,7 +38,7 @@ fn an_abort_of_a_question_of_an_earlier_service_ends_this_one() {
 
 #[test]
 fn a_failure_names_its_last_error() {
-    let mut book = Book::new(prd(&[("a", VERIFIED)]));
+    let mut book = TestJournal::new(prd(&[("a", VERIFIED)]));
     book.settings.max_iterations = 1;
     let run = book.said("a", Signal::Complete, true);
     book.verified("a", &run, 0, CommandResult::Failed);
@@ -49,17 +49,17 @@ fn a_failure_names_its_last_error() {
 
 #[test]
 fn what_is_missing_is_said_when_nothing_can_go_on() {
-    let mut book = Book::new(prd(&[
+    let mut book = TestJournal::new(prd(&[
         ("a", SENIOR),
         ("b", ",\"dependsOn\":[\"a\"]"),
         ("c", ",\"dependsOn\":[\"b\"]"),
         ("d", ""),
     ]));
-    let why = |book: &Book, only: &[&str]| {
+    let why = |book: &TestJournal, only: &[&str]| {
         let only: Vec<String> = only.iter().map(|id| (*id).to_owned()).collect();
-        let set = RunSet::of(&book.prd, &only, &[], None, None).unwrap();
+        let set = RunSet::select(&book.prd, &only, &[], None, None).unwrap();
         let progress = progress(&book.prd, &book.life, &book.settings, &set, book.place);
-        progress.why_incomplete(&book.prd, &book.life, &set)
+        progress.incomplete_reason(&book.prd, &book.life, &set)
     };
     assert_eq!(
         why(&book, &["b", "c"]).as_deref(),
@@ -79,7 +79,7 @@ fn what_is_missing_is_said_when_nothing_can_go_on() {
 
 #[test]
 fn the_limit_of_a_provider_is_that_of_the_program() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     let until = Timestamp::from_unix_micros(1_900_000_000_000_000);
     let command = Some(book.settings.worker_of(Tier::Line));
     book.write(Record::LimitWait { tier: Tier::Line, until, command });
@@ -96,7 +96,7 @@ fn the_limit_of_a_provider_is_that_of_the_program() {
 
 #[test]
 fn a_skipped_task_can_be_taken_up_again() {
-    let mut book = Book::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"]")]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"]")]));
     book.settings.max_iterations = 1;
     book.attempt("a", &no_signal(), true);
     book.bookkeep("a");
@@ -118,16 +118,16 @@ fn a_skipped_task_can_be_taken_up_again() {
 
 #[test]
 fn a_claim_without_a_change_needs_a_verification() {
-    let mut book = Book::new(prd(&[("a", JUNIOR), ("b", VERIFIED)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR), ("b", VERIFIED)]));
     book.said("a", Signal::AlreadyDone, false);
     assert!(matches!(book.step("a"), Step::Attempt { number: 2, .. }), "{:?}", book.step("a"));
-    let class = |book: &Book| book.life.task(&id("a")).feedback.unwrap().class();
+    let class = |book: &TestJournal| book.life.task(&id("a")).feedback.unwrap().class();
     assert_eq!(class(&book), "claim", "the worker gave a signal, and it does not count");
     book.said("b", Signal::AlreadyDone, false);
     assert_eq!(book.step("b"), Step::Verify { from: 0 });
     book.said("a", Signal::AlreadyDone, true);
     assert_eq!(book.step("a"), Step::Scan, "a change goes the whole way");
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.verify_claims = false;
     book.said("a", Signal::AlreadyDone, false);
     assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::AlreadyDone, .. }));
@@ -135,7 +135,7 @@ fn a_claim_without_a_change_needs_a_verification() {
 
 #[test]
 fn a_task_that_is_blocked_at_the_top_is_once_in_the_history() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.settings.escalation_to_exec = false;
     book.said("a", Signal::Blocked, false);
     book.bookkeep("a");
@@ -146,7 +146,7 @@ fn a_task_that_is_blocked_at_the_top_is_once_in_the_history() {
 
 #[test]
 fn the_same_failure_without_a_change_is_stuck() {
-    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     for _ in 0..2 {
         book.attempt("a", &no_signal(), false);
     }
@@ -165,7 +165,7 @@ fn the_same_failure_without_a_change_is_stuck() {
 
 #[test]
 fn limits_and_interruptions_do_not_count() {
-    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     for _ in 0..9 {
         let limit = crate::adapter::Limit { until: None };
         book.attempt("a", &Ending::Limit(limit), false);

@@ -31,10 +31,10 @@ fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
     let states = format!("    A: {{{kind}, transitions: [{transitions}]}}\n{others}");
     let spec = spec(&states, Some(10));
     let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
-    match decide(&spec, &Standing::begin(&spec), outcome, &scope) {
-        Next::Enter { standing, .. } => standing.state,
-        Next::End { failure: None } => "end".to_owned(),
-        Next::End { failure: Some((code, _)) } => code,
+    match decide(&spec, &ExecutionState::begin(&spec), outcome, &scope) {
+        NextAction::Enter { standing, .. } => standing.state,
+        NextAction::End { failure: None } => "end".to_owned(),
+        NextAction::End { failure: Some((code, _)) } => code,
     }
 }
 
@@ -154,7 +154,8 @@ fn what_a_state_is_told_is_filled_in() {
     );
     let outcome = Outcome { response: Some("{{intent}}".to_owned()), ..good() };
     let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
-    let Next::Enter { feedback, .. } = decide(&spec, &Standing::begin(&spec), &outcome, &scope) else {
+    let NextAction::Enter { feedback, .. } = decide(&spec, &ExecutionState::begin(&spec), &outcome, &scope)
+    else {
         panic!()
     };
     assert_eq!(feedback.as_deref(), Some("said {{intent}}"));
@@ -181,19 +182,19 @@ proptest! {
              B}}]}}\n"
         );
         let spec = spec(&states, most);
-        let mut standing = Standing::begin(&spec);
+        let mut standing = ExecutionState::begin(&spec);
         let mut has_ended = false;
         for outcome in &outcomes {
             let scope = Scope::default();
             match decide(&spec, &standing, outcome, &scope) {
-                Next::Enter { standing: next, .. } => {
+                NextAction::Enter { standing: next, .. } => {
                     prop_assert_eq!(next.transitions, standing.transitions + 1);
                     prop_assert!(most.is_none_or(|most| next.transitions <= most));
                     prop_assert!(next.visits.values().all(|count| *count <= visits));
                     prop_assert_eq!(next.visits.values().sum::<u64>(), next.transitions + 1);
                     standing = next;
                 }
-                Next::End { .. } => {
+                NextAction::End { .. } => {
                     has_ended = true;
                     break;
                 }

@@ -37,7 +37,7 @@ pub(super) fn take_requested_end(fs: &dyn Fs, run: &RunId) -> Option<String> {
 }
 
 fn folder() -> RelPath {
-    RelPath::of(ENDING)
+    RelPath::from_static(ENDING)
 }
 
 fn path(run: &RunId) -> RelPath {

@@ -6,23 +6,23 @@ use std::path::PathBuf;
 
 use brigade_fs::FileId;
 use brigade_harness::{
-    COMMAND_LIMIT, EntrySource, FileStatus, Harness, Holds, MOST_ENTRIES, Shelf, SkillFile, Source,
-    read_command, read_skill,
+    COMMAND_LIMIT, EntrySource, FileStatus, FolderContent, Harness, MAX_ENTRIES, SkillDirectory, SkillFile,
+    Source, read_command, read_skill,
 };
 
-use super::machine::{Listed, Looked, Spot};
-use super::{Hunt, source};
+use super::machine::{DirectoryNames, Looked, MachinePath};
+use super::{HarnessSearch, source};
 
 /// The deepest directory of commands.
 const DEPTH: usize = 5;
 
 /// The most directories of commands below one directory.
-const MOST_FOLDERS: usize = 200;
+const MAX_FOLDERS: usize = 200;
 
 /// What was seen of one directory of the table.
 struct Walk<'w> {
     harness: &'static Harness,
-    shelf: &'static Shelf,
+    shelf: &'static SkillDirectory,
     /// Files of this harness that were read, however they were reached.
     seen: &'w mut HashSet<FileId>,
     count: usize,
@@ -31,7 +31,7 @@ struct Walk<'w> {
     unnamed: u64,
 }
 
-impl Hunt<'_> {
+impl HarnessSearch<'_> {
     /// Reads the skills and commands of a harness.
     pub(super) fn folders(&mut self, harness: &'static Harness) {
         let mut seen = HashSet::new();
@@ -51,8 +51,8 @@ impl Hunt<'_> {
     fn shelf(
         &mut self,
         harness: &'static Harness,
-        shelf: &'static Shelf,
-        spot: &Spot,
+        shelf: &'static SkillDirectory,
+        spot: &MachinePath,
         seen: &mut HashSet<FileId>,
     ) {
         let row = self.rows.len();
@@ -78,7 +78,7 @@ impl Hunt<'_> {
             unnamed: listed.unnamed,
         };
         match shelf.holds {
-            Holds::Skills => {
+            FolderContent::Skills => {
                 for name in &listed.names {
                     let file = spot.inner(name).and_then(|folder| folder.inner("SKILL.md"));
                     if let Some(file) = file {
@@ -86,17 +86,19 @@ impl Hunt<'_> {
                     }
                 }
             }
-            Holds::Commands | Holds::TomlCommands => self.commands(&mut walk, spot.clone(), listed),
+            FolderContent::Commands | FolderContent::TomlCommands => {
+                self.commands(&mut walk, spot.clone(), listed)
+            }
         }
         let Walk { count, left_out, unnamed, .. } = walk;
         self.rows[row].entry_count = count;
         let workspace = self.machine.workspace.clone();
         let source = source(harness, shelf.extent, &spot.shown, &workspace);
-        self.tell_left_out(&source, unnamed, left_out);
+        self.report_left_out(&source, unnamed, left_out);
     }
 
     /// Tells how many names of a directory are not read.
-    pub(super) fn tell_left_out(&mut self, source: &Source<'_>, unnamed: u64, left_out: u64) {
+    pub(super) fn report_left_out(&mut self, source: &Source<'_>, unnamed: u64, left_out: u64) {
         if 0 < unnamed {
             let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
             let message = format!("{what} not UTF-8 text, so nothing of it is read");
@@ -107,14 +109,14 @@ impl Hunt<'_> {
         }
     }
 
-    fn skill(&mut self, walk: &mut Walk<'_>, name: &str, file: &Spot) {
+    fn skill(&mut self, walk: &mut Walk<'_>, name: &str, file: &MachinePath) {
         self.read(walk, file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
     }
 
     /// Reads the commands of a directory and of those below it, the nearest first: a file that links reach again, too,
     /// has its shortest name.
-    fn commands(&mut self, walk: &mut Walk<'_>, root: Spot, listed: Listed) {
-        let is_toml = walk.shelf.holds == Holds::TomlCommands;
+    fn commands(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
+        let is_toml = walk.shelf.holds == FolderContent::TomlCommands;
         let ending = if is_toml { ".toml" } else { ".md" };
         let mut level = vec![(String::new(), root, listed)];
         let mut depth = 0;
@@ -136,7 +138,7 @@ impl Hunt<'_> {
             depth += 1;
             level = Vec::new();
             for (way, spot) in below {
-                if DEPTH < depth || MOST_FOLDERS <= walk.folders {
+                if DEPTH < depth || MAX_FOLDERS <= walk.folders {
                     walk.left_out += 1;
                     continue;
                 }
@@ -161,10 +163,10 @@ impl Hunt<'_> {
     fn read(
         &mut self,
         walk: &mut Walk<'_>,
-        file: &Spot,
+        file: &MachinePath,
         read: impl FnOnce(Source<'_>, &[u8]) -> brigade_harness::Reading,
     ) {
-        if MOST_ENTRIES <= walk.count {
+        if MAX_ENTRIES <= walk.count {
             walk.left_out += 1;
             return;
         }

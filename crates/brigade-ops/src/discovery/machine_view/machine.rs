@@ -10,7 +10,7 @@ use brigade_harness::Extent;
 use brigade_workspace::{is_program, user_path};
 
 /// The most names of a directory.
-const MOST_NAMES: usize = 2_000;
+const MAX_NAMES: usize = 2_000;
 
 /// The files and variables that decide what is found.
 pub struct Machine<'m> {
@@ -24,7 +24,7 @@ pub struct Machine<'m> {
 
 /// A path, and where it leads.
 #[derive(Clone, Debug)]
-pub(super) struct Spot {
+pub(super) struct MachinePath {
     /// The path, absolute.
     pub(super) path: PathBuf,
     /// The path as text.
@@ -33,15 +33,15 @@ pub(super) struct Spot {
     inside: Option<RelPath>,
 }
 
-impl Spot {
+impl MachinePath {
     /// Returns what has a name in a directory; `None` if no file of ours can have it.
-    pub(super) fn inner(&self, name: &str) -> Option<Spot> {
+    pub(super) fn inner(&self, name: &str) -> Option<MachinePath> {
         let inside = match &self.inside {
             Some(inside) => Some(inside.join(name).ok()?),
             None => None,
         };
         let path = self.path.join(name);
-        Some(Spot { shown: path.display().to_string(), path, inside })
+        Some(MachinePath { shown: path.display().to_string(), path, inside })
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Looked {
 }
 
 /// The names of a directory.
-pub(super) struct Listed {
+pub(super) struct DirectoryNames {
     pub(super) names: Vec<String>,
     /// How many names there are beyond those.
     pub(super) others: u64,
@@ -89,12 +89,12 @@ impl<'m> Machine<'m> {
     }
 
     /// Finds out where a path of the table is.
-    pub(super) fn spot(&self, path: &Path, extent: Extent) -> Option<Spot> {
+    pub(super) fn spot(&self, path: &Path, extent: Extent) -> Option<MachinePath> {
         let (path, inside) = match extent {
             Extent::Project => (self.fs.root().join(path), Some(path.to_str()?.parse().ok()?)),
             Extent::User | Extent::Local | Extent::System => (self.absolute(path)?, None),
         };
-        Some(Spot { shown: path.display().to_string(), path, inside })
+        Some(MachinePath { shown: path.display().to_string(), path, inside })
     }
 
     /// Finds a program on PATH.
@@ -112,7 +112,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Looks at a path without opening it, and finds out where it is in the workspace when links lead there.
-    fn metadata(&self, spot: &Spot) -> Result<(Metadata, Option<RelPath>), FsError> {
+    fn metadata(&self, spot: &MachinePath) -> Result<(Metadata, Option<RelPath>), FsError> {
         let Some(inside) = &spot.inside else { return Ok((self.fs.metadata_outside(&spot.path)?, None)) };
         match self.fs.metadata(inside) {
             Err(error) if error.kind == FsErrorKind::Outside => {
@@ -127,7 +127,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Reads a file. Nothing but a plain file is opened.
-    pub(super) fn read(&self, spot: &Spot, limit: u64) -> Looked {
+    pub(super) fn read(&self, spot: &MachinePath, limit: u64) -> Looked {
         let read = || {
             let (metadata, inside) = self.metadata(spot)?;
             if metadata.kind != FileKind::File {
@@ -151,7 +151,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Lists a directory; `None` if it is not there.
-    pub(super) fn list(&self, spot: &Spot) -> Result<Option<Listed>, String> {
+    pub(super) fn list(&self, spot: &MachinePath) -> Result<Option<DirectoryNames>, String> {
         let list = || {
             let (metadata, inside) = self.metadata(spot)?;
             if metadata.kind != FileKind::Directory {
@@ -165,7 +165,7 @@ impl<'m> Machine<'m> {
                     (&elsewhere, RelPath::root())
                 }
             };
-            let (entries, others) = fs.list_some(&folder, MOST_NAMES)?;
+            let (entries, others) = fs.list_some(&folder, MAX_NAMES)?;
             // Of more names than are read, nobody asks which are text.
             let unnamed = if others == 0 { fs.unreadable_names(&folder)?.len() as u64 } else { 0 };
             Ok((entries, others, unnamed))
@@ -174,7 +174,7 @@ impl<'m> Machine<'m> {
             Ok((entries, others, unnamed)) => {
                 let is_listed = |entry: &DirEntry| entry.kind != FileKind::Other;
                 let names = entries.into_iter().filter(is_listed).map(|entry| entry.name).collect();
-                Ok(Some(Listed { names, others, unnamed }))
+                Ok(Some(DirectoryNames { names, others, unnamed }))
             }
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(why(&error)),

@@ -22,7 +22,7 @@ const LIMIT: u64 = 16 << 20;
 
 /// The list of written files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Projected {
+pub(crate) struct ProjectedFiles {
     pub(crate) paths: BTreeSet<RelPath>,
     /// Whether every file that was ever written is in the list or in a searched directory.
     pub(crate) is_complete: bool,
@@ -30,13 +30,13 @@ pub(crate) struct Projected {
     is_stored: bool,
 }
 
-impl Projected {
+impl ProjectedFiles {
     /// Reads the list. `was_applied` says whether projections were written here before.
-    pub(crate) fn read(fs: &dyn Fs, was_applied: bool) -> Projected {
-        match fs.read(&RelPath::of(PROJECTED), LIMIT) {
-            Ok(bytes) => Projected::parse(&bytes),
+    pub(crate) fn read(fs: &dyn Fs, was_applied: bool) -> ProjectedFiles {
+        match fs.read(&RelPath::from_static(PROJECTED), LIMIT) {
+            Ok(bytes) => ProjectedFiles::parse(&bytes),
             // Earlier versions wrote no list.
-            Err(error) => Projected {
+            Err(error) => ProjectedFiles {
                 paths: BTreeSet::new(),
                 is_complete: error.is_not_found() && !was_applied,
                 is_stored: false,
@@ -45,8 +45,8 @@ impl Projected {
     }
 
     /// Parses a list. Invalid paths are dropped, and make the list incomplete.
-    fn parse(bytes: &[u8]) -> Projected {
-        let nothing = Projected { paths: BTreeSet::new(), is_complete: false, is_stored: true };
+    fn parse(bytes: &[u8]) -> ProjectedFiles {
+        let nothing = ProjectedFiles { paths: BTreeSet::new(), is_complete: false, is_stored: true };
         let document = Json::parse_bytes(bytes, Dialect::Strict).ok();
         let Some(Ok(document)) = document.map(|json| from_json::<Document>(&json)) else { return nothing };
         if document.schema != SCHEMA {
@@ -54,7 +54,7 @@ impl Projected {
         }
         let paths: BTreeSet<RelPath> = document.paths.iter().filter_map(|path| path.parse().ok()).collect();
         let is_complete = document.complete && paths.len() == document.paths.len();
-        Projected { is_complete, paths, is_stored: true }
+        ProjectedFiles { is_complete, paths, is_stored: true }
     }
 
     fn to_text(&self) -> String {
@@ -76,12 +76,12 @@ struct Document {
 /// Adds written files to the list. A new list also gets `known`, the files that the catalog wants.
 pub(crate) fn remember(
     fs: &dyn Fs,
-    mut list: Projected,
+    mut list: ProjectedFiles,
     written: impl Iterator<Item = RelPath>,
     known: impl Iterator<Item = RelPath>,
 ) -> Result<(), FsError> {
     let before = list.paths.len();
-    let searched: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
+    let searched: Vec<RelPath> = folders().into_iter().map(RelPath::from_static).collect();
     let is_found = |path: &RelPath| searched.iter().any(|folder| path.is_in(folder));
     list.paths.extend(written.filter(|path| !is_found(path)));
     if !list.is_stored {
@@ -93,7 +93,7 @@ pub(crate) fn remember(
     // Deleted files need no search.
     list.paths.retain(|path| fs.exists(path).unwrap_or(true));
     let text = list.to_text();
-    fs.write_atomic(&RelPath::of(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
+    fs.write_atomic(&RelPath::from_static(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
 }
 
 #[cfg(test)]
@@ -102,12 +102,12 @@ mod tests {
 
     #[test]
     fn a_list_reads_back_and_an_invalid_one_is_incomplete() {
-        let paths = BTreeSet::from([RelPath::of("docs/agents/a.md")]);
-        let list = Projected { paths, is_complete: true, is_stored: true };
+        let paths = BTreeSet::from([RelPath::from_static("docs/agents/a.md")]);
+        let list = ProjectedFiles { paths, is_complete: true, is_stored: true };
         let text = list.to_text();
-        assert_eq!(Projected::parse(text.as_bytes()), list);
+        assert_eq!(ProjectedFiles::parse(text.as_bytes()), list);
         for odd in [text.replace("docs/agents", "../out"), text.replace(".v1", ".v2"), "[]".to_owned()] {
-            let read = Projected::parse(odd.as_bytes());
+            let read = ProjectedFiles::parse(odd.as_bytes());
             assert!(!read.is_complete && read.paths.is_empty(), "{odd}");
         }
     }

@@ -24,7 +24,7 @@ pub enum Prune {
 
 /// The result of removing orphans, as documents have it.
 #[derive(Clone, Debug, Default)]
-pub struct Pruned {
+pub struct PruneResult {
     /// Those that were removed, or would be.
     pub gone: Vec<OrphanReport>,
     /// Those that are still there.
@@ -42,11 +42,11 @@ pub fn prune(
     orphans: &[Orphan],
     how: Prune,
     absolute: impl Fn(&str) -> String,
-) -> Result<Pruned, FsError> {
-    let mut pruned = Pruned::default();
+) -> Result<PruneResult, FsError> {
+    let mut pruned = PruneResult::default();
     let mut removal = Removal::new(fs);
     for orphan in orphans {
-        let mut report = OrphanReport::of(orphan, &absolute);
+        let mut report = OrphanReport::new(orphan, &absolute);
         if how == Prune::Keep || orphan.prunable != Prunable::Yes {
             pruned.kept.push(report);
             continue;
@@ -57,8 +57,8 @@ pub fn prune(
             continue;
         }
         match removal.remove(orphan) {
-            Ok(Removed::Gone) => pruned.gone.push(report),
-            Ok(Removed::Changed) => {
+            Ok(RemovalOutcome::Gone) => pruned.gone.push(report),
+            Ok(RemovalOutcome::Changed) => {
                 report.action = PruneAction::Keep;
                 report.prunable = Prunable::Edited;
                 report.detail = "the file changed while it was to be removed; try again".to_owned();
@@ -73,7 +73,7 @@ pub fn prune(
 
 /// The result of removing an orphan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Removed {
+enum RemovalOutcome {
     /// The file no longer exists.
     Gone,
     /// The file changed since it was found, and was left alone.
@@ -93,16 +93,16 @@ impl<'a> Removal<'a> {
     }
 
     /// Removes an unchanged orphan, and parent directories that become empty, below the directory of the harness.
-    fn remove(&mut self, orphan: &Orphan) -> Result<Removed, FsError> {
-        let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(Removed::Changed) };
+    fn remove(&mut self, orphan: &Orphan) -> Result<RemovalOutcome, FsError> {
+        let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(RemovalOutcome::Changed) };
         match self.fs.read(&path, FILE_LIMIT) {
             Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
-            Ok(_) => return Ok(Removed::Changed),
-            Err(error) if error.is_not_found() => return Ok(Removed::Gone),
+            Ok(_) => return Ok(RemovalOutcome::Changed),
+            Err(error) if error.is_not_found() => return Ok(RemovalOutcome::Gone),
             Err(error) => return Err(error),
         }
         self.fs.remove(&path)?;
-        let homes: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
+        let homes: Vec<RelPath> = folders().into_iter().map(RelPath::from_static).collect();
         let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
         let mut folder = path.parent();
         while is_below(&folder) && self.fs.remove_dir(&folder).is_ok() {
@@ -110,7 +110,7 @@ impl<'a> Removal<'a> {
             folder = folder.parent();
         }
         self.changed.insert(folder);
-        Ok(Removed::Gone)
+        Ok(RemovalOutcome::Gone)
     }
 
     /// Makes the removals durable.

@@ -6,22 +6,22 @@ use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
-use brigade_workspace::{Config, Host, Places, Spot};
+use brigade_workspace::{Config, Host, Places, ResolvedPath};
 
-use crate::projections::files::projected::Projected;
+use crate::projections::files::projected::ProjectedFiles;
 use crate::projections::files::turn::was_applied;
 
 /// The maximum depth of the search below a projection directory.
 const DEPTH: usize = 6;
 
 /// The maximum number of names in one search.
-const MOST_NAMES: usize = 200_000;
+const MAX_NAMES: usize = 200_000;
 
 /// The maximum number of files in a directory that is not only for projections.
-const MOST_BESIDE: usize = 1_000;
+const MAX_OTHER_FILES: usize = 1_000;
 
 /// How many bytes are read first to tell whether a file may be managed.
-const PEEK: usize = 64 << 10;
+const PEEK_BYTES: usize = 64 << 10;
 
 /// The largest file that is read completely.
 const FILE_LIMIT: u64 = 64 << 20;
@@ -50,18 +50,15 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
     }
     let (mut files, is_searched) = unclaimed_files(host.fs, config, places);
     let root = places.root();
-    let written = Projected::read(host.fs, was_applied(host));
+    let written = ProjectedFiles::read(host.fs, was_applied(host));
     let is_complete = is_searched && written.is_complete;
-    files.extend(
-        written
-            .paths
-            .into_iter()
-            .filter(|path| matches!(places.spot(path), Spot::There(real, FileKind::File) if real == *path)),
-    );
+    files.extend(written.paths.into_iter().filter(
+        |path| matches!(places.spot(path), ResolvedPath::There(real, FileKind::File) if real == *path),
+    ));
     files.extend(neighbours(host.fs, config, places));
     for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
         for path in places_of(tool, root) {
-            if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
+            if matches!(places.spot(&path), ResolvedPath::There(real, FileKind::File) if real == path) {
                 files.push(path);
             }
         }
@@ -84,7 +81,7 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
 
 /// Lists files in the usual directories that are no target of a tool, and whether all were listed.
 fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
-    let start = folders().into_iter().map(RelPath::of);
+    let start = folders().into_iter().map(RelPath::from_static);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
     let mut files = Vec::new();
     let mut names = 0;
@@ -96,7 +93,7 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
             let Ok(entries) = entries else { continue };
             for entry in &entries {
                 names += 1;
-                if MOST_NAMES < names {
+                if MAX_NAMES < names {
                     return (files, false);
                 }
                 let Ok(path) = folder.join(&entry.name) else { continue };
@@ -122,7 +119,7 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
 
 /// Lists the files beside catalog projections outside of the usual directories.
 fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
-    let usual: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
+    let usual: Vec<RelPath> = folders().into_iter().map(RelPath::from_static).collect();
     let root = places.root();
     let is_beneath = |path: &str, folder: &RelPath| {
         path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
@@ -137,18 +134,18 @@ fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath>
     for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
         let entries = fs.list_dir(folder).unwrap_or_default();
         let named = entries.iter().filter(|entry| entry.kind == FileKind::File && !is_temporary(&entry.name));
-        files.extend(named.take(MOST_BESIDE).filter_map(|entry| folder.join(&entry.name).ok()));
+        files.extend(named.take(MAX_OTHER_FILES).filter_map(|entry| folder.join(&entry.name).ok()));
     }
     files
 }
 
 fn read_if_managed(fs: &dyn Fs, path: &RelPath) -> Option<Vec<u8>> {
     let file = fs.open(path).ok()?;
-    let start = file.read_range(0, PEEK).ok()?;
+    let start = file.read_range(0, PEEK_BYTES).ok()?;
     if !start.windows(MARK.len()).any(|window| window == MARK) {
         return None;
     }
-    let bytes = if start.len() < PEEK { start } else { fs.read(path, FILE_LIMIT).ok()? };
+    let bytes = if start.len() < PEEK_BYTES { start } else { fs.read(path, FILE_LIMIT).ok()? };
     Header::read(&bytes).is_some().then_some(bytes)
 }
 
@@ -166,8 +163,13 @@ fn within(path: &str, root: &str) -> Option<RelPath> {
 fn wanted_through_links(config: &Config, places: &Places<'_>, root: &str) -> HashSet<String> {
     let tools = config.catalog.tools().iter().filter(|tool| tool.enabled || tool.is_broken);
     let real = |path: RelPath| match places.spot(&path) {
-        Spot::There(real, _) | Spot::Absent(real) if real != path => Some(real.as_str().to_owned()),
-        Spot::There(..) | Spot::Absent(_) | Spot::Refused(_) | Spot::Unreadable => None,
+        ResolvedPath::There(real, _) | ResolvedPath::Absent(real) if real != path => {
+            Some(real.as_str().to_owned())
+        }
+        ResolvedPath::There(..)
+        | ResolvedPath::Absent(_)
+        | ResolvedPath::Refused(_)
+        | ResolvedPath::Unreadable => None,
     };
     tools.flat_map(|tool| places_of(tool, root)).filter_map(real).collect()
 }

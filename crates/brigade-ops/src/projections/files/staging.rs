@@ -59,20 +59,20 @@ pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome
         return Ok(Vec::new());
     }
     let batch = Batch { fs, is_large: WORTH_ONE_SYNC <= writes.len(), folders: Mutex::default() };
-    let staging = RelPath::of(STAGING);
+    let staging = RelPath::from_static(STAGING);
     fs.create_dir_all(&staging)?;
-    empty(fs, &staging);
+    clear_staging(fs, &staging);
     let staged = in_parallel(writes.len(), |index| batch.stage(&at(index), &writes[index]));
     let stored = staged
         .into_iter()
         .collect::<Result<Vec<()>, FsError>>()
         .and_then(|_| if batch.is_large { fs.sync_file_system() } else { Ok(()) });
     if let Err(error) = stored {
-        empty(fs, &staging);
+        clear_staging(fs, &staging);
         return Err(error);
     }
     let outcomes = in_parallel(writes.len(), |index| batch.place(&at(index), &writes[index]));
-    empty(fs, &staging);
+    clear_staging(fs, &staging);
     let folders = batch.folders.into_inner().expect("no thread panics while it holds this");
     if batch.is_large {
         fs.sync_file_system()?;
@@ -180,7 +180,7 @@ fn at(index: usize) -> RelPath {
 }
 
 /// Empties the staging directory. A file that cannot be removed is tried again next time.
-fn empty(fs: &dyn Fs, staging: &RelPath) {
+fn clear_staging(fs: &dyn Fs, staging: &RelPath) {
     for entry in fs.list_dir(staging).unwrap_or_default() {
         if let Ok(path) = staging.join(&entry.name) {
             let _ = fs.remove(&path);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_fs::{FsError, Lock, RelPath};
 use brigade_workspace::{CATALOG, Config, Host};
 
-use crate::projections::files::projected::{Projected, remember};
+use crate::projections::files::projected::{ProjectedFiles, remember};
 use crate::projections::files::search::places_of;
 use crate::projections::files::work::Work;
 
@@ -27,11 +27,11 @@ impl<'a> Turn<'a> {
     /// Fails if another process keeps the lock for longer than `timeout`, or on a file error.
     pub fn to_write(host: Host<'a>, timeout: Duration) -> Result<Turn<'a>, FsError> {
         // Read before the lock file is created: `was_applied` looks for that file.
-        let all_known = Projected::read(host.fs, was_applied(host)).is_complete;
-        if !host.fs.exists(&RelPath::of(CATALOG))? {
+        let all_known = ProjectedFiles::read(host.fs, was_applied(host)).is_complete;
+        if !host.fs.exists(&RelPath::from_static(CATALOG))? {
             return Ok(Turn { host, all_known, _lock: None });
         }
-        let path = RelPath::of(LOCK);
+        let path = RelPath::from_static(LOCK);
         host.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (apply), since {}", std::process::id(), host.clock.now());
         Ok(Turn { host, all_known, _lock: Some(host.fs.lock(&path, &holder, timeout)?) })
@@ -44,10 +44,10 @@ impl<'a> Turn<'a> {
     pub fn write(&self, work: &mut Work, config: &Config) -> Result<(), FsError> {
         let fs = self.host.fs;
         work.write(fs)?;
-        if !fs.exists(&RelPath::of(CATALOG))? {
+        if !fs.exists(&RelPath::from_static(CATALOG))? {
             return Ok(());
         }
-        let list = Projected::read(fs, !self.all_known);
+        let list = ProjectedFiles::read(fs, !self.all_known);
         let root = self.host.root();
         let known = config.catalog.tools().iter().flat_map(|tool| places_of(tool, &root));
         remember(fs, list, work.writes.iter().map(|(_, path)| path.clone()), known)
@@ -56,5 +56,5 @@ impl<'a> Turn<'a> {
 
 /// Returns whether this program ever wrote projections here.
 pub(crate) fn was_applied(host: Host<'_>) -> bool {
-    host.fs.exists(&RelPath::of(LOCK)).unwrap_or(true)
+    host.fs.exists(&RelPath::from_static(LOCK)).unwrap_or(true)
 }

@@ -23,7 +23,7 @@ pub struct Change {
 }
 
 impl Change {
-    fn of(write: PlannedWrite, purpose: Purpose) -> Change {
+    fn new(write: PlannedWrite, purpose: Purpose) -> Change {
         match purpose {
             Purpose::Write => Change { write, diff: None },
             // A dry run needs no bytes, and there may be thousands of files.
@@ -45,7 +45,7 @@ pub enum Purpose {
 }
 
 /// The changes of one tool, then its skipped items and its conflicts.
-type Planned = (Vec<Change>, [(Vec<ProjectionItem>, bool); 2]);
+type PlannedItems = (Vec<Change>, [(Vec<ProjectionItem>, bool); 2]);
 
 /// The planned writes, and after [`Turn::write`](crate::Turn::write) the results.
 pub struct Work {
@@ -73,14 +73,14 @@ impl Work {
         let planned = in_parallel(tools.len(), |index| {
             let facts = sources.facts(tools[index], places);
             let planned = planned_writes(&[facts], &config.claims, overwrite, now);
-            let changes = planned.writes.into_iter().map(|write| Change::of(write, purpose)).collect();
+            let changes = planned.writes.into_iter().map(|write| Change::new(write, purpose)).collect();
             (changes, [(planned.skipped, false), (planned.conflicts, true)])
         });
-        Work::of(planned, places, config)
+        Work::from_planned(planned, places, config)
     }
 
     /// Merges the plans of the tools. A file that several paths reach through links is written once.
-    fn of(planned: Vec<Planned>, places: &Places<'_>, config: &Config) -> Work {
+    fn from_planned(planned: Vec<PlannedItems>, places: &Places<'_>, config: &Config) -> Work {
         let mut work =
             Work { writes: Vec::new(), skipped: Vec::new(), conflicts: Vec::new(), failed: Vec::new() };
         let mut written: HashMap<RelPath, String> = HashMap::new();

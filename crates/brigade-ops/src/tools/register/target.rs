@@ -7,7 +7,7 @@ use crate::{REGISTERED, RUNTIMES};
 use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::{ErrorKind, IssueType, codes};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Location, Lock, NewFile, RelPath, write_together};
-use brigade_harness::{DiscoveredEntry, Registered};
+use brigade_harness::{DiscoveredEntry, RegistrationCache};
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, WorkspaceContext, why_unsafe};
 
@@ -25,13 +25,13 @@ pub(super) struct Target {
     runtimes: RelPath,
     registered: RelPath,
     lock: RelPath,
-    pub(super) shown: Shown,
+    pub(super) shown: DisplayPaths,
     /// What is registered from the files of agent programs.
     pub(super) definitions: Vec<DiscoveredEntry>,
 }
 
 /// The files of a level, as places name them.
-pub(super) struct Shown {
+pub(super) struct DisplayPaths {
     pub(super) catalog: String,
     pub(super) runtimes: String,
     pub(super) config_path: String,
@@ -44,17 +44,20 @@ pub(super) struct Texts {
 }
 
 impl Target {
-    pub(super) fn of(context: &WorkspaceContext, request: &RegisterRequest) -> Result<Target, Failure> {
+    pub(super) fn for_request(
+        context: &WorkspaceContext,
+        request: &RegisterRequest,
+    ) -> Result<Target, Failure> {
         if request.level == Level::Project {
             return Ok(Target {
                 level: request.level,
                 fs: Some(context.fs.clone()),
                 folder: context.fs.root().to_owned(),
-                catalog: RelPath::of(CATALOG),
-                registered: beside(&RelPath::of(RUNTIMES)),
-                runtimes: RelPath::of(RUNTIMES),
-                lock: RelPath::of(crate::CATALOG_LOCK),
-                shown: Shown {
+                catalog: RelPath::from_static(CATALOG),
+                registered: registered_file(&RelPath::from_static(RUNTIMES)),
+                runtimes: RelPath::from_static(RUNTIMES),
+                lock: RelPath::from_static(crate::CATALOG_LOCK),
+                shown: DisplayPaths {
                     catalog: CATALOG.to_owned(),
                     runtimes: RUNTIMES.to_owned(),
                     config_path: context.absolute(CATALOG),
@@ -63,7 +66,8 @@ impl Target {
             });
         }
         let folder = context.config_folder()?.join("brigade");
-        let (catalog, runtimes) = (RelPath::of("tools.toml"), RelPath::of("tools/runtimes.toml"));
+        let (catalog, runtimes) =
+            (RelPath::from_static("tools.toml"), RelPath::from_static("tools/runtimes.toml"));
         let [catalog_path, runtimes_path] =
             [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
         let fs: Option<Arc<dyn Fs>> = match DiskFs::open(&folder) {
@@ -76,10 +80,10 @@ impl Target {
             fs,
             folder,
             catalog,
-            registered: beside(&runtimes),
+            registered: registered_file(&runtimes),
             runtimes,
-            lock: RelPath::of("tools/catalog.lock"),
-            shown: Shown {
+            lock: RelPath::from_static("tools/catalog.lock"),
+            shown: DisplayPaths {
                 config_path: catalog_path.clone(),
                 catalog: catalog_path,
                 runtimes: runtimes_path,
@@ -94,7 +98,8 @@ impl Target {
             return Ok(None);
         }
         let path = self.real(fs, &self.registered)?;
-        let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
+        let mut kept =
+            fs.read(&path, LIMIT).map(|bytes| RegistrationCache::parse(&bytes)).unwrap_or_default();
         self.definitions.iter().for_each(|definition| kept.add(definition));
         let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
         let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
@@ -191,6 +196,6 @@ impl Target {
 }
 
 /// Returns the file of definitions beside a file of runtimes.
-fn beside(runtimes: &RelPath) -> RelPath {
+fn registered_file(runtimes: &RelPath) -> RelPath {
     runtimes.parent().join(REGISTERED).expect("a name is a path")
 }

@@ -1,26 +1,26 @@
 use super::*;
-use crate::stored::testing::{Bench, Still as Clockwork, text};
-use crate::task::tests::Still;
+use crate::stored::testing::{Bench, IdleTasks as Clockwork, text};
+use crate::task::tests::IdleTasks;
 
 const STEP: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  initial_state: A\n  \
                     states:\n    A: {kind: System, command: echo, transitions: []}\n";
 
 /// Takes a call, and breaks off when it looks at it.
 #[derive(Default)]
-struct Broken {
+struct FailingSteps {
     withdrawn: std::sync::Mutex<Vec<String>>,
 }
 
-impl Steps for Broken {
-    fn ask(&self, _: &str, _: &Json) -> Result<AskedCall, Failure> {
-        Ok(AskedCall::Queued("call-1".to_owned()))
+impl Steps for FailingSteps {
+    fn ask(&self, _: &str, _: &Json) -> Result<RequestedCall, Failure> {
+        Ok(RequestedCall::Queued("call-1".to_owned()))
     }
 
-    fn look(&self, _: &str) -> Result<Stands, Failure> {
+    fn look(&self, _: &str) -> Result<CallState, Failure> {
         panic!("a fault of ours")
     }
 
-    fn go_on(&self, _: &str, _: &CancelToken) -> Result<Stands, Failure> {
+    fn go_on(&self, _: &str, _: &CancelToken) -> Result<CallState, Failure> {
         panic!("a fault of ours")
     }
 
@@ -32,7 +32,7 @@ impl Steps for Broken {
 }
 
 /// Begins an execution of [`STEP`], and returns its id.
-fn begun(bench: &Bench, tasks: &Still) -> String {
+fn begun(bench: &Bench, tasks: &IdleTasks) -> String {
     let manifest = Json::object([("manifest_yaml", Json::from(STEP))]);
     bench.call("workflow.create", &manifest.to_compact());
     bench.with_tasks("agent:ada", Some(tasks), |context| {
@@ -43,7 +43,7 @@ fn begun(bench: &Bench, tasks: &Still) -> String {
 }
 
 /// Drives an execution, and returns the code of what ended it.
-fn driven(bench: &Bench, tasks: &Still, steps: &Broken, store: &Store, id: &str) -> &'static str {
+fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store, id: &str) -> &'static str {
     let cancel = CancelToken::new().unwrap();
     let engine = Engine {
         store,
@@ -61,9 +61,9 @@ fn driven(bench: &Bench, tasks: &Still, steps: &Broken, store: &Store, id: &str)
 fn an_execution_whose_driver_panics_has_failed_and_says_so() {
     // Issue 17: it stood as running for ever.
     let bench = Bench::new();
-    let tasks = Still::default();
+    let tasks = IdleTasks::default();
     let id = begun(&bench, &tasks);
-    let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+    let (steps, store) = (FailingSteps::default(), bench.stores.writing(&bench.fs).unwrap());
     assert_eq!(driven(&bench, &tasks, &steps, &store, &id), codes::BROKE_OFF.as_str());
     let flow = store.flow(None, &id).unwrap();
     assert_eq!(flow.status, FlowStatus::Failed);
@@ -74,7 +74,7 @@ fn an_execution_whose_driver_panics_has_failed_and_says_so() {
 }
 
 #[test]
-fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
+fn changed_record_does_not_repeat_a_call() {
     // Issue 11: what could not be read was taken for a state that has begun nothing.
     let branch = Branch { call: Some("call-1".to_owned()), is_begun: true, ..Branch::default() };
     let whole =
@@ -83,9 +83,9 @@ fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
     assert_eq!(to_step(std::slice::from_ref(&branch)), Json::parse(whole).unwrap());
     assert_eq!(read(whole).unwrap(), [branch]);
     for step in ["{}", "\"a\"", "[7]", r#"[{"begun":true,"call":1}]"#, r#"[{"call":"call-1"}]"#] {
-        let (bench, tasks) = (Bench::new(), Still::default());
+        let (bench, tasks) = (Bench::new(), IdleTasks::default());
         let id = begun(&bench, &tasks);
-        let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+        let (steps, store) = (FailingSteps::default(), bench.stores.writing(&bench.fs).unwrap());
         let gateway = store.flow(None, &id).unwrap().gateway;
         let step = Json::parse(step).unwrap();
         store.write_step(&id, &gateway, &step, None, Clockwork.now()).unwrap();
@@ -97,7 +97,7 @@ fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
 
 #[test]
 fn templates_see_how_the_execution_stands() {
-    let (bench, tasks) = (Bench::new(), Still::default());
+    let (bench, tasks) = (Bench::new(), IdleTasks::default());
     let id = begun(&bench, &tasks);
     let store = bench.stores.writing(&bench.fs).unwrap();
     let mut flow = store.flow(None, &id).unwrap();
@@ -120,7 +120,7 @@ fn templates_see_how_the_execution_stands() {
 
 #[test]
 fn a_state_is_given_what_its_execution_or_its_agents_gave() {
-    let (bench, tasks) = (Bench::new(), Still::default());
+    let (bench, tasks) = (Bench::new(), IdleTasks::default());
     let id = begun(&bench, &tasks);
     let store = bench.stores.writing(&bench.fs).unwrap();
     let mut flow = store.flow(None, &id).unwrap();

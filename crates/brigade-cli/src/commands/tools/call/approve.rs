@@ -20,5 +20,5 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
-    review::each(session, &arguments.calls, output, |workspace, call| workspace.calls().approve(call))
+    review::decide_each(session, &arguments.calls, output, |workspace, call| workspace.calls().approve(call))
 }

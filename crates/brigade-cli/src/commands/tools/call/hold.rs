@@ -22,7 +22,7 @@ pub(crate) struct HoldArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &HoldArgs, output: &mut Output<'_, '_>) -> Exit {
-    review::each(session, &arguments.calls, output, |workspace, call| {
+    review::decide_each(session, &arguments.calls, output, |workspace, call| {
         workspace.calls().hold(call, &arguments.reason)
     })
 }

@@ -34,11 +34,11 @@ pub(crate) struct ListArgs {
 }
 
 /// How many calls are shown as text by default.
-const SHOWN: usize = 50;
+const DEFAULT_ROWS: usize = 50;
 
 /// Prints calls as they are read, because there may be many.
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
-    let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(SHOWN));
+    let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(DEFAULT_ROWS));
     let status = arguments.status.as_deref().map(CallStatus::from_word);
     let filter = CallFilter { status, tool: arguments.tool.clone(), limit };
     let shown = session.workspace().and_then(|workspace| show(&workspace, filter, output));

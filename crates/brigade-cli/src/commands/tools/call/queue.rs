@@ -1,6 +1,6 @@
 //! `brigade tools call queue`
 
-use brigade::{Blocked, Error, Exit, QueueReport, Request};
+use brigade::{Error, Exit, OnBlocked, QueueReport, Request};
 use clap::Args;
 
 use super::arguments::CallArguments;
@@ -30,22 +30,22 @@ pub(crate) struct QueueArgs {
 }
 
 impl QueueArgs {
-    fn blocked(&self) -> Blocked {
-        if self.include_blocked { Blocked::Include } else { Blocked::Refuse }
+    fn blocked(&self) -> OnBlocked {
+        if self.include_blocked { OnBlocked::Include } else { OnBlocked::Refuse }
     }
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_>) -> Exit {
     match &arguments.id {
         Some(id) => {
-            let result = one(session, id, arguments, output);
+            let result = queue_one(session, id, arguments, output);
             output.finish(result)
         }
         None => many(session, arguments, output).unwrap_or_else(|error| output.fail(&error)),
     }
 }
 
-fn one(
+fn queue_one(
     session: &Session<'_>,
     id: &str,
     arguments: &QueueArgs,

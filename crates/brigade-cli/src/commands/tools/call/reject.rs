@@ -24,7 +24,7 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs, output: &mut Output<'_, '_>) -> Exit {
-    review::each(session, &arguments.calls, output, |workspace, call| {
+    review::decide_each(session, &arguments.calls, output, |workspace, call| {
         workspace.calls().reject(call, &arguments.reason)
     })
 }

@@ -4,11 +4,11 @@ use brigade::core::{ErrorKind, IdPrefix};
 use brigade::{Error, Exit, ReviewReport, Workspace};
 
 use crate::output::Output;
-use crate::render::reviews::{Reviewed, ReviewsReport};
+use crate::render::reviews::{ReviewOutcome, ReviewsReport};
 use crate::session::Session;
 
 /// Takes a decision about each call and returns the exit code. Every call is tried, once.
-pub(super) fn each(
+pub(super) fn decide_each(
     session: &Session<'_>,
     calls: &[IdPrefix],
     output: &mut Output<'_, '_>,
@@ -54,7 +54,7 @@ pub(super) fn each(
     let words = output.words().clone();
     let rows = results.map(|(call, result)| {
         exit = exit.max(result.as_ref().map_or_else(Error::exit, |_| Exit::Done));
-        Reviewed::of(call, result, &words)
+        ReviewOutcome::from_result(call, result, &words)
     });
     let rows = rows.collect();
     output.document(&ReviewsReport::new(&workspace, rows), exit)

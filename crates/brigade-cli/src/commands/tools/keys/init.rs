@@ -1,6 +1,6 @@
 //! `brigade tools keys init`
 
-use brigade::{Error, Existing, KeyReport};
+use brigade::{Error, KeyReport, OnExisting};
 use clap::Args;
 
 use crate::session::Session;
@@ -14,6 +14,6 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KeyReport, Error> {
-    let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    let existing = if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep };
     session.workspace()?.runs().init_keys(existing)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, Existing, PackImportReport};
+use brigade::{Error, OnExisting, PackImportReport};
 use clap::Args;
 
 use crate::session::Session;
@@ -22,6 +22,6 @@ pub(crate) struct ImportArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ImportArgs) -> Result<PackImportReport, Error> {
-    let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    let existing = if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep };
     session.workspace()?.packs().import(&arguments.pack, existing)
 }

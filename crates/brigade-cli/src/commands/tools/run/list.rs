@@ -35,14 +35,14 @@ pub(crate) struct ListArgs {
 }
 
 /// How many runs are shown as text by default.
-const SHOWN: usize = 50;
+const DEFAULT_ROWS: usize = 50;
 
 pub(crate) fn run(
     session: &Session<'_>,
     arguments: &ListArgs,
     is_json: bool,
 ) -> Result<RunListReport, Error> {
-    let limit = arguments.limit.or((!arguments.all && !is_json).then_some(SHOWN));
+    let limit = arguments.limit.or((!arguments.all && !is_json).then_some(DEFAULT_ROWS));
     let filter = RunFilter {
         status: arguments.status.as_deref().map(RunStatus::from_word),
         tool: arguments.tool.clone(),

@@ -1,6 +1,6 @@
 //! `brigade tools runtime init`
 
-use brigade::{Error, Existing, InitReport};
+use brigade::{Error, InitReport, OnExisting};
 use clap::Args;
 
 use crate::session::Session;
@@ -14,6 +14,6 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitReport, Error> {
-    let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    let existing = if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep };
     session.workspace()?.runtimes().init(existing)
 }

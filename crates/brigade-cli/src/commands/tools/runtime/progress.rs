@@ -7,7 +7,7 @@ use crate::render::runtimes::step;
 use crate::session::Session;
 
 /// Prints each step once.
-pub(super) struct Waiting<'a, 'o, 's> {
+pub(super) struct ProgressPrinter<'a, 'o, 's> {
     output: &'a mut Output<'o, 's>,
     id: String,
     /// Whether messages are shown: on a terminal, and not with `--json`.
@@ -15,14 +15,14 @@ pub(super) struct Waiting<'a, 'o, 's> {
     said: Option<String>,
 }
 
-impl<'a, 'o, 's> Waiting<'a, 'o, 's> {
+impl<'a, 'o, 's> ProgressPrinter<'a, 'o, 's> {
     pub(super) fn new(
         session: &Session<'_>,
         output: &'a mut Output<'o, 's>,
         id: &str,
-    ) -> Waiting<'a, 'o, 's> {
+    ) -> ProgressPrinter<'a, 'o, 's> {
         let is_watched = session.surroundings.error.is_some() && !output.is_json();
-        Waiting { output, id: id.to_owned(), is_watched, said: None }
+        ProgressPrinter { output, id: id.to_owned(), is_watched, said: None }
     }
 
     pub(super) fn tell(&mut self, progress: &StartProgress) {

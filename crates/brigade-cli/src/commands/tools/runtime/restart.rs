@@ -3,7 +3,7 @@
 use brigade::{Error, RuntimeRestartReport};
 use clap::Args;
 
-use super::progress::Waiting;
+use super::progress::ProgressPrinter;
 use crate::arguments::Seconds;
 use crate::output::Output;
 use crate::session::Session;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     arguments: &RestartArgs,
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeRestartReport, Error> {
-    let mut waiting = Waiting::new(session, output, &arguments.id);
+    let mut waiting = ProgressPrinter::new(session, output, &arguments.id);
     session.workspace_to_run()?.runtimes().restart(
         &arguments.id,
         arguments.wait.map(|wait| wait.0),

@@ -3,7 +3,7 @@
 use brigade::{Error, RuntimeStartReport};
 use clap::Args;
 
-use super::progress::Waiting;
+use super::progress::ProgressPrinter;
 use crate::arguments::Seconds;
 use crate::output::Output;
 use crate::session::Session;
@@ -27,7 +27,7 @@ pub(crate) fn run(
     arguments: &StartArgs,
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeStartReport, Error> {
-    let mut waiting = Waiting::new(session, output, &arguments.id);
+    let mut waiting = ProgressPrinter::new(session, output, &arguments.id);
     session.workspace_to_run()?.runtimes().start(
         &arguments.id,
         arguments.wait.map(|wait| wait.0),

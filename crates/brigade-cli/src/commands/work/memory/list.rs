@@ -20,7 +20,7 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<MemoryListReport, Error> {
-    let scope = arguments.scope.as_deref().and_then(Scope::of);
+    let scope = arguments.scope.as_deref().and_then(Scope::from_word);
     let filter = MemoryFilter { scope, agent: arguments.agent.clone() };
     session.workspace()?.memories().list(&filter)
 }

@@ -4,7 +4,7 @@ use brigade::core::NextStep;
 use brigade::kitchen::{KitchenReceipt, RunEnd};
 use brigade::{KitchenCleanReport, KitchenReceiptsReport, KitchenVerifyReport};
 
-use super::{command_line, taken};
+use super::{command_line, show_prd_origin};
 use crate::render::View;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -44,7 +44,7 @@ impl View for KitchenReceiptsReport {
         match self.receipts.as_slice() {
             [] => page.data.line("no receipts"),
             // The one that was asked for is shown whole.
-            [receipt] => one(receipt, page),
+            [receipt] => show_receipt(receipt, page),
             receipts => {
                 page.data.field("receipts", format!("{} of {}", receipts.len(), self.total));
                 page.data.gap();
@@ -69,14 +69,14 @@ fn table(receipts: &[KitchenReceipt], page: &Page) -> Table {
             receipt.kind.as_str().into(),
             subject(receipt).into(),
             end(receipt.status),
-            when::measured(seconds(receipt)).into(),
+            when::format_seconds(seconds(receipt)).into(),
             when::at(receipt.started_at, page.now),
         ]);
     }
     table
 }
 
-fn one(receipt: &KitchenReceipt, page: &mut Page) {
+fn show_receipt(receipt: &KitchenReceipt, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
     sheet.field("run", Text::new(Tone::Accent, receipt.id.as_str()));
@@ -88,7 +88,7 @@ fn one(receipt: &KitchenReceipt, page: &mut Page) {
     sheet.field_if("exit code", receipt.exit_code.map(|code| code.to_string()));
     sheet.field_if("problem", receipt.problem.as_deref());
     sheet.field("started", when::at(receipt.started_at, now));
-    sheet.field("duration", when::measured(seconds(receipt)));
+    sheet.field("duration", when::format_seconds(seconds(receipt)));
     sheet.field_if("command", Some(command_line(&receipt.argv)));
     sheet.field_if("program", receipt.program.as_deref());
     sheet.field_if("sha256", receipt.program_sha256.map(|bytes| bytes.to_string()));
@@ -130,7 +130,7 @@ impl View for KitchenVerifyReport {
 
 impl View for KitchenCleanReport {
     fn show(&self, page: &mut Page) {
-        taken(&self.prd_path, self.taken, page);
+        show_prd_origin(&self.prd_path, self.taken, page);
         let removed: Vec<&str> = self.removed.iter().map(|id| id.as_str()).collect();
         page.data.field_if("removed", Some(removed.join(", ")));
         if let Some(abandoned) = &self.abandoned {

@@ -1,12 +1,12 @@
 //! Where the tasks of a PRD stand, and what they cost.
 
 use brigade::kitchen::{
-    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, counted, duration,
+    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, duration, pluralize,
 };
 use brigade::{KitchenCostReport, StatusReport};
 
 use super::super::catalog::config_errors;
-use super::{taken, yes_or_no};
+use super::{show_prd_origin, yes_or_no};
 use crate::render::View;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -23,11 +23,11 @@ pub(crate) enum Escalations {
 }
 
 /// The most escalations that are shown unless all are asked for.
-const NEWEST: usize = 5;
+const MAX_ESCALATIONS: usize = 5;
 
 /// Shows where a PRD stands.
 pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page: &mut Page) {
-    taken(&report.prd_path, report.taken, page);
+    show_prd_origin(&report.prd_path, report.taken, page);
     config_errors(&report.config_issues, page);
     page.data.field("feature", Text::new(Tone::Strong, &report.feature_name));
     page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
@@ -45,7 +45,7 @@ pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page:
             "workers",
             format!(
                 "{}, {:.1} minutes, ${:.2}",
-                counted(budget.attempts, "start"),
+                pluralize(budget.attempts, "start"),
                 budget.minutes,
                 budget.cost_usd
             ),
@@ -56,7 +56,7 @@ pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page:
     let shown = match escalations {
         Escalations::All => &report.escalation_history[..],
         Escalations::Newest => {
-            let from = report.escalation_history.len().saturating_sub(NEWEST);
+            let from = report.escalation_history.len().saturating_sub(MAX_ESCALATIONS);
             &report.escalation_history[from..]
         }
     };
@@ -163,7 +163,7 @@ pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
     if !is_all {
         lines.push(Text::new(
             Tone::Faint,
-            &format!("  and {}", counted((report.tasks.len() - kept.len()) as u64, "more task")),
+            &format!("  and {}", pluralize((report.tasks.len() - kept.len()) as u64, "more task")),
         ));
     }
     lines
@@ -211,7 +211,7 @@ pub(super) fn decision(row: &DecisionRow, page: &mut Page) {
 
 impl View for KitchenCostReport {
     fn show(&self, page: &mut Page) {
-        taken(&self.prd_path, self.taken, page);
+        show_prd_origin(&self.prd_path, self.taken, page);
         page.data.field("prd", Text::new(Tone::Accent, &self.prd_path));
         page.data.field("starts", self.attempts.to_string());
         page.data.field("minutes", format!("{:.1}", self.minutes));

@@ -50,8 +50,8 @@ impl View for DefaultsReport {
             page.error(brigade::codes::ENTRY_EXISTS, &format!("{}: {}", conflict.tool_id, conflict.detail));
         }
         if let Some(first) = self.conflicts.first() {
-            page.data.field("would add", listed(&self.added));
-            page.data.field("would update", listed(&self.updated));
+            page.data.field("would add", join_names(&self.added));
+            page.data.field("would update", join_names(&self.updated));
             page.note("nothing was written");
             page.next_step(&NextStep::ShowTool(first.tool_id.clone()));
         }
@@ -61,9 +61,9 @@ impl View for DefaultsReport {
         let sheet = &mut page.data;
         sheet.field("catalog", Text::new(Tone::Accent, &self.config_path));
         sheet.field("created", words::yes_no(self.created));
-        sheet.field(if self.dry_run { "would add" } else { "added" }, listed(&self.added));
-        sheet.field(if self.dry_run { "would update" } else { "updated" }, listed(&self.updated));
-        sheet.field("unchanged", listed(&self.skipped));
+        sheet.field(if self.dry_run { "would add" } else { "added" }, join_names(&self.added));
+        sheet.field(if self.dry_run { "would update" } else { "updated" }, join_names(&self.updated));
+        sheet.field("unchanged", join_names(&self.skipped));
         sheet.field_if("harnesses", self.projection_scope.as_ref().map(|scope| scope.join(", ")));
         for source in &self.sources {
             let detail = source.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
@@ -81,7 +81,7 @@ impl View for DefaultsReport {
     }
 }
 
-fn listed(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
