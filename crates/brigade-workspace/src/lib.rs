@@ -1,8 +1,9 @@
-//! Reads the facts for decisions once, at the requested depth.
+//! The context of operations, the configuration, and the facts of tools, read once at the requested depth.
 //!
-//! Owns reading the configuration ([`Config`]) and the facts of tools ([`FactReader`]): files, the program and code of
-//! the command, projections and pins. Knows no queue, runs, decisions or output. Starts nothing, and writes only a
-//! cache of digests.
+//! Owns what operations work over ([`WorkspaceContext`]), reading the configuration ([`Config`]) and the facts of tools
+//! ([`FactReader`]): files, the program and code of the command, projections and pins; and planning a call from them
+//! ([`gather`]). Does not know the kitchen, the inbox, or what is decided. Starts nothing, and writes only a cache of
+//! digests.
 //!
 //! | asked for | what is read |
 //! | --- | --- |
