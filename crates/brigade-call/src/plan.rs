@@ -246,10 +246,11 @@ fn finish(
         (absent_name(path), what)
     });
     let named = facts.builtin.map(|known| known.named).unwrap_or_default();
-    let of_runs = |path: &&String| facts.code.by.get(*path) == Some(&BoundBy::Learned);
+    // Those that are missing now count, too.
+    let learned = facts.code.by.iter().filter(|(_, by)| **by == BoundBy::Learned);
     let binding = Binding {
         version: Some(RULE_VERSION),
-        learned: facts.files.keys().filter(of_runs).cloned().collect(),
+        learned: learned.map(|(path, _)| path.clone()).collect(),
         args: args_fingerprint,
         contract: contract_fingerprint,
         source,

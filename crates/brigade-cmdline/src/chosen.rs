@@ -124,17 +124,32 @@ pub(crate) fn chosen_code(
     let is_own = head.text.contains('/') && !head.text.starts_with('/') && !is_wrapper_script;
     let row = ROWS.iter().filter(|_| !is_own).find(|row| row.0.split(' ').any(is_one));
     if let Some(Row(_, verbs, patterns)) = row {
-        let operands: Vec<&str> =
-            args.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-')).collect();
-        let verb = operands.first().copied();
-        let has = |list: &str| verb.is_some_and(|verb| list.split(' ').any(|listed| listed == verb));
-        let chooses = match verbs.strip_prefix('!') {
-            Some(others) => verb.is_some() && !has(others),
-            None => verbs.is_empty() || has(verbs),
+        let moved = directory_option(args);
+        let below = |pattern: &str| {
+            below(&moved.map_or_else(
+                || pattern.to_owned(),
+                |to| format!("{}/{pattern}", escaped(to.trim_end_matches('/'))),
+            ))
         };
+        let chosen = |command: String, patterns: &str| {
+            Some(ChosenCode { command, proposal: patterns.split(' ').map(below).collect() })
+        };
+        let typed = verbs_of(args);
+        let is_in = |list: &str, verb: &str| list.split(' ').any(|listed| listed == verb);
+        let verb = match verbs.strip_prefix('!') {
+            Some(others) => typed.last().filter(|verb| !is_in(others, verb)),
+            None if verbs.is_empty() => typed.first(),
+            None => typed.iter().find(|verb| is_in(verbs, verb)),
+        };
+        let verb = verb.copied();
+        let chooses = verbs.is_empty() || verb.is_some();
         // `go run x.go` and `bun run x.ts` name what they run.
-        let names_file = || operands.get(1).is_some_and(|word| kind(word) == Some(Kind::File));
-        let is_named = matches!(&*name, "go" | "bun" | "deno") && names_file();
+        let mut operands =
+            args.iter().map(|word| word.text.as_str()).skip_while(|word| Some(*word) != verb).skip(1);
+        let mut names_file = || {
+            operands.find(|word| !word.starts_with('-')).is_some_and(|word| kind(word) == Some(Kind::File))
+        };
+        let is_named = matches!(&*name, "go" | "bun" | "deno") && chooses && names_file();
         let shown = verb
             .filter(|_| !verbs.is_empty())
             .map_or_else(|| name.to_string(), |verb| format!("{name} {verb}"));
@@ -176,17 +191,66 @@ pub(crate) fn chosen_code(
     }
 }
 
+/// Returns the directory that an option lets a program start in: `make -C DIR`, `npm --prefix=DIR`.
+fn directory_option(args: &[Word]) -> Option<&str> {
+    const OPTIONS: &[&str] = &["-C", "--cwd", "--dir", "--directory", "--prefix"];
+    let words = || args.iter().map(|word| word.text.as_str());
+    words()
+        .zip(words().skip(1))
+        .find_map(|(option, value)| OPTIONS.contains(&option).then_some(value))
+        .or_else(|| {
+            words()
+                .filter_map(|word| word.split_once('='))
+                .find_map(|(option, value)| OPTIONS.contains(&option).then_some(value))
+        })
+}
+
 /// Writes a path as a pattern that matches only it.
 fn escaped(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     path.chars().flat_map(|c| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Returns the module after `-m`, if no script stands before it.
+/// Returns the module after `-m`, if no script comes before it.
 fn module_of(args: &[Word]) -> Option<&str> {
-    let at = args.iter().position(|word| word.text.starts_with("-m") || !word.text.starts_with('-'))?;
-    let attached = args[at].text.strip_prefix("-m")?;
-    if attached.is_empty() { args.get(at + 1).map(|word| word.text.as_str()) } else { Some(attached) }
+    let mut words = args.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        if let Some(attached) = module_in_option(word) {
+            return if attached.is_empty() { words.next() } else { Some(attached) };
+        }
+        match word {
+            "-X" | "-W" | "--check-hash-based-pycs" => drop(words.next()),
+            word if word.starts_with('-') && word != "-" => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Returns what follows `m` in a bundle of options of Python: `-m`, `-mpkg`, `-um`.
+pub(crate) fn module_in_option(word: &str) -> Option<&str> {
+    /// The options without a value.
+    const FLAGS: &str = "bBdEhiIOPqRsSuvVx";
+    let bundle = word.strip_prefix('-')?.trim_start_matches(|letter| FLAGS.contains(letter));
+    bundle.strip_prefix('m')
+}
+
+/// Returns the words that may be the subcommand of a program: the first operand, and those after an option whose value
+/// the operand before may be.
+fn verbs_of(args: &[Word]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for word in args.iter().map(|word| word.text.as_str()) {
+        if word.starts_with('-') {
+            is_value = !word.contains('=');
+            continue;
+        }
+        found.push(word);
+        if !std::mem::take(&mut is_value) {
+            break;
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -226,6 +290,11 @@ mod tests {
             ("env -C sub just go", Some(("just", "sub/justfile"))),
             ("npm run build", Some(("npm run", "package.json"))),
             ("npm test", Some(("npm test", "package.json"))),
+            ("npm --prefix web run build", Some(("npm run", "web/package.json"))),
+            ("make -C sub all", Some(("make", "sub/Makefile sub/*.mk"))),
+            ("go -C sub run .", Some(("go run", "sub/go.mod sub/**/*.go"))),
+            ("python3 -X utf8 -um pkg", Some(("python3 -m", "pkg/**"))),
+            ("python3 -mpkg", Some(("python3 -m", "pkg/**"))),
             ("yarn build", Some(("yarn build", "package.json"))),
             ("cargo test --locked", Some(("cargo", "Cargo.toml src/**"))),
             ("go run ./cmd/x", Some(("go run", "go.mod **/*.go"))),

@@ -19,6 +19,9 @@ use crate::risk::{Placed, Word, numbered, wrapped};
 /// The maximum number of option letters before a file name in one word.
 const MAX_BUNDLE: usize = 8;
 
+/// How many words after a launcher are looked at for a program that chooses its code.
+const MAX_LAUNCHED: usize = 32;
+
 /// The maximum length of a chain of programs. The kernel follows five first lines.
 const MAX_CHAIN: usize = 6;
 
@@ -121,7 +124,7 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
         ..Reads::default()
     };
     let chain = wrapped(numbered(argv.words()));
-    reads.chosen = chain.last().and_then(|placed| chosen_code(placed, directory, files));
+    reads.chosen = chain.last().and_then(|placed| chosen_after(placed, directory, files));
     let mut waiting: Vec<PathBuf> = follow(chain, directory, files, &mut reads);
     if let Some(first) = find(argv.program(), directory, files) {
         reads.programs.remove(&first);
@@ -166,6 +169,21 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
     }
     reads.executed.extend(executed.iter().cloned());
     executed
+}
+
+/// Tells by what a command chooses its code: its program, or one that a launcher may start (`uv run make`, `find -exec`).
+/// The words of a runner of packages name package and version, which are not chosen.
+fn chosen_after((words, moved): &Placed, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
+    const PACKAGE_RUNNERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
+    let launcher = Program::of(&words.first()?.text).filter(|known| launches(*known));
+    let launcher = launcher.filter(|known| !PACKAGE_RUNNERS.contains(&known.name));
+    chosen_code(&(words.clone(), moved.clone()), directory, files).or_else(|| {
+        let after = 1..words.len().min(if launcher.is_some() { MAX_LAUNCHED } else { 0 });
+        after.filter(|at| !words[*at].text.starts_with('-')).find_map(|at| {
+            let inner = (words[at..].to_vec(), moved.clone());
+            Program::of(&inner.0[0].text).and_then(|_| chosen_code(&inner, directory, files))
+        })
+    })
 }
 
 /// Tells whether a program may start what any of the words after it names.

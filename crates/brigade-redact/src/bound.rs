@@ -178,11 +178,15 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// Adds the value as it is written between quotes in JSON, once and twice, and in a shell.
+/// Adds the value as it is written between quotes in JSON, once to three times, and in a shell, also within JSON.
 fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     let Ok(text) = std::str::from_utf8(value) else { return };
     for quote in ["'\\''", "'\"'\"'"] {
-        forms.insert(text.replace('\'', quote).into_bytes());
+        let mut form = text.replace('\'', quote);
+        for _ in 0..3 {
+            forms.insert(form.clone().into_bytes());
+            form = json(&form, Escape::Needed, false);
+        }
     }
     let escaped = text.chars().map(|c| if "\\\"$`".contains(c) { format!("\\{c}") } else { c.to_string() });
     forms.insert(escaped.collect::<String>().into_bytes());
@@ -190,7 +194,9 @@ fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     for escape in [Escape::Needed, Escape::Ascii { is_upper: false }, Escape::Ascii { is_upper: true }] {
         for is_slash_escaped in [false, true] {
             let once = json(text, escape, is_slash_escaped);
-            forms.insert(json(&once, escape, false).into_bytes());
+            let twice = json(&once, escape, false);
+            forms.insert(json(&twice, escape, false).into_bytes());
+            forms.insert(twice.into_bytes());
             forms.insert(once.into_bytes());
         }
     }

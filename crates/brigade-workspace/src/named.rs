@@ -165,6 +165,10 @@ pub(crate) fn bind_learned(
         let Entry::Vacant(place) = facts.files.entry(file) else { continue };
         // What a run used lay there without a link.
         if !is_named_itself(fs, place.key()) {
+            // If it comes back, that is a change.
+            if place.key().parse().is_ok_and(|path: RelPath| fs.metadata(&path).is_err()) {
+                facts.code.by.insert(place.key().clone(), BoundBy::Learned);
+            }
             continue;
         }
         match file_fingerprint(fs, place.key()) {

@@ -1,6 +1,7 @@
 //! Reads the options of shells, interpreters and `rm` like these programs.
 
 use super::Word;
+use crate::chosen::module_in_option;
 use crate::code::is_launching_module;
 use crate::programs::{PYTHON, Program, is_long};
 
@@ -271,7 +272,7 @@ pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
         match word.text.as_str() {
             "-" | "-s" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => return true,
             "-o" | "+o" | "-O" | "+O" | "-W" | "-X" => at += 1,
-            "-m" => return false,
+            text if matches!(program, "python" | "pypy") && module_in_option(text).is_some() => return false,
             "--" => return at + 1 == args.len() || args[at + 1].text == "-",
             // A bundle with `s`, as in `bash -es -- arguments`.
             text if text.starts_with('-') && !text.starts_with("--") && text.contains('s') => return true,

@@ -77,6 +77,11 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
     }
 }
 
+/// Forgets the observed runs of all tools, so that the next run of each is observed.
+pub(crate) fn forget_observed(context: &WorkspaceContext) {
+    let _ = context.fs.write_cache(&RelPath::from_static(OBSERVED), b"");
+}
+
 /// Keeps the files that an observed run of an entry used as code and that neither its approval nor its arguments and
 /// data cover. What the run wrote itself is left out: each run would end the next approval.
 fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> Result<(), FsError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::calls::watching::forget_observed;
 use crate::seen_runs;
 use crate::setup::Setup;
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
@@ -65,6 +66,7 @@ pub fn observe(
     };
     if forgotten.is_some() {
         learned.write(&*context.fs)?;
+        forget_observed(context);
     }
     let queue = context.queue();
     let found = seen_runs(&*context.fs, &queue.read()?, tool.id.as_str(), runs)?;
