@@ -171,8 +171,8 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
     executed
 }
 
-/// Tells by what a command chooses its code: its program, or one that a launcher may start (`uv run make`, `find -exec`).
-/// The words of a runner of packages name package and version, which are not chosen.
+/// Tells by what a command chooses its code: its program, or one that a launcher may start (`uv run make`,
+/// `find -exec`). The words of a runner of packages name package and version, which are not chosen.
 fn chosen_after((words, moved): &Placed, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
     const PACKAGE_RUNNERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
     let launcher = Program::of(&words.first()?.text).filter(|known| launches(*known));

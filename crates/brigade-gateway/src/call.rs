@@ -17,6 +17,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, CallSummary, Streams, of_run, own_answer};
+use crate::blocking::blocking;
 use crate::ending::Ender;
 use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::results::{self, WaitResult};
@@ -694,15 +695,4 @@ fn running_for(seconds: f64, message: String) -> McpProgress {
 /// An answer for what the machine does not allow, such as a full disk.
 pub(crate) fn error_answer(tool: &str, error: &Error) -> Answer {
     Answer::failed(CallSummary::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
-}
-
-/// Runs what blocks on a thread of its own.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(value) => value,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => unreachable!("blocking work is never aborted"),
-        },
-    }
 }

@@ -129,7 +129,7 @@ impl Question {
         let id: brigade::core::CallId = state.call.parse().map_err(|_| invalid_state_error())?;
         let call = {
             let workspace = asker.workspace(&gateway.workspace, None);
-            crate::call::blocking(move || workspace.agent_calls().show(&id))
+            crate::blocking::blocking(move || workspace.agent_calls().show(&id))
                 .await
                 .map_err(|_| invalid_state_error())?
                 .call

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::{Answer, CallSummary, FaultRow};
-use crate::call::{Asker, blocking, error_answer};
+use crate::blocking::blocking;
+use crate::call::{Asker, error_answer};
 use crate::gateway::Gateway;
 use crate::results::{
     self, BudgetResult, CallRow, CallsResult, CancelResult, LimitRow, OutputResult, Spending, ToolsResult,

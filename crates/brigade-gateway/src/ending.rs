@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use brigade::core::CallId;
 use brigade::{CallEnder, CallStatus, Workspace};
 
-use crate::call::{POLL_INTERVAL, blocking};
+use crate::blocking::blocking;
+use crate::call::POLL_INTERVAL;
 use crate::gateway::{Gateway, Speaker};
 
 /// How long another process may take to begin with the end of a run.

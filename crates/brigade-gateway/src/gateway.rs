@@ -17,7 +17,7 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::blocking;
+use crate::blocking::blocking;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
 use crate::turns::Turns;

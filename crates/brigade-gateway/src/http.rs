@@ -35,7 +35,7 @@ use tower_service::Service;
 
 use brigade::core::Fingerprint;
 
-use crate::call::blocking;
+use crate::blocking::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, CheckedMessage, Conversation};

@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 mod answer;
+mod blocking;
 mod call;
 mod confirm;
 mod control;

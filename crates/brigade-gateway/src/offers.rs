@@ -13,7 +13,8 @@ use brigade::profile::{Offer, Share};
 use brigade::{OfferSet, OfferedPrompt, OfferedResource, Reads, ServerOffers};
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 
-use crate::call::{blocking, workspace_of};
+use crate::blocking::blocking;
+use crate::call::workspace_of;
 use crate::gateway::Gateway;
 use crate::view::View;
 

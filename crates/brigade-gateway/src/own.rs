@@ -8,7 +8,8 @@ use rmcp::model::{
     GetPromptResult, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Role,
 };
 
-use crate::call::{blocking, workspace_of};
+use crate::blocking::blocking;
+use crate::call::workspace_of;
 use crate::gateway::{Gateway, Speaker};
 use crate::view::{AgentTool, Kind, View};
 

@@ -11,7 +11,8 @@ use brigade::profile::{ProfileName, Slot};
 use serde::Serialize;
 
 use crate::answer::{Answer, CallSummary};
-use crate::call::{Asker, blocking};
+use crate::blocking::blocking;
+use crate::call::Asker;
 use crate::gateway::Gateway;
 use crate::results::{self, ModeResult, SessionResult};
 use crate::view::{Kind, View};

@@ -5,7 +5,8 @@ use brigade::core::{CallId, IdPrefix};
 use brigade::{Call, CallStatus, CheckpointStatus};
 
 use crate::answer::{Answer, CallSummary};
-use crate::call::{Asker, blocking};
+use crate::blocking::blocking;
+use crate::call::Asker;
 use crate::gateway::Gateway;
 use crate::sessions;
 

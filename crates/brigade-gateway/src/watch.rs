@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS};
 use brigade::{FileVersion, Mark, Workspace};
 
-use crate::call::blocking;
+use crate::blocking::blocking;
 use crate::gateway::{Gateway, Stamp};
 
 /// Whether git tracks the policy stands there.

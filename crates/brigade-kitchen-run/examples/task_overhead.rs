@@ -1,5 +1,5 @@
-//! Measures what a task costs beyond its worker, in a repository of 1,000 files: `cargo run --release -p brigade-kitchen-run
-//! --example task_overhead [FILES]`.
+//! Measures what a task costs beyond its worker, in a repository of 1,000 files:
+//! `cargo run --release -p brigade-kitchen-run --example task_overhead [FILES]`.
 
 #![allow(
     clippy::unwrap_used,

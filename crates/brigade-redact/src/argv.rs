@@ -131,7 +131,8 @@ pub fn is_secret_value(name: &str, value: &str) -> bool {
     is_sure && !is_digit || may_be && looks_random(value, true)
 }
 
-/// Finds the value of an option, a variable or a property: `--token x`, `--token=x`, `/token:x`, `TOKEN=x`, `-DTOKEN=x`.
+/// Finds the value of an option, a variable or a property: `--token x`, `--token=x`, `/token:x`, `TOKEN=x`,
+/// `-DTOKEN=x`.
 fn of_option(before: &str, word: &str) -> Option<usize> {
     let name = before.trim_start_matches('-');
     let is_option = name.len() < before.len() && !before.contains(['=', ':']);

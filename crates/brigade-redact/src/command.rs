@@ -19,8 +19,8 @@ use super::{MARK, Redacted, Redactor, looks_like_shape};
 /// assert!(!is_secret_command("deploy --token-file x") && !is_secret_command("python3 bin/password_check.py"));
 /// ```
 pub fn is_secret_command(command: &str) -> bool {
-    // Every secret of a command line follows an option, a sign or a scheme.
-    if !command.contains(['-', '=', ':', '/']) && !command.to_ascii_lowercase().contains("bearer") {
+    // Every secret of a command line follows an option, a sign, a scheme, or a name such as `api_key`.
+    if !command.contains(['-', '=', ':', '/', '_']) && !command.to_ascii_lowercase().contains("bearer") {
         return looks_like_shape(command).is_some();
     }
     match Argv::parse(command) {

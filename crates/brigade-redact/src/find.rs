@@ -252,8 +252,8 @@ fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, Mor
     Ok(Some(Found { start, ending, kind: SecretKind::JsonWebToken }))
 }
 
-/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that names the line
-/// has neither.
+/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that names the
+/// line has neither.
 fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
     /// The length of a line of a key, and the least that counts as one.
     const LINE: usize = 64;

@@ -45,7 +45,7 @@ fn name_before(line: &[u8], sign: usize) -> Option<Name<'_>> {
     };
     let is_of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     let length = unquoted.iter().rev().take(LONGEST_NAME + 1).take_while(is_of_name).count();
-    if length < 2 || LONGEST_NAME < length {
+    if !(2..=LONGEST_NAME).contains(&length) {
         return None;
     }
     let (before, text) = unquoted.split_at(unquoted.len() - length);

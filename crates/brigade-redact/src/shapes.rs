@@ -19,7 +19,6 @@ pub(crate) struct Shape {
 
 /// The bytes of a token after its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "rules.toml says which are used")]
 pub(crate) enum Alphabet {
     Alnum,
     Hex,
@@ -45,7 +44,6 @@ enum Length {
 
 /// What the bytes after a prefix must contain.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "rules.toml says which are used")]
 enum Need {
     Nothing,
     Digit,

@@ -687,7 +687,6 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         let found = known.entry(key).or_insert_with(|| reader.program_path(&argv, directory)).clone();
         drop(known);
         let is_there = found.is_some();
-        // Where on `PATH` a program will appear is not known.
         let at_its_path = || argv.program().contains('/').then(|| directory.join(argv.program()));
         if let Some(path) = found.or_else(at_its_path) {
             self.note(path, is_there);
@@ -695,9 +694,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         is_there
     }
 
-    /// Notes something that a command starts from, and whether it is there.
     fn note(&self, path: PathBuf, is_there: bool) {
-        let mut known = self.started_from.lock().expect("no thread panics while it holds this");
-        known.insert(path, is_there);
+        self.started_from.lock().expect("no thread panics while it holds this").insert(path, is_there);
     }
 }

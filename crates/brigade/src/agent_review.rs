@@ -46,7 +46,7 @@ pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
         }),
         ..InboxItem::default()
     };
-    if let Err(error) = InboxStore::new(&room).change(|inbox| inbox.append(&row)) {
+    if let Err(error) = InboxStore::new(room).change(|inbox| inbox.append(&row)) {
         tracing::warn!(%error, call = %call.id, "the inbox has no row for the call");
     }
 }

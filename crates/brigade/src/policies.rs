@@ -84,10 +84,11 @@ impl Policies {
             explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
         }
         let (root, home) = (self.room.fs.root(), self.room.host().home());
-        if state.policy().is_some() && is_open(&explanation.decision, root, home) {
-            if let Some(chosen) = FactReader::new(self.room.host(), &config).chosen_code(tool)? {
-                explanation.choose(state, &undeclared_code(&chosen), &declare_code(&chosen));
-            }
+        if state.policy().is_some()
+            && is_open(&explanation.decision, root, home)
+            && let Some(chosen) = FactReader::new(self.room.host(), &config).chosen_code(tool)?
+        {
+            explanation.choose(state, &undeclared_code(&chosen), &declare_code(&chosen));
         }
         let masks = masks(&self.room.env.environment, state);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {

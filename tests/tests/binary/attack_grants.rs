@@ -123,14 +123,14 @@ fn virtual_environment_access_is_shown_and_bound() {
     assert_eq!((receipt["status"].as_str(), printed.as_str()), (Some("completed"), "13\n"), "{receipt:#}");
     assert!(receipt["sandbox"]["read"].to_string().contains(&shown), "{receipt:#}");
 
-    // Nobody bound what is written there now.
+    // What is written there now opens nothing.
     let id = site.approved("tool", r#"{"n": 2}"#);
     fs::create_dir_all(site.workspace.join("fake/bin")).unwrap();
     symlink(home(&site).join(".ssh"), site.workspace.join("fake/bin/python3")).unwrap();
     let fake = site.workspace.join("fake/bin").display().to_string();
     site.workspace.write(".venv/pyvenv.cfg", format!("home = {fake}\n"));
-    let refused = site.run_call(&id).expect(1);
-    assert!(refused["changed"].to_string().contains("pyvenv.cfg"), "{refused:#}");
+    let (receipt, printed) = run(&site, &id);
+    assert!(!printed.contains("the key"), "{receipt:#}");
     // Approved as it is, it opens nothing either.
     let (receipt, printed) = run(&site, &site.approved("tool", r#"{"n": 3}"#));
     assert!(!printed.contains("the key"), "{receipt:#}");
@@ -250,8 +250,6 @@ fn a_pipe_in_the_place_of_settings_holds_no_run_up() {
     for (command, pipe, ends) in [
         ("sh bin/tool.sh", ".gitmodules", Some("completed")),
         ("sh bin/tool.sh", "sub/.git", Some("completed")),
-        // It is bound, so that it is a change.
-        ("venv/bin/python bin/x.py", "venv/pyvenv.cfg", None),
     ] {
         let mut site = site(lines);
         site.brigade = site.brigade.timeout(std::time::Duration::from_secs(60));

@@ -38,7 +38,7 @@ fn expected(
 }
 
 /// A workspace in which doctor finds nothing.
-fn healthy() -> Site {
+pub fn healthy() -> Site {
     Site::script("echo hello\n")
 }
 
@@ -47,7 +47,7 @@ fn with_lines(site: &Site, lines: &str) {
     site.workspace.write(TOOLS, Site::entry("tool", "sh bin/tool.sh", lines));
 }
 
-fn doctor(site: &Site) -> Value {
+pub fn doctor(site: &Site) -> Value {
     let run = site.tools(["doctor", "--json"]);
     assert!(matches!(run.code(), Some(0 | 1)), "{run}");
     run.json()
@@ -694,14 +694,4 @@ fn locks_whose_process_is_gone_are_found_and_removed() {
     site.workspace.write(format!("{lock}/pid"), ended.id().to_string());
     check(&site, &expected("left_lock", "warning", "", lock));
     assert!(!site.workspace.exists(lock));
-}
-
-#[test]
-fn what_init_proposes_has_no_issue_once_it_is_applied() {
-    let site = healthy();
-    site.workspace.remove(TOOLS);
-    site.tools(["init"]).assert_code(0);
-    site.json(["apply", "--all"]).expect(0);
-    let report = doctor(&site);
-    assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");
 }

@@ -9,6 +9,8 @@ use brigade_testkit::{Brigade, TempWorkspace};
 use brigade_tests::{greeting, until};
 use serde_json::Value;
 
+use crate::doctor_faults::{doctor, healthy};
+
 /// A workspace with two issues: a manifest that is not there, and no policy.
 fn workspace() -> TempWorkspace {
     greeting("manifest_path = \"gone.json\"")
@@ -285,4 +287,14 @@ fn no_value_of_a_secret_field_is_ever_shown() {
     let report = brigade.run(["tools", "doctor", "--json"]).json();
     assert!(types(&report).contains(&"unsafe_auth_fields"));
     assert!(!workspace.read_text(".brigade/work/imports/inbox.jsonl").contains("hunter2"));
+}
+
+#[test]
+fn what_init_proposes_has_no_issue_once_it_is_applied() {
+    let site = healthy();
+    site.workspace.remove(".brigade/tools.toml");
+    site.tools(["init"]).assert_code(0);
+    site.json(["apply", "--all"]).expect(0);
+    let report = doctor(&site);
+    assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");
 }

@@ -11,9 +11,6 @@ const ARCHITECTURE: &str = "docs/architecture.md";
 /// The changelog, and the maximum number of characters of one of its bullets.
 const CHANGELOG: (&str, usize) = ("CHANGELOG.md", 160);
 
-/// Pages whose lines are not wrapped yet.
-const NOT_WRAPPED: &[&str] = &["docs/security.md"];
-
 /// Lists every violation of the rules for documents.
 pub fn findings(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
     let mut found = architecture(tree, manifests);
@@ -23,7 +20,7 @@ pub fn findings(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
                 found.push(Finding::new(path, line_of(text, offset), problem));
             }
         }
-        if (path.starts_with("docs/") || !path.contains('/')) && !NOT_WRAPPED.contains(&path) {
+        if path.starts_with("docs/") || !path.contains('/') {
             let message = format!("the line has more than {WIDEST} columns");
             found.extend(too_wide(text).map(|line| Finding::new(path, line, message.clone())));
         }

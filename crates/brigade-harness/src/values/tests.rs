@@ -124,7 +124,8 @@ fn values_behind_their_names_are_found() {
     check(&["x", "postgres://u:pa ssX@h/x"], &["x", "postgres://[redacted]"]);
     check(&["x", "//u:X@h/"], &["x", "//[redacted]"]);
     check(&["x", "postgresql://me:Zq#x@h/app"], &["x", "postgresql://[redacted]"]);
-    let found = values(&words(&["x", "-e", "GITHUB_TOKEN", "v", "--key", "w", "-H", "Authorization", "y"]));
+    let found =
+        values(&words(&["x", "-e", "GITHUB_TOKEN", "v", "--key", "a1b2c3d4", "-H", "Authorization", "y"]));
     let by_name = values(&words(&["docker", "run", "-ePASSWORD=v", "i"]));
     assert!(by_name[2].as_ref().unwrap().variable.is_some());
     assert_eq!([3, 5, 8].map(|at| found[at].as_ref().unwrap().is_secret), [true; 3]);
