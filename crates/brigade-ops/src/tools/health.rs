@@ -21,7 +21,7 @@ use crate::tools::catalog::soundness;
 use crate::tools::finding::{ListFilter, discovered_entries, notes_with_cache};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
-/// checks neither the chain of receipts nor the files of clients; [`diagnosed`] does.
+/// checks neither the chain of receipts nor the files of clients; [`diagnose_catalog`] does.
 ///
 /// # Errors
 /// Returns file errors.
