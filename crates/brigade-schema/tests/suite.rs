@@ -1,5 +1,5 @@
-//! The official JSON Schema Test Suite (see the license in `tests/suite/`): all mandatory tests of 2020-12 and draft-07,
-//! and the optional ones about numbers, regular expressions and what older drafts left.
+//! The official JSON Schema Test Suite (see the license in `tests/suite/`): all mandatory tests of 2020-12 and
+//! draft-07, and the optional ones about numbers, regular expressions and what older drafts left.
 //!
 //! A group is skipped only if the schema refers to another document or uses `$dynamicRef`. The test fixes their number.
 

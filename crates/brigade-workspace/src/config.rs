@@ -99,7 +99,8 @@ fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     }
 }
 
-/// Binds what earlier runs of the entry used as code. A server that is kept serves many entries, and is not learned from.
+/// Binds what earlier runs of the entry used as code. A server that is kept serves many entries, and is not learned
+/// from.
 fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>) {
     let tool = facts.tool;
     if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
@@ -267,8 +268,8 @@ impl Config {
         })
     }
 
-    /// Completes the facts of a tool to those of one call. `approved` is the learned code that its approval binds, if it
-    /// has one: what later runs taught counts from the next approval on.
+    /// Completes the facts of a tool to those of one call. `approved` is the learned code that its approval binds, if
+    /// it has one: what later runs taught counts from the next approval on.
     pub fn with_args<'f>(
         &self,
         host: &Host<'_>,
