@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn secrets_are_taken_out() {
-        check(&["token=EXAM", "PLE123\nnext\n"], &["token=[redacted]", "next"]);
+        check(&["token=ghp_16C7e42F292c69", "12E7710c838347Ae178B4a\nnext\n"], &["token=[redacted]", "next"]);
         let key =
             "-----BEGIN PRIVATE KEY-----\nTUlJRXZRSUJBREFOQmdrcWhraUc5dzA=\n-----END PRIVATE KEY-----\n";
         check(&["a\n", &key[..40], &key[40..], "b\n"], &["a", "[redacted]", "b"]);
