@@ -1,7 +1,7 @@
 //! Finds where a token shape may be. The compiler makes all tables, so a start of the program makes none.
 //!
-//! Each anchor is known by three of its bytes, the rarest ones. The scan looks at every second byte or so: a pair of
-//! bytes that ends no such three tells how many bytes may be skipped (Wu and Manber, 1994).
+//! Each anchor is known by three of its bytes, the rarest ones: its key. Keys are in 64 groups, and a table says for
+//! each byte and place in which groups a key has it there, so three lookups tell whether a key may begin at a position.
 
 use super::shapes::SHAPES;
 
@@ -82,23 +82,38 @@ const fn commonness(byte: u8) -> usize {
     }
 }
 
-const PAIRS: usize = 1 << 14;
-
-/// How many bytes may be skipped after a pair of bytes; 0 where a key may end.
-static SKIPS: [u8; PAIRS] = {
-    let mut skips = [(KEY - 1) as u8; PAIRS];
-    let mut at = 0;
-    while at < ALL.len() {
-        let (text, key) = (ALL[at].text.as_bytes(), ALL[at].key);
-        let first = pair(text[key], text[key + 1]);
-        if 1 < skips[first] {
-            skips[first] = 1;
+/// For each byte and place in a key, the groups that have a key with this byte there. A key may be where one group has
+/// all three bytes.
+static GROUPS: [[u64; 256]; KEY] = {
+    let (mut groups, mut order, mut at) = ([[0; 256]; KEY], [0; ALL.len()], 0);
+    // Keys that end in the same way share a group, so that a group has few of the last bytes.
+    while at < order.len() {
+        let (mut to, rank) = (at, end_first(&ALL[at]));
+        while 0 < to && rank < end_first(&ALL[order[to - 1]]) {
+            order[to] = order[to - 1];
+            to -= 1;
         }
-        skips[pair(text[key + 1], text[key + 2])] = 0;
+        order[to] = at;
         at += 1;
     }
-    skips
+    at = 0;
+    while at < order.len() {
+        let (text, key) = (ALL[order[at]].text.as_bytes(), ALL[order[at]].key);
+        let mut place = 0;
+        while place < KEY {
+            groups[place][text[key + place] as usize] |= 1 << (at * 64 / order.len());
+            place += 1;
+        }
+        at += 1;
+    }
+    groups
 };
+
+/// Returns the bytes of a key as a number, the last byte first.
+const fn end_first(anchor: &Anchor) -> u32 {
+    let (text, key) = (anchor.text.as_bytes(), anchor.key);
+    u32::from_be_bytes([0, text[key + 2], text[key + 1], text[key]])
+}
 
 const BUCKETS: usize = 1 << 12;
 
@@ -116,29 +131,40 @@ static CHAINS: ([u16; BUCKETS], [u16; ALL.len()]) = {
     (heads, next)
 };
 
-const fn pair(first: u8, second: u8) -> usize {
-    (((first as usize) << 7) ^ (second as usize)) & (PAIRS - 1)
-}
-
 const fn bucket(first: u8, second: u8, third: u8) -> usize {
     (((first as usize) << 8) ^ ((second as usize) << 4) ^ (third as usize)) & (BUCKETS - 1)
 }
 
+/// How many positions are looked at together.
+const BLOCK: usize = 16;
+
 /// Returns the next position from which a key may be at.
 pub(crate) fn next(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut last = from + KEY - 1;
-    while last < bytes.len() {
-        let skip = SKIPS[pair(bytes[last - 1], bytes[last])];
-        if skip != 0 {
-            last += usize::from(skip);
-            continue;
+    let mut start = from;
+    while let Some(block) = bytes.get(start..).and_then(<[u8]>::first_chunk::<{ BLOCK + KEY - 1 }>) {
+        let (mut groups, mut at) = (0, 0);
+        while at < BLOCK {
+            groups |= groups_at(block[at], block[at + 1], block[at + 2]);
+            at += 1;
         }
-        if CHAINS.0[bucket(bytes[last - 2], bytes[last - 1], bytes[last])] != 0 {
-            return Some(last - 2);
+        if groups != 0
+            && let Some(at) = first_key(block)
+        {
+            return Some(start + at);
         }
-        last += 1;
+        start += BLOCK;
     }
-    None
+    first_key(bytes.get(start..)?).map(|at| start + at)
+}
+
+fn first_key(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(KEY).position(|key| {
+        groups_at(key[0], key[1], key[2]) != 0 && CHAINS.0[bucket(key[0], key[1], key[2])] != 0
+    })
+}
+
+fn groups_at(first: u8, second: u8, third: u8) -> u64 {
+    GROUPS[0][usize::from(first)] & GROUPS[1][usize::from(second)] & GROUPS[2][usize::from(third)]
 }
 
 /// Lists the anchors whose key is at a position, and where each begins. Their whole texts are not compared yet.
