@@ -52,6 +52,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("brigade-exec", "brigade-queue", "the caller claims and records a run"),
     ("brigade-exec", "brigade-runtime", "the caller checks the runtime of a run"),
     ("brigade-queue", "brigade-runtime", "records do not depend on processes"),
+    ("brigade-workspace", "brigade-runtime", "planning a call starts no runtime"),
 ];
 
 /// Crates that may depend only on the listed crates of the workspace.
