@@ -17,7 +17,7 @@ use super::{KILL_LIMIT, TreeEnd};
 pub(super) enum Root {
     /// The root counts only while it is alive.
     Checked,
-    /// The root was just alive.
+    /// The root was alive a moment ago.
     JustEnded,
 }
 
