@@ -531,7 +531,7 @@ fn whatever_is_refused_says_what_to_do_once() {
         (&["call", "show", "call-"], "type more characters of the id"),
         (&["agent", "remove", "nope"], "brigade tools agent list"),
         (&["pack", "import", "nope"], "name a directory with tool-pack.json"),
-        (&["init", "--target", "file"], "name another path, or move away what is there"),
+        (&["init", "--target", "file"], "use another path, or move the existing entry away"),
         (&["register", "mcp:nope"], "brigade tools discover"),
         (&["keys", "list"], "brigade tools keys --help"),
         (
