@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_found_by_id_prefix_status_and_duplicate_key() {
+    fn every_line_is_found_by_every_section() {
         for count in [0, 1, 63, 64, 65, 1_000] {
             let entries = entries(count);
             let (_fs, index) = index(&entries);

@@ -8,7 +8,7 @@ use crate::error::JournalError;
 use crate::layout::Layout;
 use crate::state::{Journal, State};
 
-/// The line of a segment that is gone.
+/// The line that records a missing segment.
 #[derive(Serialize)]
 struct LostSegment<'a> {
     /// Its path.
