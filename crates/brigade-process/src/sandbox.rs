@@ -7,7 +7,7 @@
 //! | network, local sockets | system call filter | |
 //! | protected entries of a writable directory | read-only mounts of an own namespace; else Landlock with a closed top level | |
 //! | attributes (mode, owner, times) outside of writable paths | read-only mounts | where namespaces are permitted |
-//! | git configuration in the home (git insists on reading it) appears empty | mounts | where namespaces are permitted |
+//! | git configuration in the home, which git must read, appears empty | mounts | where namespaces are permitted |
 //! | a private `/dev/shm` for the run | mounts | where namespaces are permitted |
 //! | signals to other processes, device control | Landlock 6 and 5 | Linux 6.12, 6.10 |
 //! | limits, priorities and processors of other processes | system call filter | |

@@ -366,8 +366,8 @@ pub(crate) fn checkpoints_of(
     Ok(added)
 }
 
-/// Returns the receipt of a run whose runner is gone without a receipt, as the next writer records it: the outcome that
-/// the runner kept, or that it was interrupted.
+/// Returns the receipt of a run whose runner is gone without a receipt, as the next writer records it. It has the
+/// outcome that the runner kept, or says that the run was interrupted.
 pub fn unrecorded_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let kept = kept_outcome(stored, host).map(|outcome| outcome.as_recorded());
     kept.unwrap_or_else(|| interrupted_receipt(host, stored, run, now))

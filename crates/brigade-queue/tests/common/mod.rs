@@ -1,7 +1,7 @@
 //! Shared by the queue tests: example calls and common steps.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[
 pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
     let mut checkpoint = Checkpoint::new(id.parse().unwrap(), call, run);
     checkpoint.tool_id = "greet".to_owned();
-    checkpoint.prompt = Some("go on?".to_owned());
+    checkpoint.prompt = Some("continue?".to_owned());
     checkpoint.choices = vec!["yes".to_owned(), "no".to_owned()];
     checkpoint.created_at = Some(at(5));
     checkpoint
