@@ -97,7 +97,7 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
-    /// The command lines with each program replaced by the file that its links lead to.
+    /// The command lines with each program replaced by the name of the file that its links lead to.
     pub behind_links: Vec<Argv>,
     /// The things other than files that the arguments name.
     pub named: NamedThings,

@@ -41,7 +41,7 @@ pub(crate) struct Row {
     pub(crate) spelling: Spelling,
     /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// Which code the program finds without being told its path.
+    /// Which code the program finds automatically.
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
@@ -136,7 +136,7 @@ pub(crate) enum Script {
     ByName,
 }
 
-/// Which code a program finds without being told its path.
+/// Which code a program finds automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
     /// None, or unknown to the table.

@@ -15,7 +15,7 @@ pub struct DeferredFs {
     unsynced: Arc<PendingSyncs>,
 }
 
-/// What was written but not synced yet.
+/// Writes that are not synced yet.
 #[derive(Debug, Default)]
 struct PendingSyncs {
     noted: Mutex<Vec<PendingSync>>,

@@ -60,7 +60,7 @@ pub(crate) fn move_not_directories(place: &Journal) -> Result<u64, FsError> {
     Ok(moved)
 }
 
-/// Moves a file of any kind to `NAME.quarantine-N` beside it.
+/// Moves a file of any kind to `NAME.quarantine-N` next to it.
 ///
 /// # Errors
 /// Fails on a disk error.

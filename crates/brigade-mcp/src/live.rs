@@ -266,7 +266,7 @@ fn live_tool(
     line
 }
 
-/// Returns the place of the stored schema: its file, else the entry.
+/// Returns the place of the stored schema: its file, or otherwise the entry.
 fn schema_of(tool: &Tool) -> Place {
     match &tool.input_schema_path {
         Some(path) => Place::file(path),

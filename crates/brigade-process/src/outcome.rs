@@ -236,7 +236,7 @@ pub enum SpawnError {
     /// The name of a variable is empty or has `=`.
     #[error("the name of an environment variable is empty or contains `=`")]
     VariableName,
-    /// The sandbox that was asked for cannot be applied.
+    /// The requested sandbox cannot be applied.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The last look before the start refused it.

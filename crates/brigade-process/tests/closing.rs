@@ -1,4 +1,4 @@
-//! Of a closed workspace a run reads and executes what it was given, as it was given.
+//! Tests that a run reads and executes only the approved files of a closed workspace, with their approved content.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -125,7 +125,7 @@ fn an_installation_opens_no_home() {
             ".sdkman/candidates/java/current/bin/java",
         ],
     );
-    // What pip installed for the user.
+    // Packages that pip installed for the user.
     make(".local/lib/python3.12/site-packages/x.py", "");
     check(make(".local/bin/x", "#!/bin/sh\n"), &[".local/bin/x", ".local/lib"]);
     // A tool of npm, linked from its bin directory.

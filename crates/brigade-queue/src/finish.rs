@@ -413,7 +413,7 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
 fn resumed(mut receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
-        // As the next writer will record it.
+        // The status is the one that the next writer will record.
         CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(receipt.id.as_str()),
         CheckpointStatus::Pending
         | CheckpointStatus::Rejected

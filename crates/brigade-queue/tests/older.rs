@@ -284,7 +284,7 @@ fn a_bad_ledger_line_is_reported_but_no_receipt() {
     let lines = |ledger: &[u8]| -> Vec<Vec<u8>> {
         ledger.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     };
-    // What is written for each of the three entries, with an unrelated or a damaged line.
+    // The lines for the three entries, with an unrelated or a damaged line.
     type Write<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
     let cases: [(Write<'_>, Option<u64>, u64, &str); 4] = [
         (&|lines| lines.insert(1, b"garbage\n".to_vec()), None, 2, ""),

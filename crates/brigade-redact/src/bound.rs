@@ -121,7 +121,7 @@ impl Bound {
 /// Returns the beginnings of sorted forms, and for each the forms that may start where it is found, the longest first.
 fn anchors(forms: &[Vec<u8>]) -> (Vec<&[u8]>, Vec<Vec<usize>>) {
     let (mut anchors, mut starts): (Vec<&[u8]>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
-    // The prefixes of the last beginning among the earlier ones, each a prefix of the next.
+    // The last beginning and the earlier ones that are prefixes of it, shortest first.
     let mut nested: Vec<usize> = Vec::new();
     for (index, form) in forms.iter().enumerate() {
         let anchor = &form[..form.len().min(ANCHOR)];

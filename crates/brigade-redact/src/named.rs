@@ -8,7 +8,7 @@ use super::text::{is_file, is_placeholder, is_variable_name, looks_random};
 /// The kind of text in which names are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Context {
-    /// What a program printed: the value must look like a secret itself.
+    /// Output of a program: the value must look like a secret itself.
     Output,
     /// A file of settings or a definition: a literal value is enough.
     Settings,

@@ -108,7 +108,7 @@ pub enum ProblemKind {
     /// `$dynamicRef`, whose target depends on how a schema was reached.
     #[error("unsupported `$dynamicRef`")]
     DynamicReference,
-    /// Keywords beside `$ref` in draft-07, which ignores them. In 2020-12 they apply.
+    /// Keywords next to `$ref` in draft-07, which ignores them. In 2020-12 they apply.
     #[error("draft-07 ignores beside `$ref`: {}", list(.keywords))]
     IgnoredBesideReference {
         /// The keywords, sorted.

@@ -116,8 +116,9 @@ pub(super) fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
 }
 
-/// Returns the reason for a schema violation. If the schema requires a property that no arguments may have, the reason
-/// names the place in the schema. Otherwise it is `otherwise`.
+/// Returns the reason for a schema violation.
+///
+/// If the schema requires a property that no arguments may have, adds this to `reason`, with its place in the schema.
 pub(super) fn reason(
     facts: &PlanFacts<'_>,
     schema: &Schema,

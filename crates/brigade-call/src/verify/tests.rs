@@ -52,7 +52,7 @@ fn checkpoint(status: CheckpointStatus) -> Checkpoint {
     Checkpoint::from_document(Json::Object(document)).expect("it has what a checkpoint needs")
 }
 
-/// Creates an approved call that ran and waits no more, because its checkpoint was approved.
+/// Creates an approved call that ran and no longer waits, because its checkpoint was approved.
 fn resumable() -> Call {
     let claim = Claim { run_id: "run-1".parse().unwrap(), runner: None };
     let end = RunEnd {

@@ -1,4 +1,4 @@
-//! Decides by the name of a file whether it contains code, and whether a program finds it without being told its path.
+//! Decides by the name of a file whether it contains code, and whether a program finds it automatically.
 
 use std::path::Path;
 

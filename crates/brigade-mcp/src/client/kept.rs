@@ -23,7 +23,7 @@ use crate::exchange::{McpErrorKind, McpFault};
 use crate::pin::{ListedTool, redact_texts};
 use crate::server::{Farewell, ServerEnd, ServerStart};
 
-/// Work on a session, done beside its messages.
+/// Work on a session that is done in parallel with its messages.
 pub(super) type Job = Box<dyn FnOnce(Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// How long a server that sent nothing during a whole call may take to answer a ping.

@@ -17,8 +17,8 @@ use super::message::{read_beginning, read_line};
 /// The size of one read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// How much unsent data stops further reads from the server: the number of lines, and the bytes of the lines after the
-/// first.
+/// How much unsent data stops further reads from the server: the number of queued lines, and the bytes that are being
+/// written.
 const MAX_UNSENT_LINES: usize = 256;
 const MAX_UNSENT_BYTES: usize = 1 << 20;
 

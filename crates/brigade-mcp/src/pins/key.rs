@@ -90,7 +90,7 @@ impl McpTool {
     }
 }
 
-/// Returns whether a server needs a separate file next to the common one of its name.
+/// Returns whether a separate file is needed next to the common one of a name.
 ///
 /// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the command that the
 /// common file was created with, if known.

@@ -398,7 +398,7 @@ mod tests {
         }
         assert_eq!(look(&folder, "folder/", false, ResolveFlags::empty()), Ok(own("sub")));
         assert_eq!(look(&folder, "", true, ResolveFlags::empty()), Ok(own(".")));
-        // With the restrictions of the process.
+        // The same with the restrictions of the process.
         for (path, resolve, expect) in [
             ("link", ResolveFlags::NO_SYMLINKS, Err(LookupError::Missing)),
             ("sub/file", ResolveFlags::NO_SYMLINKS, Ok(expect)),

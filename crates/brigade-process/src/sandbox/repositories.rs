@@ -178,7 +178,7 @@ impl Repositories {
         }
     }
 
-    /// Closes an entry of a directory if it is a link or names another path.
+    /// Closes an entry of a directory.
     fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
         self.close(workspace, &folder.join(name));
     }

@@ -53,7 +53,7 @@ struct Copy {
     mode: u32,
 }
 
-/// What is mounted from the real workspace.
+/// An entry that is mounted from the real workspace.
 #[derive(Debug)]
 struct ViewMount {
     path: CString,

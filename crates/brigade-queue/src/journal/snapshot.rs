@@ -1,4 +1,4 @@
-//! Reads calls, receipts and checkpoints from the journal and the files beside it.
+//! Reads calls, receipts and checkpoints from the journal and its neighbouring files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

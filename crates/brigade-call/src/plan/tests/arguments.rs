@@ -26,7 +26,7 @@ fn an_argument_is_no_code() {
         "gdb -x",
         "gdb -batch --command",
         "gdb -command",
-        // Issue 12: programs that run what comes next.
+        // Issue 12: programs that run the command in the following words.
         "ld.so",
         "valgrind",
         "strace -o /dev/null",
