@@ -141,7 +141,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
         blockers.push(
             Blocker::new(
                 reasons::REDACTED_ARGUMENT,
-                format!("an argument holds `{MARK}`: its value was taken out"),
+                format!("an argument contains `{MARK}` instead of its value"),
             )
             .field("args")
             .hint("queue the call with its real arguments; pass secrets through an env label"),
@@ -543,7 +543,7 @@ fn command_blockers(
     let is_sent = facts.tool.family == Some(Family::Mcp);
     if let Some(objection) = start::too_long(&argv).filter(|_| pushed) {
         let blocker = objection.blocker(place_of);
-        let hint = "write what is long into a file, and pass its name";
+        let hint = "write the long value to a file, and pass its name";
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
     // A command that a call names was not reviewed, so code for an interpreter in it is a risk, too.
@@ -593,7 +593,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             } else if facts.files.keys().any(holds) {
                 format!("argument `{name}` names a directory with code that the approval binds")
             } else if is_beside_code(facts, &path) {
-                format!("argument `{name}` names what code that the approval binds looks for beside itself")
+                format!("argument `{name}` names a path that code bound by the approval would load")
             } else {
                 continue;
             };

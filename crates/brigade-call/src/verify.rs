@@ -179,7 +179,7 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
         CallStatus::Running => "the call is running".to_owned(),
         CallStatus::Waiting => "the call waits for the review of its checkpoint".to_owned(),
         CallStatus::ResumePending => {
-            "the call is ready to resume, which is done through its checkpoint".to_owned()
+            "the call is ready to resume; resume it through its checkpoint".to_owned()
         }
         CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
@@ -291,7 +291,8 @@ pub fn way_on(call: &Call) -> Option<Hint> {
         // Its caller sees the rejection and can queue another call.
         CallStatus::Rejected if call.caller.agent().is_some() => None,
         CallStatus::Rejected => {
-            let words = "a rejected call is not asked for again: queue one with other arguments, or change the tool's contract";
+            let words =
+                "a rejected call cannot be queued again: use other arguments, or change the tool's contract";
             Some(Hint::from(words))
         }
         CallStatus::Other(_) => None,
@@ -339,7 +340,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
 fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
-        let message = format!("the record of the approved call holds a reason against it: {stored}");
+        let message = format!("the record of the approved call contains a blocker: {stored}");
         Blocker::new(reasons::STORED, message).field("blockers").hint("queue the call again, then approve it")
     })
 }

@@ -257,7 +257,7 @@ fn live_tool(
                 &mcp.server,
                 Some(&mcp.tool),
                 format!(
-                    "the input schema of `{}` is not what the server lists: review it, and queue the calls again",
+                    "the input schema of `{}` differs from the server's listing: review it, and queue the calls again",
                     escape_terminal(&line.tool_id)
                 ),
             )

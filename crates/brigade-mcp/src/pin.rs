@@ -337,7 +337,7 @@ mod tests {
         let changes = pin.changes(&leaky("87654321").redacted(&redactor));
         assert_eq!(
             changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["what is listed changed inside of a part that looks secret and is not shown"]
+            ["the listing changed inside a part that looks like a secret and is not shown"]
         );
         let schema = r#"{"name": "x", "inputSchema": {"properties": {"password": {"type": "string"}}}}"#;
         assert_eq!(listed(schema).redacted(&redactor), listed(schema), "a name alone hides nothing");

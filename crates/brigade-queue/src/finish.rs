@@ -294,7 +294,7 @@ fn record_one(
     });
     let run = claim.run_id.clone();
     if !has_runner(&stored, host) {
-        host.end_strays(stored.call.claim.as_ref().expect("it has just got one"));
+        host.end_strays(stored.call.claim.as_ref().expect("it was set above"));
     }
     let found = transaction.snapshot().receipt(run.as_str())?;
     let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();

@@ -99,11 +99,11 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         // The command is stored in the metadata and shown in receipts and lists.
         Objection::Secret => {
             let detail = format!("`{field}` holds what looks like a secret; it is not shown");
-            let fix = "take it out, and let the program read it from a file that only you can read";
+            let fix = "remove it, and let the program read it from a file that only you can read";
             issue(IssueType::RuntimeSecretInCommand, detail).with_fix(fix)
         }
         Objection::ProgramNotFound { word, home } => {
-            let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
+            let wherever = if word.contains('/') { "does not exist" } else { "is not on PATH" };
             let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
             match no_home(word, home.as_deref()) {
                 Some(fix) => issue.with_fix(fix),
@@ -158,7 +158,7 @@ mod tests {
         );
         check(
             "./none",
-            &["runtime_bad_command: the program of `command` is not there, or cannot be executed"],
+            &["runtime_bad_command: the program of `command` does not exist, or cannot be executed"],
         );
         check(
             "sh serve.sh --token hunter2",

@@ -154,7 +154,7 @@ impl Finder<'_> {
                 None
             }
             Err(error) => {
-                let detail = format!("`{field}` cannot be looked at: {}", error.kind);
+                let detail = format!("`{field}` cannot be checked: {}", error.kind);
                 self.refuse(IssueType::RuntimeConfig, field, detail);
                 None
             }
@@ -162,7 +162,7 @@ impl Finder<'_> {
     }
 
     fn directory(&mut self) -> Option<Directory> {
-        let missing = "`cwd` names no directory";
+        let missing = "`cwd` is not a directory";
         match self.fs.resolve(self.runtime.cwd(), self.host.home()) {
             Ok(Location::Inside(path)) => match self.fs.metadata(&path) {
                 Ok(metadata) if metadata.kind == FileKind::Directory => {
@@ -186,7 +186,7 @@ impl Finder<'_> {
                 }
             }
             Err(error) => {
-                let detail = format!("`cwd` cannot be looked at: {}", error.kind);
+                let detail = format!("`cwd` cannot be checked: {}", error.kind);
                 self.refuse(IssueType::RuntimeMissingCwd, "cwd", detail);
             }
         }

@@ -182,7 +182,7 @@ impl<'a> Supervisor<'a> {
     pub fn facts_of_left(&self, left: &[Runtime]) -> Vec<RuntimeFacts> {
         let mut facts = self.facts(left, Checks::Skip, None);
         for (facts, runtime) in facts.iter_mut().zip(left) {
-            let detail = "it runs, and no entry of runtimes.toml names it any more";
+            let detail = "it is running, but runtimes.toml has no entry for it";
             let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLeft, Severity::Warning, detail);
             facts.issues = vec![issue];
             facts.enabled = false;

@@ -508,7 +508,7 @@ fn a_rejected_call_proposes_nothing_that_is_refused() {
     for words in [&["call", "approve", &id][..], &["call", "run", &id]] {
         let refused = site.json(words).expect(1);
         let help = refused["help"].as_str().expect("help");
-        assert!(help.starts_with("a rejected call is not asked for again: "), "{refused:#}");
+        assert!(help.starts_with("a rejected call cannot be queued again: "), "{refused:#}");
         assert!(!help.contains("brigade tools"), "{refused:#}");
     }
 }

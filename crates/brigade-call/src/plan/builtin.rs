@@ -59,8 +59,8 @@ pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
     let found = shell_syntax(&command)?;
     let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
     let message = format!(
-        "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain text; \
-         several steps are a script, which a person makes a tool of the catalog"
+        "$.command: {found} is shell syntax, but no shell reads the command; quote plain text; for several \
+         steps, ask a person to add a script to the catalog"
     );
     Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
 }
@@ -70,8 +70,7 @@ fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
     for (name, is_named) in CommandArgs::read(args).env {
         if !is_named {
             let field = format!("$.env.{}", shown_label(&name));
-            let message =
-                format!("{field}: a call names variables with `true`, and the policy gives their values");
+            let message = format!("{field}: set the variable to `true`; the policy provides its value");
             blockers.push(
                 Blocker::new(reasons::ENV_BY_POLICY, message)
                     .field(field)

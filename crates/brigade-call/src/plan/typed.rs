@@ -137,7 +137,7 @@ pub(super) fn reason(
     let blocker = Blocker { message: format!("{}; {}", reason.message, doubt.kind), ..reason }.at(place);
     match meant_in_schema(doubt) {
         Some(meant) => blocker.hint(did_you_mean(meant)),
-        None => blocker.hint("describe it under `properties`, or take it out of `required`"),
+        None => blocker.hint("describe it under `properties`, or remove it from `required`"),
     }
 }
 

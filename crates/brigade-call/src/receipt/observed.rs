@@ -61,7 +61,7 @@ impl RunObserved {
     pub fn why_not(&self) -> String {
         match (&self.reason, &self.run_id) {
             (Some(reason), _) => reason.clone(),
-            (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
+            (None, Some(run)) => format!("run {run} was observed instead, but it no longer exists"),
             (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
         }
     }

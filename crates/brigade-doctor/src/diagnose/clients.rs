@@ -41,7 +41,7 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
         }
         ClientProblem::ProgramGone => (
             IssueType::ClientEntryStale,
-            format!("the entry in {file} starts a program that is not there"),
+            format!("the entry in {file} starts a program that does not exist"),
             "program-gone",
         ),
         ClientProblem::AgentGone => (

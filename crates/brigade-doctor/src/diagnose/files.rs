@@ -25,7 +25,7 @@ const HEALTH_MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut Vec<Issue>) {
     outside(tool, files, found);
     if files.directory == DirectoryFact::Missing {
-        let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no directory");
+        let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd is not a directory");
         found.push(issue.evidence(of_path("missing", tool.cwd.as_deref())));
     }
     // The source file of a skill is the skill itself, so it must exist.

@@ -128,10 +128,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
         }
         CallStatus::Running => {
             if state.runner == RunnerState::Gone {
-                say(
-                    IssueType::CallInterrupted,
-                    "its runner is gone, and what it did is not known".to_owned(),
-                );
+                say(IssueType::CallInterrupted, "its runner is gone, and its effects are unknown".to_owned());
             } else if let Some(at) = since(call.started_at, MAX_RUN) {
                 say(IssueType::CallRunningStale, format!("runs since {at}"));
             }
@@ -148,7 +145,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                     say(IssueType::CallInterrupted, detail.to_owned());
                 }
                 (CallStatus::Interrupted, None) => {
-                    let detail = "its runner went away, and what it did is not known";
+                    let detail = "its runner ended, and its effects are unknown";
                     say(IssueType::CallInterrupted, detail.to_owned());
                 }
                 (CallStatus::TimedOut, _) => {

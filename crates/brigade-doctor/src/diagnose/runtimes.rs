@@ -46,7 +46,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
         one(runtime, facts.get(runtime.id.as_str()), snapshot.home, found);
     }
     for id in facts.left {
-        let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
+        let detail = "it is running, but runtimes.toml has no entry for it".to_owned();
         let issue = Issue::new(IssueType::RuntimeLeft, detail).at(Place::file(RUNTIMES)).object(id.as_str());
         found.push(Issue { tool_id: Some(id.clone()), ..of_file(issue) });
     }
@@ -126,7 +126,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                 say(
                     IssueType::RuntimeMissingCwd,
                     "cwd",
-                    "cwd names no directory".to_owned(),
+                    "cwd is not a directory".to_owned(),
                     "missing".to_owned(),
                 );
             }

@@ -189,7 +189,7 @@ fn offered(refusal: &ErrorData, refused: &ProtocolVersion) -> Option<ProtocolVer
 
 fn spoken_here(greeted: ConnectedServer) -> Result<ConnectedServer, Failure> {
     let Some(peer) = greeted.service.peer_info() else {
-        return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not say who it is"));
+        return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not identify itself"));
     };
     let version = peer.protocol_version.clone();
     {
@@ -253,7 +253,7 @@ pub(super) fn the_tool<'t>(tools: &'t [ListedTool], name: &str) -> Result<&'t Li
 }
 
 fn not_kept(why: &str) -> String {
-    format!("how the server lists the tool could not be kept, so it was not called: {why}")
+    format!("the listing of the tool could not be stored, so it was not called: {why}")
 }
 
 /// Returns which members of the listing changed. Agents read this, and a person has not reviewed the new texts.
@@ -302,7 +302,7 @@ impl ConnectedServer {
                     return Ok(tools);
                 }
                 Some(next) if !cursors.insert(next.to_owned()) => {
-                    return Err(fail("the pages of tools/list go round in a circle".to_owned()));
+                    return Err(fail("tools/list repeats a page".to_owned()));
                 }
                 Some(next) => cursor = Some(next.to_owned()),
             }

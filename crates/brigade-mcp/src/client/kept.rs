@@ -126,7 +126,7 @@ impl Session {
         let method = if greeted.is_late() { "server/discover" } else { "ping" };
         let flight = Arc::new(Flight::new(method, Json::Null));
         if tokio::time::timeout(PING_TIMEOUT, greeted.ask(&flight)).await.is_err() {
-            let message = "the server answers nothing any more, so it was ended";
+            let message = "the server no longer answers, so it was ended";
             self.fail(Failure::new(McpErrorKind::TimedOut, message));
         }
     }

@@ -58,7 +58,7 @@ impl Server {
         });
         listed.map_err(|failure| {
             let message = match failure.fault.message.as_str() {
-                "" => "the server did not list what it has in time",
+                "" => "the server did not send its lists in time",
                 message => message,
             };
             McpFault { message: clean(message, redactor), ..failure.fault }
@@ -78,7 +78,7 @@ pub(super) fn read(reads: Reads, response: &Json) -> Result<Json, Failure> {
     let result = completed(response)?;
     match result.get(reads.result()).and_then(Json::as_array) {
         Some(rows) if rows.iter().all(|row| row.as_object().is_some()) => Ok(result),
-        _ => Err(Failure::new(McpErrorKind::MalformedMessage, "the result is not what was asked for")),
+        _ => Err(Failure::new(McpErrorKind::MalformedMessage, "the result does not answer the request")),
     }
 }
 

@@ -196,7 +196,7 @@ impl Server {
                     return self.complete(&mut telling, request, response, sink);
                 }
             }
-            let message = "the server changes its list of tools all the time, so the tool was not called";
+            let message = "the server keeps changing its list of tools, so the tool was not called";
             Err(Failure::new(McpErrorKind::ListFailed, message))
         };
         let said = call();
@@ -290,7 +290,7 @@ impl Server {
             };
             response = self.send(telling, flight, None, sink)?.unwrap_or_default();
         }
-        let message = "the server requires input again and again, so the call was given up";
+        let message = "the server kept requiring input, so the call was aborted";
         Err(Failure::new(McpErrorKind::UnsupportedAnswer, message))
     }
 

@@ -113,7 +113,8 @@ pub fn diff(old: &ListedTool, new: &ListedTool) -> Vec<PinChange> {
     }
     schema_changes(&normal(&old.input_schema), &normal(&new.input_schema), "", &mut changes);
     if changes.found.is_empty() && old.fingerprint != new.fingerprint {
-        let message = "what is listed changed inside of a part that looks secret and is not shown".to_owned();
+        let message =
+            "the listing changed inside a part that looks like a secret and is not shown".to_owned();
         changes.add(PinChangeKind::Other, "", message);
     }
     changes.found

@@ -80,7 +80,7 @@ impl PinStore<'_> {
             let failure = if wanted.len() < MIN_PREFIX_LEN {
                 Some(refused(format!("the fingerprint needs at least {MIN_PREFIX_LEN} digits")))
             } else if !offered.fingerprint().to_hex().starts_with(&wanted) {
-                Some(refused(format!("the server offers something else for the pin `{shown}`")))
+                Some(refused(format!("the server offers a different change for the pin `{shown}`")))
             } else {
                 None
             };
@@ -103,7 +103,7 @@ impl PinStore<'_> {
         let message = match fingerprint {
             Some(_) => "the list of a server has no fingerprint".to_owned(),
             None if state.is_changed() => return Ok(self.accept_names(state)?),
-            None => format!("nothing of the list `{}` changed", escape_terminal(&state.listing.id())),
+            None => format!("the list `{}` has no changes", escape_terminal(&state.listing.id())),
         };
         Err(Failure::new(ErrorKind::Refused, message).hint(NextStep::ComparePins))
     }
