@@ -78,7 +78,7 @@ pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[
 pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
     let mut checkpoint = Checkpoint::new(id.parse().unwrap(), call, run);
     checkpoint.tool_id = "greet".to_owned();
-    checkpoint.prompt = Some("continue?".to_owned());
+    checkpoint.prompt = Some("go on?".to_owned());
     checkpoint.choices = vec!["yes".to_owned(), "no".to_owned()];
     checkpoint.created_at = Some(at(5));
     checkpoint
