@@ -1,4 +1,4 @@
-//! Writes `rules.toml` as a table of the program, so that no start of the program reads it.
+//! Generates a table from `rules.toml`, so that the program need not read it at each start.
 
 use std::env::var;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What the entry of a tool should declare, by what its last runs used.
+//! Advises what the entry of a tool should declare, based on what its last runs used.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -16,40 +16,42 @@ use crate::receipt::{DeniedUse, Receipt, RunObserved, RunStatus};
 /// Directories that no pattern may name: the state of Brigade and of git.
 const EXCLUDED_FOLDERS: [&str; 2] = [".brigade", ".git"];
 
-/// The directory in which Python writes compiled modules where it may. It works the same where it may not.
+/// The directory into which Python writes compiled modules if it can. Python works the same if it cannot.
 pub const PYTHON_CACHE: &str = "__pycache__";
 
-/// From this number of files in one directory on, a pattern for the directory stands for them. A directory of code is
-/// named early, because then a file that is added is a change. One of data is named late, because it opens all of it.
+/// From this number of files in one directory on, a pattern for the directory replaces them.
+///
+/// For code the number is small, because then a file that is added counts as a change. For data it is large, because
+/// the pattern opens the whole directory.
 const CODE_IN_FOLDER: usize = 2;
 const DATA_IN_FOLDER: usize = 4;
 
-/// What the last observed runs of a tool used and its entry does not declare, and the reverse.
+/// What the last observed runs of a tool used without a declaration in its entry, and the reverse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolUse {
     /// The files that nothing covers: neither the approval, arguments, nor `code` and `data` of the entry. By path.
     pub unbound: Vec<UnboundFile>,
-    /// Effects that were used, or that failed runs tried and were denied, and are not declared.
+    /// Effects that were used, or that failed runs tried and were denied, and that are not declared.
     pub effects_undeclared: Vec<EffectUse>,
-    /// Effects that are declared and were not used. Empty unless everything was seen, and every run completed: what
-    /// failed may not have come to them.
+    /// Declared effects that were not used. Empty unless everything was seen and every run completed, because a failed
+    /// run may not have reached them.
     pub effects_unused: Vec<String>,
     /// Whether everything was seen in each run.
     pub is_complete: bool,
-    /// Whether it is from the process of a kept server: from calls of all entries that it serves.
+    /// Whether the observation is of the process of a kept server, so of calls of all entries that it serves.
     pub is_of_server: bool,
-    /// What the runs wrote. By path.
+    /// The files that the runs wrote. By path.
     pub written: BTreeSet<String>,
-    /// Directories of files that the runs made and could not read.
+    /// Directories of files that the runs created and could not read.
     pub folders: BTreeSet<String>,
-    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path. Only
-    /// a person can tell whether they are state: a shell reads a file that it sources as it reads any other.
+    /// Files that `code` of the entry names, that runs tried to write, and that may not be code. By path. Only a person
+    /// can decide whether they are state, because a shell reads a file that it sources like any other file.
     pub state: BTreeSet<String>,
-    /// What approvals of the runs bind. By path; that of a directory ends with `/`.
+    /// The files that approvals of the runs bind. By path; a directory ends with `/`.
     pub bound: BTreeSet<String>,
 }
 
-/// A file of the workspace that a run used, and nothing covers.
+/// A workspace file that a run used and that nothing covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct UnboundFile {
@@ -60,17 +62,17 @@ pub struct UnboundFile {
     pub kind: FileUse,
     /// Whether it was executed.
     pub executed: bool,
-    /// Whether the sandbox kept the run from reading it.
+    /// Whether the sandbox prevented the run from reading it.
     pub denied: bool,
     /// Whether a run wrote it, too.
     pub written: bool,
 }
 
-/// What a file is to a run.
+/// How a run uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileUse {
-    /// It was executed, its name is one of code or has no ending, or it is a program or a script.
+    /// It was executed, its name is that of code or has no ending, or it is a program or a script.
     Code,
     /// Anything else.
     Data,
@@ -84,11 +86,11 @@ pub struct EffectUse {
     pub effect: String,
     /// A file or an address that shows it.
     pub example: String,
-    /// Whether the sandbox denied it each time.
+    /// Whether the sandbox denied it every time.
     pub denied: bool,
 }
 
-/// Patterns that cover what nothing covers yet.
+/// Patterns for the files that nothing covers yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patterns {
     /// For `code`.
@@ -97,24 +99,24 @@ pub struct Patterns {
     pub data: Vec<String>,
 }
 
-/// A run, and the observation that stands for it.
+/// A run, and the observation that applies to it.
 #[derive(Clone, Debug, Default)]
 pub struct SeenRun {
-    /// The run that was observed, or the start of the server whose process was.
+    /// The observed run, or the start of the server whose process was observed.
     pub id: String,
     /// The run.
     pub receipt: Receipt,
     /// What was observed.
     pub observed: RunObserved,
-    /// Effects that entries declare which share its process.
+    /// Effects of entries that share its process.
     pub effects: Vec<String>,
-    /// Patterns of data of entries that share its process.
+    /// Data patterns of entries that share its process.
     pub data: Vec<String>,
 }
 
 impl ToolUse {
-    /// Sums observed runs up. `root` is the workspace. `is_program` tells of a file whether it is code whatever its
-    /// name: scripts are often called like commands.
+    /// Summarizes observed runs. `root` is the workspace. `is_program` returns whether a file is code regardless of its
+    /// name, because scripts often have the names of commands.
     pub fn new<'r>(
         tool: &Tool,
         runs: impl IntoIterator<Item = &'r SeenRun>,
@@ -147,16 +149,16 @@ impl ToolUse {
             let is_left_out = path.split('/').any(|part| EXCLUDED_FOLDERS.contains(&part));
             !is_left_out && !path.contains(MARK) && !is_in(&code, path) && !is_in(&data, path)
         });
-        // One that is declared opens the directory if it is there when a run starts.
+        // A declared directory is opened if it exists when a run starts.
         let is_declared = |folder: &String| tool.data.contains(&format!("{}/**", pattern_of(folder)));
         used.folders.retain(|folder| !is_declared(folder));
         let written = used.written;
-        // A file is often written under a longer name, and then renamed.
+        // A file is often written under a longer name and then renamed.
         let is_written = |path: &str| {
             let mut names = written.range(path.to_owned()..).map_while(|name| name.strip_prefix(path));
             names.any(|rest| rest.is_empty() || rest.starts_with(['.', '~']))
         };
-        // Its name alone shows nothing of a file without an ending: what a run writes and does not execute is data.
+        // A missing ending proves nothing: a file that a run writes and does not execute is data.
         let shows_code = |path: &str| is_code_name(path) || is_program(path);
         let executed = used.executed;
         let names = |path: &String| tool.code.contains(&pattern_of(path)) && !executed.contains(path);
@@ -178,7 +180,7 @@ impl ToolUse {
             NETWORK => !NETWORK_EFFECTS.iter().any(|effect| declares(effect)),
             effect => !declares(effect),
         });
-        // Every run reads, and other effects leave no trace that the kernel sees.
+        // Every run reads, and the kernel cannot see other effects.
         let is_seen = |effect: &str| effect == WRITE_EFFECT || NETWORK_EFFECTS.contains(&effect);
         let unused = tool.effects.iter().filter(|effect| is_seen(effect) && !tells(effect));
         ToolUse {
@@ -198,24 +200,24 @@ impl ToolUse {
         }
     }
 
-    /// Lists the files of one kind that the entry should declare. Code that a run writes itself is not among them:
-    /// every run would end its approval.
+    /// Lists the files of one kind that the entry should declare. Excludes code that a run writes itself, because every
+    /// run would invalidate its approval.
     pub fn to_declare(&self, kind: FileUse) -> impl Iterator<Item = &UnboundFile> {
         let is_meant =
             move |file: &&UnboundFile| file.kind == kind && !(file.kind == FileUse::Code && file.written);
         self.unbound.iter().filter(is_meant)
     }
 
-    /// Makes patterns of the files to declare: their names, or the directory that holds several of one kind and
-    /// nothing else that was used. `fits` tells whether an approval could bind what a pattern for code matches.
+    /// Creates patterns for the files to declare: their names, or a directory with several files of one kind and no
+    /// other used files. `fits` returns whether an approval could bind the files that a code pattern matches.
     pub fn patterns(&self, fits: &dyn Fn(&str) -> bool) -> Patterns {
         let of = |kind, least, fits: &dyn Fn(&str) -> bool| {
             let files: Vec<&str> = self.to_declare(kind).map(|file| file.path.as_str()).collect();
             let declared: HashSet<&str> = files.iter().copied().collect();
             let others = self.unbound.iter().filter(|file| !declared.contains(file.path.as_str()));
             let others = others.map(|file| file.path.as_str());
-            // What a run writes there would end the approval of a directory of code, and what is added to a directory
-            // of data could be found by code that is in it.
+            // A file that a run writes would invalidate the approval of a code directory. A file that is added to a
+            // data directory could be loaded by code in it.
             let apart = if kind == FileUse::Code { &self.written } else { &self.bound };
             let mut others: Vec<&str> = others.chain(apart.iter().map(String::as_str)).collect();
             others.sort_unstable();
@@ -234,7 +236,7 @@ impl ToolUse {
         Patterns { code, data }
     }
 
-    /// Returns the lists of the entry that declares this, where these files become data that were code.
+    /// Returns the lists of the entry with these declarations. The given files change from code to data.
     pub fn lists(
         &self,
         tool: &Tool,
@@ -251,7 +253,8 @@ impl ToolUse {
         ]
     }
 
-    /// Returns the effects that the entry should declare, given those that it declares. Never empty: every run reads.
+    /// Returns the effects that the entry should declare, given those that it declares. Never empty, because every run
+    /// reads.
     pub fn effects(&self, declared: &[String]) -> Vec<String> {
         let kept = declared.iter().filter(|effect| !self.effects_unused.contains(effect)).cloned();
         let mut effects: Vec<String> = kept.collect();
@@ -263,7 +266,7 @@ impl ToolUse {
     }
 }
 
-/// The name that an effect is found under: one of those for the network stands for all of them.
+/// The name under which network effects are recorded: the first one is used for all of them.
 const NETWORK: &str = NETWORK_EFFECTS[0];
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -274,7 +277,7 @@ fn kind_of(effect: &str) -> &str {
     if NETWORK_EFFECTS.contains(&effect) { NETWORK } else { effect }
 }
 
-/// What was seen, before it is compared with what is declared.
+/// The observed uses, before they are compared with the declarations.
 #[derive(Default)]
 struct ObservedUses {
     files: BTreeMap<String, SeenFile>,
@@ -308,7 +311,7 @@ impl ObservedUses {
             self.files.entry(input.path).or_default().executed |= input.executed;
         }
         for file in observed.written.iter().flatten() {
-            // A run may always write its own checkpoints, and the repository only with an effect of its own.
+            // A run may always write its own checkpoints. It may write the repository only with a separate effect.
             if !EXCLUDED_FOLDERS.iter().any(|folder| Path::new(&file.path).starts_with(folder)) {
                 self.effect(WRITE_EFFECT, &file.path, false);
             }
@@ -332,7 +335,7 @@ impl ObservedUses {
                 }
                 self.folders.extend(folder);
             } else if denied.what != DeniedUse::Write {
-                // What is bound is covered, although something else kept it from the run.
+                // A bound file is covered, although something else denied it to the run.
                 if is_bound(receipt, &denied.path) {
                     continue;
                 }
@@ -344,7 +347,7 @@ impl ObservedUses {
                 .split('/')
                 .any(|part| part == PYTHON_CACHE || EXCLUDED_FOLDERS.contains(&part))
             {
-                // A run that completed did without it, as SQLite does: it opens for writing first.
+                // A run that completed did not need it: SQLite, for example, first tries to open for writing.
                 if receipt.status != RunStatus::Completed {
                     self.effect(WRITE_EFFECT, &denied.path, true);
                 }
@@ -366,14 +369,14 @@ impl ObservedUses {
     }
 }
 
-/// Returns whether a name has no ending that tells what is in the file: so scripts are called that others load, and
-/// settings of programs, which often name code.
+/// Returns whether a name has no ending that shows the content of the file. Scripts that other scripts load have such
+/// names, and so have settings of programs, which often name code.
 fn has_no_ending(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     !name.strip_prefix('.').unwrap_or(name).contains('.')
 }
 
-/// Names files below a directory: one by one, or by a pattern for a directory. `others` are sorted.
+/// Returns patterns for files below a directory: one by one, or one for a directory. `others` are sorted.
 fn name_files(
     folder: &str,
     files: &[&str],
@@ -385,7 +388,7 @@ fn name_files(
     let mut below: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in files {
         match file[folder.len()..].split_once('/') {
-            // The catalog drops blanks around a pattern, so it would name another file.
+            // The catalog trims patterns, so a name with outer blanks cannot be declared.
             None => found.extend(Some(pattern_of(file)).filter(|pattern| pattern.trim() == pattern)),
             Some((name, _)) => below.entry(&file[..folder.len() + name.len() + 1]).or_default().push(file),
         }
@@ -403,7 +406,7 @@ fn name_files(
     found.sort();
 }
 
-/// Makes a pattern of a path that matches nothing else. A pattern that begins with `~` would lead out.
+/// Creates a pattern that matches exactly this path. A pattern that begins with `~` would lead out of the workspace.
 pub fn pattern_of(path: &str) -> String {
     let escape = |c: char| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c]);
     let start = if path.starts_with('~') { "./" } else { "" };
@@ -461,7 +464,7 @@ mod tests {
 
     /// Issue 12: a directory with the name `~` gave a pattern that leads out of the workspace.
     #[test]
-    fn names_that_mean_something_in_a_pattern_are_written_so_that_they_match_themselves() {
+    fn special_names_become_patterns_for_themselves() {
         let read = ["~/a.txt", "~/b.txt", "~/c.txt", "~/d.txt", "odd[1]*?/x.py", "~y.py"];
         let observed = RunObserved { read: files(&read), ..seen() };
         let patterns = used(&tool(&[], &[], &[]), &observed).patterns(&|_| true);
@@ -523,9 +526,9 @@ mod tests {
         );
     }
 
-    /// Issue 12: a file that a run makes and reads is opened only with its directory.
+    /// Issue 12: a file that a run creates and reads can only be opened with its directory.
     #[test]
-    fn what_a_run_makes_and_reads_opens_its_directory() {
+    fn created_files_that_are_read_open_their_directory() {
         let made = [("read", "db/x.db"), ("create", "db/x.db-journal"), ("create", "top")];
         let observed = RunObserved { denied: denials(&made), ..seen() };
         let patterns = used(&tool(&["local-write"], &[], &[]), &observed).patterns(&|_| true);
@@ -579,13 +582,13 @@ mod tests {
 
     /// Issue 12: a file without an ending that a run writes was declared as code, which no run can write.
     #[test]
-    fn a_file_that_a_run_writes_and_does_not_execute_is_data() {
+    fn a_written_file_that_is_not_executed_is_data() {
         let paths = ["state/counter", "ops/check.1", "gen.py", "run"];
         let observed =
             RunObserved { read: files(&paths), written: files(&paths), executed: files(&["run"]), ..seen() };
         let patterns = used(&tool(&[], &[], &[]), &observed).patterns(&|_| true);
         assert_eq!((patterns.data, patterns.code), (vec!["state/counter".to_owned()], vec![]));
-        // What was declared as code before stays code, whatever a run tries: a shell may source it.
+        // A file that was declared as code stays code, whatever a run tries, because a shell may source it.
         let tool = tool(&["local-write"], &["state/counter", "gen.py", "lib/**"], &["a"]);
         let denied = denials(&[("write", "state/counter"), ("write", "gen.py"), ("write", "lib/x")]);
         let observed = RunObserved { denied, ..seen() };
@@ -608,9 +611,9 @@ mod tests {
         assert_eq!(lists(&["state/counter".to_owned()]), moved);
     }
 
-    /// Issue 12: a file that a run writes and reads back was declared by its name, which opens what was there before.
+    /// Issue 12: a file that a run writes and reads back was declared by its name, which opens only an existing file.
     #[test]
-    fn what_a_run_writes_and_may_not_read_back_needs_its_directory() {
+    fn files_written_and_not_read_back_need_a_directory() {
         let denied = denials(&[("read", "out/log"), ("read", "out/other.csv"), ("read", "top.csv")]);
         let observed = RunObserved { denied, written: files(&["out/log", "top.csv"]), ..seen() };
         let patterns =
@@ -620,9 +623,9 @@ mod tests {
         assert_eq!(patterns(&["out/**", "top.csv"]), [""; 0], "it was not there");
     }
 
-    /// Issue 12: `DIRECTORY/**` of data opened what others put beside code that finds its modules there.
+    /// Issue 12: `DIRECTORY/**` of data opened files that others put next to code that loads modules from there.
     #[test]
-    fn a_directory_with_bound_code_is_no_directory_of_data() {
+    fn a_directory_with_bound_code_is_not_data() {
         let read =
             ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/1", "set/2", "set/3", "set/4"];
         let observed = RunObserved { read: files(&read), written: files(&read[4..]), ..seen() };

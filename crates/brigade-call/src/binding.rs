@@ -9,14 +9,14 @@
 //! | whether there is a policy and what it decides for this call | `policy` |
 //! | the program's path and bytes | `program` |
 //! | files that a word of `command` names, that `code` of the entry matches, and that earlier runs used as code | `files` |
-//! | which rule says what `files` holds: an approval of an earlier one is void | `version` |
+//! | the version of the rule that fills `files`: an approval by an older version is void | `version` |
 //! | where links lead on the way to `cwd` | `directory` |
 //! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
 //! | effects and data of all entries that one kept server process serves, for a call of an agent; their code is in `files` | `server` |
-//! | who asked | `caller` |
+//! | the caller | `caller` |
 //! | the session that the call acts on, and the directory that its paths are relative to | `session` |
-//! | what arguments of a built-in tool name besides files: manifests, a question, a worker and its files | `named` |
-//! | the files of the workspace that the health command executes of the runtime that the call needs | `named` |
+//! | other things that arguments of a built-in tool name: manifests, a question, a worker and its files | `named` |
+//! | the workspace files that the health command of the required runtime executes | `named` |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub enum Caller {
     CommandLine,
     /// A program that embeds the library, by the name it gives itself.
     Program(String),
-    /// An agent behind the gateway, by its name in the configuration. It follows from how the agent connected.
+    /// An agent that uses the gateway, by its name in the configuration. The connection decides which agent it is.
     Agent(String),
     /// A caller that this version does not know, kept as written.
     Unknown(String),
@@ -62,7 +62,8 @@ impl Caller {
 }
 
 impl Caller {
-    /// Returns whether an equal call of the other one counts as its own. No agent sees calls of others.
+    /// Returns whether calls of this caller count as duplicates of calls of the other one. Agents see only their own
+    /// calls.
     pub fn shares_calls_with(&self, other: &Caller) -> bool {
         self == other || self.agent().is_none() && other.agent().is_none()
     }
@@ -109,7 +110,7 @@ pub struct ProgramBinding {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Binding {
-    /// The rule by which `files` was filled; absent for approvals before Brigade counted them.
+    /// The version of the rule that filled `files`; absent in approvals from before rules had versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// The arguments, as given and as rendered.
@@ -126,25 +127,25 @@ pub struct Binding {
     pub program: Option<ProgramBinding>,
     /// The bound files, by their path in the workspace, or an absolute one.
     pub files: BTreeMap<String, Fingerprint>,
-    /// Those of them that are bound only because earlier runs used them as code.
+    /// The bound files that are bound only because earlier runs used them as code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<String>,
     /// The working directory, if links resolve it to another directory than the entry names.
     pub directory: Option<String>,
     /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
     pub pin: Option<Fingerprint>,
-    /// The effects and data that the process of a kept server is opened for. Absent for calls that start a process of
-    /// their own.
+    /// The effects and data for which the process of a kept server is opened. Absent for calls that start their own
+    /// process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Fingerprint>,
     /// Who asked.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub caller: Caller,
-    /// The part of the caller's session that decides about the act. Absent if nothing of it does.
+    /// The parts of the caller's session that affect the call. Absent if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Fingerprint>,
-    /// What the arguments of a built-in tool name besides files, and the files of the health command of the runtime
-    /// that the call needs, with a fingerprint of what it is.
+    /// Other things that the arguments of a built-in tool name, and the files of the health command of the required
+    /// runtime, each with a fingerprint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Fingerprint>,
 }
@@ -168,25 +169,25 @@ pub enum Change {
     ProgramBytes,
     /// A workspace file that the command names: changed, added or gone.
     File(String),
-    /// What an argument of a built-in tool names besides files: changed, added or gone.
+    /// A thing other than a file that an argument of a built-in tool names: changed, added or gone.
     Named(String),
     /// The target of links on the path of the working directory.
     Directory,
-    /// The code in the workspace that would be executed; it is not known which part.
+    /// The code in the workspace that would be executed. Which part changed is unknown.
     Code,
     /// The server's listing of the MCP tool.
     Pin,
-    /// The effects and data that the process of a kept server is opened for.
+    /// The effects and data for which the process of a kept server is opened.
     Server,
-    /// Who asks.
+    /// The caller.
     Caller,
     /// The session that the call acts on, or the directory that its paths are relative to.
     Session,
     /// The approval's own record.
     Approval,
-    /// Everything: the approval is one of v0.30, which bound nothing.
+    /// Everything, because an approval of v0.30 bound nothing.
     NothingBound,
-    /// The rule that says which files are bound: the approval is one of an earlier version.
+    /// The rule that fills the bound files, because the approval is from an earlier version.
     Rule,
 }
 
@@ -244,12 +245,11 @@ impl Change {
     }
 }
 
-/// The rule by which [`Binding::files`] is filled. A rule that binds other files gets the next number.
+/// The version of the rule that fills [`Binding::files`]. A rule that binds other files gets the next number.
 pub const RULE_VERSION: u64 = 2;
 
 impl Binding {
-    /// Starts what an approval of a call binds. What is not every call's is added to its members.
-    ///
+    /// Creates a binding with the inputs that every call has. Add the others to its members.
     /// ```
     /// use brigade_call::{Binding, Caller};
     /// use brigade_core::Fingerprint;
@@ -334,7 +334,7 @@ impl Binding {
             .fingerprint("program_sha256", self.program.as_ref().map(|program| program.sha256))
             .table("files", self.files.iter().map(|(path, sha256)| (path, sha256.to_hex())))
             .text("caller", self.caller.as_record().as_str());
-        // Approvals of earlier versions keep their fingerprint, so that their record says why they are void.
+        // Approvals of earlier versions keep their fingerprint, so that the reason why they are void can be shown.
         if let Some(version) = self.version {
             fingerprint = fingerprint.text("version", version.to_string().as_str());
         }
@@ -358,7 +358,7 @@ impl Binding {
         fingerprint.finish()
     }
 
-    /// Returns one fingerprint of the code in the workspace that would be executed and of its working directory.
+    /// Returns one fingerprint of the workspace code that would be executed and of its working directory.
     ///
     /// Programs on `PATH` are left out, because the caller and the approver may have different ones.
     pub fn code_fingerprint(&self) -> Fingerprint {
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_approved_before_the_first_use_goes_along_with_its_pin() {
+    fn an_approval_before_the_first_use_accepts_its_pin() {
         let before = Binding { pin: None, ..binding() };
         assert_eq!(before.changes(&binding()), []);
         assert_ne!(before.fingerprint(), binding().fingerprint());

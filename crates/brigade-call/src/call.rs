@@ -29,19 +29,19 @@ pub struct Call {
     pub created_at: Option<Timestamp>,
     /// When a person last decided.
     pub reviewed_at: Option<Timestamp>,
-    /// Why, when it was rejected or held.
+    /// The reason, if it was rejected or held.
     pub review_reason: Option<String>,
-    /// Whether its caller withdrew it, which is no person's decision.
+    /// Whether its caller withdrew it. A person did not decide this.
     pub withdrawn: bool,
-    /// Who asked for it.
+    /// The caller.
     pub caller: Caller,
-    /// The session that the agent asked in.
+    /// The session in which the agent requested it.
     pub session: Option<CallSession>,
-    /// What a judge said about it, if one was asked.
+    /// A judge's answer about it, if a judge was asked.
     pub judge: Option<Judgement>,
     /// The tool's id.
     pub tool_id: String,
-    /// What the call does with it; absent in older records, whose calls [run](Call::kind) it.
+    /// What the call does with the tool; absent in older records, whose calls [run](Call::kind) it.
     pub stated_kind: Option<CallKind>,
     /// The tool's family.
     pub family: String,
@@ -51,13 +51,13 @@ pub struct Call {
     pub args: Json,
     /// The rendered arguments, without secrets.
     pub arguments: BTreeMap<String, String>,
-    /// The contract's labels as they were when the call was planned.
+    /// The contract's labels when the call was planned.
     pub contract: ContractLabels,
-    /// Why the call may not run, as it was when planned.
+    /// Why the call could not run when it was planned.
     pub blockers: Vec<Blocker>,
-    /// The policy's decision as it was when planned.
+    /// The policy's decision when the call was planned.
     pub policy: Option<PolicyDecision>,
-    /// The projections as they were when planned.
+    /// The projections when the call was planned.
     pub projection_summary: Option<ProjectionSummary>,
     /// The fingerprint of the contract; 16 digits in v0.30 records.
     pub contract_fingerprint: Option<String>,
@@ -71,14 +71,14 @@ pub struct Call {
     /// The part of it that binds the listing of an MCP tool.
     pub planned_pin: Option<Fingerprint>,
     /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned;
-    /// absent in records that did not hold it yet.
+    /// absent in older records.
     pub planned_code: Option<Fingerprint>,
-    /// The program that `PATH` led to when it was planned; absent if the command names a path, and in records that did
-    /// not hold it yet.
+    /// The program that `PATH` led to when the call was planned; absent if the command names a path, and in older
+    /// records.
     pub planned_program: Option<String>,
-    /// What the last approval bound.
+    /// The last approval and what it bound.
     pub approval: Option<Approval>,
-    /// The run that claimed it last.
+    /// The last run that claimed it.
     pub claim: Option<Claim>,
     /// When that run started.
     pub started_at: Option<Timestamp>,
@@ -112,7 +112,7 @@ pub struct Replan {
 /// An approval of exactly what is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// What was approved.
+    /// The approved inputs.
     pub binding: Binding,
     /// Who or what approved it.
     pub by: ApprovedBy,
@@ -138,7 +138,7 @@ pub enum ApprovedBy {
         /// The line of the rule.
         line: u64,
     },
-    /// The person in front of the agent, in the dialogue of the agent's own client.
+    /// A person, in the dialogue of the agent's own client.
     Elicitation {
         /// The agent.
         agent: String,
@@ -148,7 +148,7 @@ pub enum ApprovedBy {
 words! {
     /// Who or what approved.
     ApproverKind {
-        /// A person, here.
+        /// A person, in Brigade.
         Person = "person",
         /// A rule of the policy.
         Rule = "rule",
@@ -157,7 +157,7 @@ words! {
     }
 }
 
-/// Who or what approved, as records say it.
+/// Who or what approved, as records have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct Approver {
@@ -217,7 +217,7 @@ impl ApprovedBy {
         ApprovedBy::Person { reviewer: ApprovedBy::COMMAND_LINE.to_owned() }
     }
 
-    /// Returns which of them it is.
+    /// Returns the kind of approver.
     pub fn kind(&self) -> ApproverKind {
         match self {
             ApprovedBy::Person { .. } => ApproverKind::Person,
@@ -234,12 +234,12 @@ impl ApprovedBy {
         }
     }
 
-    /// Returns whether a person at the command line approved, which records leave unsaid.
+    /// Returns whether a person at the command line approved. Records leave this out.
     fn is_usual(&self) -> bool {
         matches!(self, ApprovedBy::Person { reviewer } if reviewer == ApprovedBy::COMMAND_LINE)
     }
 
-    /// Returns what records say, if it is not left unsaid.
+    /// Returns the approver for records; `None` for the default, which they leave out.
     pub(crate) fn stated(&self) -> Option<&ApprovedBy> {
         Some(self).filter(|by| !by.is_usual())
     }
@@ -291,7 +291,7 @@ pub struct ReplayOf {
     pub run_id: String,
     /// The call of that run.
     pub source_call_id: Option<String>,
-    /// When the replay was asked for.
+    /// When the replay was requested.
     pub created_at: Timestamp,
 }
 
@@ -300,7 +300,7 @@ pub struct ReplayOf {
 pub struct RunEnd {
     /// Completed, failed, timed out, waiting or interrupted.
     pub status: CallStatus,
-    /// When.
+    /// When the run ended.
     pub completed_at: Timestamp,
     /// The exit code; negative for a signal, absent when the program was not started or its end was not seen.
     pub exit_code: Option<i64>,
@@ -325,13 +325,13 @@ impl Call {
         self.stated_kind.unwrap_or_default()
     }
 
-    /// Returns whether the call was approved, if only by Brigade v0.30, whose approvals bound nothing.
+    /// Returns whether the call was approved, including by Brigade v0.30, whose approvals bound nothing.
     pub fn was_approved(&self) -> bool {
         self.approval.is_some() || self.claim.is_some() && self.reviewed_at.is_some()
     }
 
-    /// Names the next run of this call. Every attempt to run it gets the same name, so a run that the queue has lost is
-    /// met again by its receipt and its logs.
+    /// Returns the id of the next run of this call. Every attempt to run it gets the same id. So a run that the queue
+    /// has lost is found by its receipt and its logs.
     pub fn next_run_id(&self) -> RunId {
         let created_at = self.created_at.map(|at| at.to_string());
         let fingerprint = Fingerprint::builder("brigade.run-id.v2")
@@ -342,10 +342,10 @@ impl Call {
         format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
     }
 
-    /// Approves what is bound. Runs nothing.
+    /// Approves the bound inputs. Runs nothing.
     ///
     /// # Errors
-    /// Unless the call is pending or held.
+    /// Fails unless the call is pending or held.
     pub fn approve(mut self, binding: Binding, by: ApprovedBy, at: Timestamp) -> Result<Call, WrongStep> {
         self.status.check(Step::Approve)?;
         self.status = CallStatus::Approved;
@@ -357,10 +357,10 @@ impl Call {
         Ok(self)
     }
 
-    /// Replaces what was queued with the current state. The status does not change.
+    /// Replaces the queued inputs with their current state. The status does not change.
     ///
     /// # Errors
-    /// Unless the call is pending or held.
+    /// Fails unless the call is pending or held.
     pub fn replan(mut self, replan: Replan) -> Result<Call, WrongStep> {
         self.status.check(Step::Approve)?;
         self.policy = Some(replan.policy);
@@ -375,7 +375,7 @@ impl Call {
     /// Rejects the call. A waiting or resumable call keeps the data of its runs.
     ///
     /// # Errors
-    /// When the call is running or finished.
+    /// Fails if the call is running or finished.
     pub fn reject(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Reject, CallStatus::Rejected, reason, at)
     }
@@ -383,7 +383,7 @@ impl Call {
     /// Puts the call on hold until it is approved or rejected.
     ///
     /// # Errors
-    /// Unless the call is pending, held or approved.
+    /// Fails unless the call is pending, held or approved.
     pub fn hold(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Hold, CallStatus::Held, reason, at)
     }
@@ -396,18 +396,18 @@ impl Call {
         }
     }
 
-    /// Takes an approval back, so that somebody decides again.
+    /// Withdraws an approval, so that the call needs a new decision.
     ///
     /// # Errors
-    /// Unless the call is pending, held or approved.
+    /// Fails unless the call is pending, held or approved.
     pub fn reopen(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Hold, CallStatus::Pending, reason, at)
     }
 
-    /// Withdraws the call for its caller. Unlike a rejected call, it may be asked for again.
+    /// Withdraws the call for its caller. Unlike a rejected call, it may be requested again.
     ///
     /// # Errors
-    /// When the call is running or finished.
+    /// Fails if the call is running or finished.
     pub fn withdraw(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         let call = self.decline(Step::Reject, CallStatus::Rejected, reason, at)?;
         Ok(Call { withdrawn: true, ..call })
@@ -425,7 +425,7 @@ impl Call {
     /// Claims an approved call for a run.
     ///
     /// # Errors
-    /// Unless the call is approved.
+    /// Fails unless the call is approved.
     pub fn claim(self, claim: Claim, at: Timestamp) -> Result<Call, WrongStep> {
         self.start(Step::Claim, claim, at)
     }
@@ -433,7 +433,7 @@ impl Call {
     /// Claims a resumable call for its next run.
     ///
     /// # Errors
-    /// Unless the call is ready to resume.
+    /// Fails unless the call is ready to resume.
     pub fn claim_resume(self, claim: Claim, at: Timestamp) -> Result<Call, WrongStep> {
         self.start(Step::ClaimResume, claim, at)
     }
@@ -453,7 +453,7 @@ impl Call {
     /// Records how the run that claimed the call ended.
     ///
     /// # Errors
-    /// Unless the call is running.
+    /// Fails unless the call is running.
     pub fn finish(mut self, end: RunEnd) -> Result<Call, WrongStep> {
         self.status.check(Step::Finish)?;
         self.status = end.status;
@@ -473,7 +473,7 @@ impl Call {
     /// Makes a waiting call ready to resume, because all its checkpoints are approved.
     ///
     /// # Errors
-    /// Unless the call waits.
+    /// Fails unless the call waits.
     pub fn ready_to_resume(mut self, at: Timestamp) -> Result<Call, WrongStep> {
         self.status.check(Step::ReadyToResume)?;
         self.status = CallStatus::ResumePending;
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_waits_or_can_run_makes_another_superfluous() {
+    fn pending_and_approved_calls_make_duplicates() {
         let id: CallId = "call-1".parse().unwrap();
         check(&call("call-1", "new"), Duplicate::Queued(id.clone()));
         check(&call("call-1", "old"), Duplicate::Queued(id.clone()));
@@ -665,12 +665,12 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_of_what_is_gone_stands_in_no_ones_way() {
+    fn an_outdated_approval_does_not_make_a_duplicate() {
         check(&approved("old"), Duplicate::No);
     }
 
     #[test]
-    fn an_approval_stands_for_the_listing_that_it_bound_or_that_the_first_use_pinned() {
+    fn an_approval_counts_only_for_its_listing() {
         let pinned = |pin: &str| {
             let binding = Binding { pin: Some(mark(pin)), ..binding("new") };
             let planned = Call { planned_pin: binding.pin, ..call("call-2", "new") };

@@ -66,14 +66,14 @@ pub struct Checkpoint {
     pub expires_at: Option<Timestamp>,
     /// When the person answered.
     pub reviewed_at: Option<Timestamp>,
-    /// Why, when rejected.
+    /// The reason, if it was rejected.
     pub review_reason: Option<String>,
     /// The run that resumed the call.
     pub resume_run_id: Option<String>,
-    /// The file, where a report, a receipt or 0.30.0 names it.
+    /// The path of the file, if a report, a receipt or 0.30.0 names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_path: Option<String>,
-    /// Everything else that the file holds.
+    /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
 }
@@ -93,7 +93,7 @@ pub struct CheckpointChoice {
     /// When the person answered.
     #[serde(default, deserialize_with = "exact")]
     pub reviewed_at: Option<Timestamp>,
-    /// Why, when rejected.
+    /// The reason, if it was rejected.
     pub review_reason: Option<String>,
     /// For the first checkpoint of a run: the answers to all checkpoints that the run resumed after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,7 +141,7 @@ pub enum CheckpointRefusal {
 pub struct NotACheckpoint(&'static str);
 
 impl Checkpoint {
-    /// Starts a checkpoint that waits for an answer.
+    /// Creates a checkpoint that waits for an answer.
     ///
     /// ```
     /// use brigade_call::{Checkpoint, CheckpointStatus};
@@ -199,7 +199,7 @@ impl Checkpoint {
     /// Records an answer.
     ///
     /// # Errors
-    /// When it was already answered, has expired, or the answer is not one of its choices.
+    /// Fails if it was already answered, has expired, or the answer is not one of its choices.
     pub fn approve(mut self, choice: &str, at: Timestamp) -> Result<Checkpoint, CheckpointRefusal> {
         self.must_be(CheckpointStatus::Pending, "pending")?;
         self.must_be_in_time(at)?;
@@ -222,7 +222,7 @@ impl Checkpoint {
     /// Records a rejection.
     ///
     /// # Errors
-    /// When it was answered already.
+    /// Fails if it was already answered.
     pub fn reject(mut self, reason: &str, at: Timestamp) -> Result<Checkpoint, CheckpointRefusal> {
         self.must_be(CheckpointStatus::Pending, "pending")?;
         self.status = CheckpointStatus::Rejected;
@@ -231,7 +231,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Records that its call was rejected, so that no answer is needed. A settled checkpoint does not change.
+    /// Records that its call was rejected, so that no answer is needed. An answered checkpoint does not change.
     #[must_use]
     pub fn void(mut self, reason: &str, at: Timestamp) -> Checkpoint {
         if matches!(self.status, CheckpointStatus::Pending | CheckpointStatus::Approved) {
@@ -245,7 +245,7 @@ impl Checkpoint {
     /// Checks that the call may resume after it.
     ///
     /// # Errors
-    /// When it is not approved or has expired.
+    /// Fails if it is not approved or has expired.
     pub fn check_resumable(&self, now: Timestamp) -> Result<(), CheckpointRefusal> {
         self.must_be(CheckpointStatus::Approved, "approved")?;
         self.must_be_in_time(now)
@@ -274,7 +274,7 @@ impl Checkpoint {
     /// Reads a stored document.
     ///
     /// # Errors
-    /// When it has no usable `id`, `status` or `call_id`.
+    /// Fails if it has no usable `id`, `status` or `call_id`.
     pub fn from_document(document: Json) -> Result<Checkpoint, NotACheckpoint> {
         let Json::Object(document) = document else {
             return Err(NotACheckpoint("expected an object"));
@@ -294,7 +294,7 @@ impl Checkpoint {
 }
 
 impl Receipt {
-    /// Names the first checkpoint that the run resumed after, and the answers to all of them.
+    /// Sets the first checkpoint that the run resumed after, and the answers to all of them.
     pub fn resumed_after<'a>(
         &mut self,
         first: &'a Checkpoint,

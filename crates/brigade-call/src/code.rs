@@ -1,4 +1,4 @@
-//! The files that an approval binds, by what names them, and what else a run may load.
+//! The files that an approval binds, what binds them, and what else a run may load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,16 +25,16 @@ pub enum BoundBy {
     Learned,
 }
 
-/// What facts say of the code of a command, besides the bytes of its files.
+/// Facts about the code of a command, without the bytes of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFacts {
     /// What binds each file.
     pub by: BTreeMap<String, BoundBy>,
     /// The last run that files were learned from.
     pub learned_from: Option<String>,
-    /// What the command chooses its code by, if it may do so: in an open workspace, for an entry without `code`.
+    /// How the command chooses its code, if it may do so: in an open workspace, for an entry without `code`.
     pub chosen: Option<ChosenCode>,
-    /// Whether the kernel keeps a run from reading what the approval does not name.
+    /// Whether the kernel prevents a run from reading files that the approval does not name.
     pub is_closed: bool,
     /// Patterns of `code` that match nothing.
     pub empty: BTreeSet<String>,
@@ -43,7 +43,7 @@ pub struct CodeFacts {
 }
 
 words! {
-    /// What a run may load besides the files that its approval binds.
+    /// What a run may load in addition to the files that its approval binds.
     #[derive(Default)]
     MayLoad {
         /// Anything in the workspace.
@@ -54,25 +54,25 @@ words! {
     }
 }
 
-/// What an approval binds of the code, and what it does not.
+/// Which code files an approval binds, and which it does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BoundCode {
     /// The bound files, by path. A name that ends with `/` is a directory with everything below it.
     pub files: Vec<BoundFile>,
-    /// Patterns of the files that may be read, too, and whose bytes nothing binds: `data` of the entry, and for a
-    /// server that is kept, of all entries that it serves.
+    /// Patterns of other files that may be read and whose bytes are not bound: `data` of the entry, and for a kept
+    /// server, of all entries that it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<String>,
-    /// The files that are bound because earlier runs used them as code; absent if there are none.
+    /// The files that are bound because earlier runs used them as code; absent without such files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedCode>,
-    /// What a run may load besides these files: `workspace`, which is anything in it, or `nothing`.
+    /// What a run may load in addition to these files: `workspace`, for anything in it, or `nothing`.
     #[serde(default)]
     pub may_also_load: MayLoad,
     /// What a reviewer should know about the code.
     pub notes: Vec<CodeNote>,
-    /// Files of the workspace that the last observed run of the tool used, and that nothing covers.
+    /// Workspace files that the last observed run of the tool used and that nothing covers.
     pub unbound: Vec<String>,
 }
 
@@ -118,12 +118,12 @@ words! {
 pub struct CodeNote {
     /// The kind of note.
     pub code: NoteCode,
-    /// What it is, as a sentence.
+    /// The note, as a sentence.
     pub message: String,
 }
 
 impl BoundCode {
-    /// Shows facts about the code of a tool beside its bound files.
+    /// Combines facts about the code of a tool with its bound files.
     pub(crate) fn new(plan: &PlanFacts<'_>, data: &[String], redactor: &Redactor) -> BoundCode {
         let PlanFacts { code: facts, files, .. } = plan;
         let by = |path: &String| facts.by.get(path).copied().unwrap_or(BoundBy::Command);
@@ -161,7 +161,7 @@ impl BoundCode {
     }
 }
 
-/// Says that a command chooses its code itself, and what to declare.
+/// Returns the message that a command chooses its code itself, and what to declare.
 pub fn undeclared_code(chosen: &ChosenCode) -> String {
     format!(
         "`{}` chooses the code that it runs, and the entry declares none; {}",
@@ -170,7 +170,7 @@ pub fn undeclared_code(chosen: &ChosenCode) -> String {
     )
 }
 
-/// Says what to declare for a command that chooses its code itself.
+/// Returns what to declare for a command that chooses its code itself.
 pub fn declare_code(chosen: &ChosenCode) -> String {
     let patterns = chosen.proposal.iter().map(|pattern| format!("\"{}\"", escape_terminal(pattern)));
     format!(
@@ -179,8 +179,8 @@ pub fn declare_code(chosen: &ChosenCode) -> String {
     )
 }
 
-/// Tells whether a run can read files of the workspace that nothing covers: it is not closed to reading, or the policy
-/// opens all of it.
+/// Returns whether a run can read workspace files that nothing covers, because the workspace is not closed to reading
+/// or the policy opens all of it.
 pub fn is_open(decision: &Decision, root: &Path, home: Option<&Path>) -> bool {
     let sandbox = &decision.sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {

@@ -5,10 +5,10 @@
 //! | id, command, cwd, timeout, auth label, env labels, permissions, effects, approval mode | yes |
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
 //! | the required version and the command that prints it | yes |
-//! | level and file of an entry that is not of the project | yes |
+//! | level and file of an entry that is not from the project | yes |
 //! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
-//! | of an installation: the contract of the entry, and its check and commands | yes |
+//! | for an installation: the contract of the entry, and its check and commands | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
 use brigade_catalog::{ApprovalMode, Family, Level, Tool};
@@ -43,7 +43,7 @@ pub(crate) fn installation_contract(installation: &Tool, entry: &Tool, files: &C
         .text("source", entry.source().map(|source| source.as_str()))
         .text("check", install.and_then(|install| install.check.as_deref()))
         .list("commands", install.map_or(&[][..], |install| &install.command));
-    // An entry that is switched off after the approval is not installed.
+    // An entry that is disabled after the approval must not be installed.
     if entry.enabled { builder.finish() } else { builder.text("enabled", "false").finish() }
 }
 
@@ -75,7 +75,7 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
         .fingerprint("input_schema", files.input_schema)
         .fingerprint("output_schema", files.output_schema)
         .fingerprint("examples", files.examples);
-    // Contracts from before there was such a field stay what they are.
+    // Fields that were added later leave the fingerprints of older contracts unchanged.
     let later = [
         ("allow_option_values", list(|tool| &tool.allow_option_values)),
         ("code", list(|tool| &tool.code)),
@@ -89,7 +89,7 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
     for (name, value) in later.into_iter().filter(|(_, value)| value.is_some()) {
         fingerprint = fingerprint.text(name, value);
     }
-    // What was approved of one file is not approved of another.
+    // An approval for an entry in one file does not count for an entry in another file.
     if let Some(tool) = tool.filter(|tool| tool.origin.level != Level::Project) {
         let file = tool.origin.place.file.as_str();
         fingerprint = fingerprint.text("level", tool.origin.level.as_str()).text("file", file);
@@ -149,8 +149,8 @@ impl ContractLabels {
         ContractLabels { approval_mode, approval_required: true, ..ContractLabels::default() }
     }
 
-    /// Returns whether stored labels are these, where `is_shown` tells whether a stored text shows an exact one. Only
-    /// texts that are masked in records are compared so.
+    /// Returns whether stored labels can be these; `is_shown` compares a stored text with an exact one. It is used only
+    /// for texts that are masked in records.
     pub(crate) fn is_shown_by(&self, stored: &ContractLabels, is_shown: impl Fn(&str, &str) -> bool) -> bool {
         let is_text = |stored: &Option<String>, exact: &Option<String>| match (stored, exact) {
             (Some(stored), Some(exact)) => is_shown(stored, exact),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_that_says_how_a_tool_is_called_is_in_the_fingerprint() {
+    fn every_field_of_the_contract_is_in_the_fingerprint() {
         for (field, value) in [
             ("command", "'sh bin/greet.sh --more'"),
             ("cwd", "'.'"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_labels_show_a_contract_with_a_masked_directory() {
+    fn stored_labels_may_have_a_masked_directory() {
         let exact = ContractLabels { cwd: Some("a/Zq7tail".to_owned()), ..ContractLabels::default() };
         let masked = ContractLabels { cwd: Some("a/[redacted]".to_owned()), ..exact.clone() };
         let other = ContractLabels { cwd: Some("b/[redacted]".to_owned()), ..exact.clone() };

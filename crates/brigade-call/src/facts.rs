@@ -32,7 +32,7 @@ pub struct PlanFacts<'f> {
     pub entry_errors: Vec<&'f ConfigIssue>,
     /// The unknown keys of the entry that probably mean a field that it lacks, by that field.
     pub misspelt: BTreeMap<&'static str, &'f ConfigIssue>,
-    /// The arguments, or why there are none.
+    /// The arguments, or why they could not be read.
     pub args: Result<Json, ArgsProblem>,
     /// The input schema.
     pub input_schema: SchemaFact,
@@ -52,45 +52,44 @@ pub struct PlanFacts<'f> {
     pub outside: Vec<String>,
     /// The program.
     pub program: ProgramFact,
-    /// The home directory of the person, for what is said of a path that begins with `~`.
+    /// The home directory of the person, for messages about a path that begins with `~`.
     pub home: Option<PathBuf>,
     /// The workspace files that a word of the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
-    /// What binds these files, and what else the command starts.
+    /// What binds these files, and how the command chooses its code.
     pub code: CodeFacts,
-    /// The files that the health command of the runtime executes which the call needs, by a name for people.
+    /// The files that the health command of the required runtime executes, by a name for people.
     pub health: BTreeMap<String, Fingerprint>,
     /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
-    /// The process that makes the call, if that is kept for many calls. `decision` is then the one on this process.
+    /// The process that makes the call, if it is kept for many calls. `decision` is then the one about this process.
     pub server: Option<ServerFact>,
     /// The tool's projections.
     pub projections: ProjectionFacts,
-    /// What the policy decides.
+    /// The policy's decision.
     pub decision: Decision,
     /// The decision as reports and records show it.
     pub policy: PolicyDecision,
     /// The bound values of the tool's labels, which no argument may contain.
     pub bound_values: Vec<SecretValue>,
-    /// The paths to the workspace, besides its own, that arguments spell: through links around it.
+    /// Other paths to the workspace that arguments may use, through links.
     pub ways: BTreeSet<PathBuf>,
-    /// What arguments name beside bound code of a workspace that is closed to reading, and is not there: paths in the
-    /// workspace.
+    /// Paths in a workspace closed to reading that arguments name, that are next to bound code, and that do not exist.
     pub absent: BTreeSet<String>,
-    /// What bound code would load of directories that arguments name in a closed workspace.
+    /// The modules that bound code would load from directories that arguments name in a closed workspace.
     pub modules: BTreeSet<String>,
-    /// What a tool that is part of Brigade needs to know. Absent for every other tool.
+    /// The facts for a built-in tool. Absent for every other tool.
     pub builtin: Option<BuiltinFacts>,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
-    /// The session that an agent asks in.
+    /// The agent's session in which the call is requested.
     pub session: Option<CallSession>,
 }
 
-/// What is known for calls of a tool that is part of Brigade.
+/// Facts for calls of a built-in tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuiltinFacts {
-    /// What the tool needs and does not find here.
+    /// Facts that the tool needs and that do not hold here.
     pub missing: Vec<Fact>,
     /// Which paths stay closed.
     pub guards: Guards,
@@ -98,42 +97,42 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
-    /// The command lines that a command stands for when each program has the name of the file that links lead to.
+    /// The command lines with each program replaced by the name of the file that its links lead to.
     pub behind_links: Vec<Argv>,
-    /// What the arguments name besides files.
+    /// The things other than files that the arguments name.
     pub named: NamedThings,
 }
 
-/// What the arguments of a built-in tool name besides files, as it is now.
+/// The things other than files that the arguments of a built-in tool name, in their current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedThings {
-    /// Each thing, with a fingerprint of what it is. An approval binds it.
+    /// Each thing, with a fingerprint of its content. An approval binds it.
     pub things: BTreeMap<String, Fingerprint>,
-    /// Reasons against the call because of how these things stand.
+    /// Reasons against the call because of the state of these things.
     pub against: Vec<Blocker>,
-    /// Why no rule approves the call, because of how these things stand.
+    /// Why no rule approves the call, because of the state of these things.
     pub for_person: Option<String>,
 }
 
-/// Why there are no arguments to plan with.
+/// Why the arguments could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgsProblem {
     /// They were given both inline and in a file.
     GivenTwice,
     /// The file cannot be read.
     Unreadable {
-        /// Which file, and why.
+        /// The file and the reason.
         why: String,
-        /// The file that was probably meant, if there is one.
+        /// The file that was probably intended, if there is one.
         meant: Option<String>,
     },
     /// They are not JSON.
     NotJson {
-        /// The file, when they come from one; without file and text, they come from standard input.
+        /// The file, if they come from one. Without file and text, they come from standard input.
         file: Option<String>,
-        /// What is wrong, and where.
+        /// The problem and its position.
         error: JsonError,
-        /// The text, when it was typed.
+        /// The text, if it was typed.
         text: Option<String>,
     },
 }
@@ -141,9 +140,9 @@ pub enum ArgsProblem {
 /// A file that the tool's entry names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFact {
-    /// The entry names none.
+    /// The entry names no file.
     NotNamed,
-    /// There is none at that path.
+    /// The file does not exist.
     Missing,
     /// It cannot be read; the text says why.
     Unreadable(String),
@@ -154,7 +153,7 @@ pub enum FileFact {
 }
 
 impl FileFact {
-    /// Returns the sha256 of a file that is there.
+    /// Returns the sha256 of an existing file.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match self {
             FileFact::Present(fingerprint) => Some(*fingerprint),
@@ -166,7 +165,7 @@ impl FileFact {
 /// The input schema that the tool's entry names.
 #[derive(Clone, Debug)]
 pub enum SchemaFact {
-    /// There is no readable file.
+    /// The file is missing or cannot be read.
     File(FileFact),
     /// It is not JSON.
     NotJson(JsonError),
@@ -187,7 +186,7 @@ impl SchemaFact {
         if let SchemaFact::Sound { fingerprint, .. } = self { Some(*fingerprint) } else { None }
     }
 
-    /// Says that no arguments are checked, and why, if the schema cannot be judged on this machine.
+    /// Returns the message that no arguments are checked, and why, if the schema cannot be judged on this machine.
     pub fn unchecked(&self) -> Option<String> {
         self.schema().and_then(Schema::arguments_not_checked)
     }
@@ -201,20 +200,20 @@ impl SchemaFact {
 /// The directory that a program starts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectoryFact {
-    /// It is there.
+    /// It exists.
     Present,
-    /// It is not there, or no directory.
+    /// It does not exist, or is not a directory.
     Missing,
-    /// It is out of the workspace and the policy does not list it.
+    /// It is outside of the workspace and the policy does not list it.
     Outside,
 }
 
 /// The program that the tool's command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramFact {
-    /// The family is not executed, so nothing was looked for.
+    /// The family is not executed, so no program was searched.
     NotExecuted,
-    /// No such program is on PATH or at that path.
+    /// There is no such program on PATH or at that path.
     NotFound,
     /// It cannot be read; the text says why.
     Unreadable(String),
@@ -225,7 +224,7 @@ pub enum ProgramFact {
 /// The server's listing of an MCP tool, as the fingerprint of name, description and input schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinFact {
-    /// The tool is not an MCP tool, or has not been used yet.
+    /// The tool is not an MCP tool, or was never used.
     #[default]
     None,
     /// It is pinned and unchanged.
@@ -244,10 +243,10 @@ impl PinFact {
     }
 }
 
-/// What a kept server process is opened for.
+/// The effects and data for which a kept server process is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFact {
-    /// The entries that it serves. They may be many, and every plan has them.
+    /// The entries that it serves. Shared, because they may be many and every plan has them.
     pub tools: Arc<BTreeSet<String>>,
     /// Their effects.
     pub effects: Arc<BTreeSet<String>>,
@@ -259,7 +258,7 @@ impl ServerFact {
     /// Returns what an approval binds.
     pub fn fingerprint(&self) -> Fingerprint {
         let fingerprint = Fingerprint::builder("brigade.server.v1").list("effects", self.effects.iter());
-        // Approvals from before data was bound stay valid where only the called entry has some.
+        // Approvals from before data was bound stay valid if only the called entry has data.
         match self.data.is_empty() {
             true => fingerprint.finish(),
             false => fingerprint.list("data", self.data.iter()).finish(),
@@ -267,7 +266,7 @@ impl ServerFact {
     }
 
     /// Returns the patterns of the data that a process may read: those of the called entry, and of all others that it
-    /// serves. They are the same and in the same order whichever of them is called.
+    /// serves. The order does not depend on which of them is called.
     pub fn all_data(server: Option<&ServerFact>, own: &[String]) -> Vec<String> {
         match server {
             None => own.to_vec(),
@@ -283,13 +282,13 @@ impl ServerFact {
 pub struct ProjectionFacts {
     /// Counts and places, as records hold them.
     pub summary: ProjectionSummary,
-    /// Why the call may not run because of them.
+    /// Why the projections block the call.
     pub blockers: Vec<Blocker>,
     /// The part that an approval binds.
     pub fingerprint: Fingerprint,
 }
 
-/// The runtime that a call depends on, looked at right before a run.
+/// The required runtime of a call, checked right before a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuntimeFact {
     /// The call needs no runtime.

@@ -1,4 +1,4 @@
-//! The files that a run used, grouped by what covers them: its approval, its arguments, its data, or nothing.
+//! Groups the files that a run used by what covers them: its approval, its arguments, its data, or nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct RunInput {
     pub sha256: Option<Fingerprint>,
     /// Whether it was executed.
     pub executed: bool,
-    /// Whether these are other bytes than the approval binds.
+    /// Whether its bytes differ from those that the approval binds.
     pub differs: bool,
 }
 
@@ -33,13 +33,14 @@ pub struct RunInputs {
     pub arguments: Vec<RunInput>,
     /// Declared as data of the tool.
     pub data: Vec<RunInput>,
-    /// None of these: the approval says nothing of them.
+    /// Covered by none of these; the approval does not mention them.
     pub nobody: Vec<RunInput>,
     /// The folders whose names were read.
     pub folders: Vec<String>,
 }
 
-/// Sorts what was observed by what stands for it. `root` is the workspace, `is_data` tells what the tool declares.
+/// Groups the observed files by what covers them. `root` is the workspace. `is_data` returns whether the tool declares
+/// a file as data.
 pub fn group_inputs(
     receipt: &Receipt,
     observed: &RunObserved,
@@ -80,7 +81,7 @@ pub fn group_inputs(
 
 /// Whether the approval binds a file.
 enum FileBinding {
-    /// With these bytes; below a bound folder, one fingerprint stands for all.
+    /// Bound with these bytes. Below a bound folder the single fingerprint of the folder applies.
     As(Option<Fingerprint>),
     No,
 }
@@ -109,23 +110,22 @@ fn bound_by(binding: &Binding, path: &str) -> FileBinding {
     if binds_file(&binding.files, path) { FileBinding::As(None) } else { FileBinding::No }
 }
 
-/// Returns whether bound files hold a file, by its own name or with a directory.
+/// Returns whether one of the bound files is this file or a directory that contains it.
 pub fn binds_file(files: &BTreeMap<String, Fingerprint>, path: &str) -> bool {
     let mut folders = path.match_indices('/').map(|(at, _)| &path[..=at]);
     files.contains_key(path) || folders.any(|folder| files.contains_key(folder))
 }
 
-/// Returns the directory of a file if a pattern of data can open it as a whole: it is not the workspace, and no bound
-/// file is in it.
+/// Returns the directory of a file if a data pattern may open all of it: it is not the workspace, and it contains no
+/// bound file.
 pub fn data_folder<'p>(files: &BTreeMap<String, Fingerprint>, path: &'p str) -> Option<&'p str> {
     let (folder, _) = path.rsplit_once('/')?;
     let is_in = |file: &String| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     (!binds_file(files, path) && !files.keys().any(is_in)).then_some(folder)
 }
 
-/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. An option with a
-/// value names only that. `ways` are other
-/// paths that lead to it.
+/// Lists the workspace paths that words, or their parts after `=`, name; empty for the workspace itself. An option with
+/// a value names only the value. `ways` are other paths to the workspace.
 pub fn paths_of_words<'w>(
     words: impl IntoIterator<Item = &'w str>,
     directory: &Path,
@@ -140,20 +140,20 @@ pub fn paths_of_words<'w>(
     spelled(words, directory).filter_map(below).collect()
 }
 
-/// Lists the paths that words, or their parts behind `=`, would name, without asking what is there.
+/// Lists the paths that words, or their parts after `=`, would name, without reading the disk.
 pub fn spelled<'w>(
     words: impl IntoIterator<Item = &'w str>,
     directory: &Path,
 ) -> impl Iterator<Item = PathBuf> {
     let parts = words.into_iter().flat_map(|word| match word.split_once('=') {
-        // The name of an option is no path.
+        // The name of an option is not a path.
         Some((name, rest)) if name.starts_with('-') => [None, Some(rest)],
         parts => [Some(word), parts.map(|(_, rest)| rest)],
     });
     parts.flatten().filter(|part| !part.is_empty()).map(move |part| plain(&directory.join(part)))
 }
 
-/// Lists what the words behind the program name in the workspace; never the workspace itself.
+/// Lists the workspace paths that the words after the program name; never the workspace itself.
 fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
     let directory = root.join(receipt.cwd.as_deref().unwrap_or("."));
     let words = receipt.argv.iter().skip(1).map(String::as_str);
@@ -162,7 +162,7 @@ fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Takes `.` and `..` out of a path, without asking where links lead.
+/// Removes `.` and `..` from a path, without following links.
 pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -209,7 +209,7 @@ mod tests {
 
     /// Issue 12: an option with a value was taken for a path, too.
     #[test]
-    fn words_name_paths_and_options_name_those_behind_them() {
+    fn words_and_option_values_name_paths() {
         let paths = |word| paths_of_words([word], Path::new("/work"), Path::new("/work"), &BTreeSet::new());
         assert_eq!(paths("--in=in.json"), [PathBuf::from("in.json")]);
         assert_eq!(paths("a=in.json"), [PathBuf::from("a=in.json"), PathBuf::from("in.json")]);

@@ -1,12 +1,12 @@
-//! What a judge said about a call.
+//! A judge's answer about a call.
 
 use brigade_core::{Number, RunId};
 use serde::{Deserialize, Serialize};
 
-/// What a worker that judges calls said about one, as records have it.
+/// The answer of a worker that judges calls, as records have it.
 ///
-/// A judge never approves by itself. If it passes a call, the rules of the policy decide as for a call that nobody
-/// judges; otherwise a person is asked.
+/// A judge never approves a call. If a call passes, the rules of the policy decide as they do without a judge;
+/// otherwise a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schemas", schemars(rename = "Judged"))]
@@ -16,20 +16,20 @@ pub struct Judgement {
     /// The run of the worker; absent if it was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// How well the call fits, from 0 to 1; absent if the worker did not say it.
+    /// How well the call fits, from 0 to 1; absent if the worker gave no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Number>,
-    /// How sure the worker is, from 0 to 1.
+    /// The confidence of the worker, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Number>,
-    /// Why, without secrets.
+    /// The reasoning, without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// The least score that passes.
+    /// The lowest score that passes.
     pub threshold: Number,
     /// Whether the call passed.
     pub passed: bool,
-    /// Why there is no score.
+    /// Why the score is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

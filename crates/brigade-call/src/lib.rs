@@ -1,8 +1,8 @@
 //! Plans, reviews and verifies calls of tools.
 //!
-//! Owns calls and their lifecycle: the plan with its blockers, fingerprints and bindings, the steps from pending to
-//! finished, duplicates, and the gate before a run. Knows no disks, processes or clocks: the caller passes facts and
-//! the current time.
+//! It owns calls and their lifecycle: the plan with its blockers, fingerprints and bindings, the steps from pending to
+//! finished, duplicates, and the gate before a run. It does not know disks, processes or clocks: the caller passes
+//! facts and the current time.
 //!
 //! [`plan`] creates a [`Plan`] from [`PlanFacts`]. [`Plan::to_call`] creates the pending [`Call`]. [`verify`] compares
 //! an approved call with a new plan; it is the only way to a [`VerifiedCall`], and nothing else is executed. Programs
@@ -44,13 +44,13 @@ mod status;
 mod template;
 mod verify;
 
-/// Where calls are kept, relative to the workspace.
+/// The journal of calls, relative to the workspace.
 pub const CALLS: &str = ".brigade/tools/calls.jsonl";
 
-/// Where receipts and logs are kept, relative to the workspace.
+/// The directory of receipts and logs, relative to the workspace.
 pub const RUNS: &str = ".brigade/tools/runs";
 
-/// Where checkpoints are kept, relative to the workspace.
+/// The directory of checkpoints, relative to the workspace.
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, UnboundFile, pattern_of};

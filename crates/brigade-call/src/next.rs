@@ -1,4 +1,4 @@
-//! What a person can do with a call now.
+//! What a person can do next with a call.
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, NextStep, Timestamp, reasons};
@@ -17,7 +17,7 @@ use crate::verify::{Purpose, Refusal, verify};
 const MAX_SHOWN_FILES: usize = 8;
 
 impl Call {
-    /// Returns whether the call needs a new plan before it is known what can be done with it.
+    /// Returns whether the next step for the call depends on a new plan.
     pub fn is_open(&self) -> bool {
         matches!(self.status, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
     }
@@ -32,12 +32,12 @@ impl Call {
         }
     }
 
-    /// Lists the changes since an approved call was approved; empty for other calls. Without a plan, the tool does not
-    /// exist any more.
+    /// Lists the changes since an approved call was approved; empty for other calls. Without a plan, the tool no longer
+    /// exists.
     pub fn changes_since_approved(&self, plan: Option<&Plan>, now: Timestamp) -> Vec<String> {
         let Some(plan) = plan.filter(|_| self.status == CallStatus::Approved) else {
             let is_gone = self.status == CallStatus::Approved;
-            return is_gone.then(|| "the tool is not there any more".to_owned()).into_iter().collect();
+            return is_gone.then(|| "the tool no longer exists".to_owned()).into_iter().collect();
         };
         let changes = self.refused(plan, now).map(|refusal| refusal.changes).unwrap_or_default();
         changes.iter().map(ToString::to_string).collect()
@@ -69,7 +69,7 @@ impl Call {
                 let can_be = plan.is_some_and(|plan| plan.approvable(self).is_ok());
                 Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
             }
-            // The reason says what to do.
+            // The reason already contains the next step.
             CallStatus::Approved
                 if plan.and_then(|plan| self.refused(plan, now)).is_some_and(|why| why.is_only_moved()) =>
             {
@@ -83,7 +83,7 @@ impl Call {
                 let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
                 Some(if can_be { NextStep::QueueCall(self.tool_id.clone()) } else { NextStep::Reject(id()) })
             }
-            // Brigade v0.30 bound nothing, so no answer lets such a call go on.
+            // Brigade v0.30 bound nothing, so such a call cannot be resumed by an answer.
             CallStatus::Waiting | CallStatus::ResumePending if self.approval.is_none() => {
                 Some(NextStep::Reject(id()))
             }
@@ -101,7 +101,7 @@ impl Call {
 
 impl Receipt {
     /// Returns the next step that would be accepted after the run now. `plan` plans the call again, if its tool exists;
-    /// it is only asked for after a run that did not succeed.
+    /// it is only called after a run that did not succeed.
     pub fn next_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
         match self.status {
             RunStatus::Waiting => {
@@ -114,8 +114,8 @@ impl Receipt {
         }
     }
 
-    /// Returns the step that queues the call of the run anew, if it would be accepted now. `plan` plans it, if its tool
-    /// exists.
+    /// Returns the step that queues the call of the run again, if it would be accepted now. `plan` plans it, if its
+    /// tool exists.
     pub fn replay_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
         let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
         self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
@@ -123,7 +123,7 @@ impl Receipt {
 }
 
 impl Checkpoint {
-    /// Returns the step that ends the call of this checkpoint, if the call cannot go on through it.
+    /// Returns the step that ends the call of this checkpoint, if the call cannot be resumed.
     pub fn way_out(&self, call: &Call, now: Timestamp) -> Option<NextStep> {
         let is_open = self.status == CheckpointStatus::Pending && !self.is_expired(now);
         let waits = matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending);
@@ -143,7 +143,7 @@ impl Checkpoint {
         let reject = || NextStep::Reject(call.id.clone());
         match (&self.status, &call.status) {
             (CheckpointStatus::Pending, CallStatus::Waiting) if !self.is_expired(now) => {
-                // Brigade v0.30 bound nothing, so no answer lets such a call go on.
+                // Brigade v0.30 bound nothing, so such a call cannot be resumed by an answer.
                 let can_go_on = call.approval.is_some();
                 Some(if can_go_on { NextStep::AnswerCheckpoint(self.id.clone()) } else { reject() })
             }
@@ -195,7 +195,8 @@ impl Plan {
         is_refused.then(|| "the call is blocked".to_owned())
     }
 
-    /// Returns the changes since the call was queued that a person has to see before an approval, with what to look at.
+    /// Returns the changes since the call was queued that a person must see before an approval, with hints on what to
+    /// check.
     pub fn told(&self, call: &Call) -> Vec<Blocker> {
         let files: Vec<&String> = self.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
         let told = self.to_be_told(call).into_iter().map(|change| {
@@ -223,7 +224,7 @@ impl Plan {
                     let names = files.iter().take(MAX_SHOWN_FILES).map(|path| format!("`{path}`"));
                     let names = names.collect::<Vec<_>>().join(", ");
                     let more = if MAX_SHOWN_FILES < files.len() { " and more" } else { "" };
-                    blocker.field("command").hint(format!("look at {names}{more}"))
+                    blocker.field("command").hint(format!("check {names}{more}"))
                 }
                 Change::Policy => {
                     let step = NextStep::ExplainPolicy(call.tool_id.clone());

@@ -53,19 +53,19 @@ pub use missing::{MissingTool, plan_missing};
 
 /// A call that would be queued, with all its blockers.
 ///
-/// Created only by [`plan`]. Holds no secret: if an argument or the catalog seems to hold one, the plan shows
+/// Created only by [`plan`]. Contains no secret: if an argument or the catalog seems to contain one, the plan shows
 /// `[redacted]` and can never be queued.
 #[derive(Clone, Debug)]
 pub struct Plan {
     kind: CallKind,
     tool_id: String,
     family: String,
-    /// The command as it is, with bound values that stand in it.
+    /// The exact command, including bound values in it.
     command: Option<String>,
-    /// What is stored and shown.
+    /// The part that is stored and shown.
     summary: PlanSummary,
     args: Json,
-    /// The rendered arguments as they are, with bound values that stand in their templates.
+    /// The exact rendered arguments, including bound values in their templates.
     arguments: BTreeMap<String, String>,
     argv: Option<Argv>,
     contract: ContractLabels,
@@ -104,7 +104,7 @@ pub struct Plan {
 pub struct PlanSummary {
     /// The tool.
     pub tool_id: String,
-    /// Its family; absent when there is no such tool.
+    /// Its family; absent if the tool does not exist.
     pub family: Option<String>,
     /// Its command, without arguments.
     pub command: Option<String>,
@@ -119,14 +119,14 @@ pub struct PlanSummary {
     pub contract: ContractLabels,
 }
 
-/// Whether an argument or the catalog entry seems to hold a secret.
+/// Whether an argument or the catalog entry seems to contain a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Secrets {
     None,
     Found,
 }
 
-/// Plans a call of facts that were read once. Reads and runs nothing.
+/// Plans a call from facts that were read once. Reads and runs nothing.
 pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let mut blockers: Vec<Blocker> = Vec::new();
     entry_blockers(&facts, &mut blockers);
@@ -141,10 +141,10 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
         blockers.push(
             Blocker::new(
                 reasons::REDACTED_ARGUMENT,
-                format!("an argument holds `{MARK}`: its value was taken out"),
+                format!("an argument contains `{MARK}` instead of its value"),
             )
             .field("args")
-            .hint("queue the call with its real arguments; a secret belongs into an env label"),
+            .hint("queue the call with its real arguments; pass secrets through an env label"),
         );
     }
     let empty = Object::new();
@@ -166,7 +166,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     slips::settle(&facts, &mut blockers);
 
     let mut args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
-    // Do not refuse the same thing twice.
+    // Do not refuse the same secret twice.
     let templates = match secret_fields.as_slice() {
         [] => {
             let mut found = secret::secret_templates(facts.tool, &rendered, argv.as_ref());
@@ -188,9 +188,9 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     finish(facts, blockers, violations, secrets, args, arguments, argv)
 }
 
-/// Lists the reasons against every call of a tool: those of a plan that no arguments change.
+/// Lists the reasons against every call of a tool: those of a plan that do not depend on arguments.
 ///
-/// Arguments, program bytes, code, pins and projections of the facts are not looked at.
+/// Arguments, program bytes, code, pins and projections of the facts are not used.
 pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
     let mut blockers: Vec<Blocker> = Vec::new();
     entry_blockers(facts, &mut blockers);
@@ -246,7 +246,7 @@ fn finish(
         (absent_name(path), what)
     });
     let named = facts.builtin.map(|known| known.named).unwrap_or_default();
-    // Those that are missing now count, too.
+    // Includes learned files that are missing now.
     let learned = facts.code.by.iter().filter(|(_, by)| **by == BoundBy::Learned);
     let binding = Binding {
         version: Some(RULE_VERSION),
@@ -272,7 +272,7 @@ fn finish(
         PinFact::Changed(fingerprint) => Some(fingerprint),
         PinFact::None | PinFact::Pinned(_) => None,
     };
-    // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
+    // The binding covers the exact catalog entry. Stored and shown texts have its secrets masked.
     let exact = tool.without_secrets();
     let contract = ContractLabels::from_tool(&exact);
     let masks = Masks::new(&facts.bound_values);
@@ -330,7 +330,7 @@ fn finish(
     }
 }
 
-/// Returns the arguments when they are an object.
+/// Returns the arguments if they are an object.
 fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Option<&'f Json> {
     let problem = match &facts.args {
         Ok(args @ Json::Object(_)) => return Some(args),
@@ -396,7 +396,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         SchemaFact::File(FileFact::Unreadable(why)) => {
             block(reasons::INVALID_INPUT_SCHEMA, format!("the input schema `{path}` cannot be read: {why}"));
         }
-        // Reported with the other paths that lead out.
+        // Reported with the other paths that lead out of the workspace.
         SchemaFact::File(FileFact::Outside | FileFact::Present(_)) => {}
         SchemaFact::NotJson(error) => {
             let message = format!("the input schema `{path}` is not JSON: {error}");
@@ -454,7 +454,7 @@ fn render_arguments(
         property.is_some_and(|property| property.requirement == brigade_schema::Requirement::Optional)
     };
     let (rendered, missing) = render_all(&facts.tool.argument_template, given, is_optional);
-    // The schema may have said so before.
+    // The schema may have reported it before.
     let unsaid: Vec<_> =
         missing.into_iter().filter(|missing| !typed::is_said(&missing.argument, blockers)).collect();
     for missing in unsaid {
@@ -479,7 +479,7 @@ fn render_arguments(
 
 /// Refuses text that would be read as an option, because it begins a word of the command line with `-`.
 ///
-/// Values that the schema lists are as much a part of the contract as the template, and the entry can allow others.
+/// Values that the schema lists are reviewed with the contract, like the template. The entry can allow other values.
 fn option_blockers(facts: &PlanFacts<'_>, given: &Object, blockers: &mut Vec<Blocker>) {
     if facts.tool.family == Some(Family::Mcp) {
         return;
@@ -543,19 +543,19 @@ fn command_blockers(
     let is_sent = facts.tool.family == Some(Family::Mcp);
     if let Some(objection) = start::too_long(&argv).filter(|_| pushed) {
         let blocker = objection.blocker(place_of);
-        let hint = "write what is long into a file, and pass its name";
+        let hint = "write the long value to a file, and pass its name";
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
-    // Nobody reviewed a command that a call names, so code for an interpreter in it is a risk, too.
+    // A command that a call names was not reviewed, so code for an interpreter in it is a risk, too.
     let held = if facts.tool.id == COMMAND { 0 } else { reviewed };
     let mut risks: Vec<Blocker> =
         start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
-    // A shape is one behind a link, too.
+    // A risky command is also one whose program is a link to a risky program.
     let linked = facts.builtin.iter().flat_map(|known| &known.behind_links);
     let hidden = linked.flat_map(|argv| start::risks(argv, 0)).next().filter(|_| risks.is_empty());
     risks.extend(hidden.map(|objection| {
         let blocker = objection.blocker(place_of);
-        let message = format!("{}, behind a link of another name", blocker.message);
+        let message = format!("{}, through a link with another name", blocker.message);
         Blocker { message, ..blocker }
     }));
     if pushed
@@ -568,8 +568,8 @@ fn command_blockers(
     pushed.then_some(argv)
 }
 
-/// Refuses arguments that would open code of a workspace that is closed to reading: the workspace itself, or a
-/// directory that holds bound files.
+/// Refuses arguments that would open code of a workspace closed to reading: the workspace itself, or a directory that
+/// contains bound files.
 fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, blockers: &mut Vec<Blocker>) {
     let sandbox = &facts.decision.sandbox;
     let is_sent = facts.tool.family == Some(Family::Mcp);
@@ -593,7 +593,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             } else if facts.files.keys().any(holds) {
                 format!("argument `{name}` names a directory with code that the approval binds")
             } else if is_beside_code(facts, &path) {
-                format!("argument `{name}` names what code that the approval binds looks for beside itself")
+                format!("argument `{name}` names a path that code bound by the approval would load")
             } else {
                 continue;
             };
@@ -609,12 +609,12 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
     }
 }
 
-/// Lists the words that arguments become, as far as they are given, by the names of their templates.
+/// Returns the words that the given arguments become, by the names of their templates.
 pub fn words_of_arguments(tool: &Tool, args: &Object) -> BTreeMap<String, String> {
     render_all(&tool.argument_template, args, |_| true).0
 }
 
-/// Says that one of the words that arguments become chooses the code to run.
+/// Returns the blocker for an argument that chooses the code to run.
 pub fn argument_is_code(tool: &Tool, rendered: &BTreeMap<String, String>, word: &str) -> Blocker {
     let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
     let message = format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
@@ -623,15 +623,15 @@ pub fn argument_is_code(tool: &Tool, rendered: &BTreeMap<String, String>, word: 
     blocker.field(format!("argument_template.{name}")).hint(hint)
 }
 
-/// Returns what an approval says of a path beside code that an argument names, and where nothing is. What appears there
-/// later ends the approval, and opens nothing.
+/// Returns the name in a binding for a missing path next to code that an argument names. A file that appears there
+/// later invalidates the approval and opens nothing.
 pub fn absent_name(path: &str) -> String {
     format!("nothing at {path}")
 }
 
-/// Returns whether bound code looks for what is at a path, or in it.
+/// Returns whether bound code loads the file at a path, or a file below it.
 fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
-    // What is not there opens nothing, and ends the approval when it appears.
+    // A missing file opens nothing, and invalidates the approval when it appears.
     let is_known = |name: &str| facts.files.contains_key(name) || facts.absent.contains(name);
     if path.to_str().is_none_or(is_known) {
         return false;

@@ -1,4 +1,4 @@
-//! What a call would run and access, as a person reviews it.
+//! Shows what a call would run and access, for a person who reviews it.
 
 use std::collections::BTreeSet;
 
@@ -21,22 +21,23 @@ pub struct Preview {
     /// Why the arguments were not checked; absent if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
-    /// What it may access.
+    /// The accesses that it may make.
     pub access: Access,
-    /// What an approval binds.
+    /// The inputs that an approval binds.
     pub binding: Binding,
-    /// The effects that the process of its server is opened for, if that serves other calls, too; else empty.
+    /// The effects for which the process of its server is opened, if the server serves other calls, too; otherwise
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_effects: Vec<String>,
     /// The tools that this process serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_tools: Vec<String>,
-    /// The program that `PATH` led to when the call was queued, if it leads to another one now; else `null`.
+    /// The program that `PATH` led to when the call was queued, if it leads to another one now; otherwise `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued_program: Option<String>,
-    /// Which files it binds and by what, and what it does not bind.
+    /// Which files it binds and by what, and which files it does not bind.
     pub bound_code: BoundCode,
-    /// How it differs from the last approved call of the tool; `null` if there is none.
+    /// How it differs from the last approved call of the tool; `null` without such a call.
     pub last_approved: Option<Difference>,
 }
 
@@ -76,7 +77,7 @@ pub struct ArgumentChange {
 }
 
 impl Preview {
-    /// Shows the plan of a call beside the last approved call of its tool, and the files that nothing covers.
+    /// Shows the plan of a call with the last approved call of its tool, and the files that nothing covers.
     pub fn new(plan: &Plan, call: &Call, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
         let server = plan.server().cloned().unwrap_or_default();
         Preview {
@@ -94,7 +95,7 @@ impl Preview {
 }
 
 impl Difference {
-    /// Compares a plan with an approved call. `None` if nobody approved that call.
+    /// Compares a plan with an approved call. `None` if that call was not approved.
     fn from(earlier: &Call, plan: &Plan) -> Option<Difference> {
         if !earlier.was_approved() {
             return None;

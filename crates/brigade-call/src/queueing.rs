@@ -1,4 +1,4 @@
-//! From a plan to a call in the queue, and from a plan to an approval.
+//! Turns a plan into a call in the queue, and into an approval.
 
 use brigade_core::{CallId, Fingerprint, Json, Timestamp, reasons};
 use brigade_policy::{Blocker, PolicyDecision};
@@ -9,13 +9,13 @@ use crate::plan::Plan;
 use crate::status::CallStatus;
 
 impl Plan {
-    /// Makes the pending call of this plan, with an id that `is_taken` does not know.
+    /// Creates the pending call of this plan, with an id for which `is_taken` returns false.
     ///
-    /// The id is `call-` and the start of the call's fingerprint; when that is taken, a suffix is added that depends on
+    /// The id is `call-` and the start of the call's fingerprint. If that is taken, a suffix is added that depends on
     /// the time.
     ///
     /// # Panics
-    /// When the plan [holds a secret](Plan::holds_secret). Refuse such a plan first.
+    /// Panics if the plan [holds a secret](Plan::holds_secret). Refuse such a plan first.
     pub fn to_call(
         &self,
         now: Timestamp,
@@ -100,7 +100,7 @@ impl Plan {
     /// Unset variables in this process are ignored, because the run may have another environment.
     ///
     /// # Errors
-    /// With every reason why the call cannot be approved.
+    /// Returns every reason why the call cannot be approved.
     pub fn approvable(&self, call: &Call) -> Result<Binding, Vec<Blocker>> {
         let changes = self.changes_since_queued(call);
         let mut reasons: Vec<Blocker> = Vec::new();
@@ -110,7 +110,7 @@ impl Plan {
                 continue;
             }
             let anew = self.written_anew(call, change);
-            // A plan that is blocked may have no arguments to compare, and says why itself.
+            // A blocked plan may have no arguments to compare, and has its own reasons.
             let is_said = anew.is_some() || !self.blockers().is_empty();
             reasons.extend(anew.or_else(|| (!is_said).then(|| changed(change))));
         }
@@ -119,7 +119,7 @@ impl Plan {
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
 
-    /// Tells whether the change is only that v0.30 wrote the arguments in another way: nobody changed them.
+    /// Returns whether the change is only that v0.30 wrote the arguments in another form.
     fn is_only_written(&self, call: &Call, change: &Change) -> bool {
         *change == Change::Args
             && call.planned_binding.is_none()
@@ -127,7 +127,8 @@ impl Plan {
             && call.tool_id == self.tool_id()
     }
 
-    /// Returns the reason with the names of the arguments that v0.30 wrote in another way; `None` without one.
+    /// Returns the reason with the names of the arguments that v0.30 wrote in another form; `None` without such
+    /// arguments.
     fn written_anew(&self, call: &Call, change: &Change) -> Option<Blocker> {
         let differs = |(name, text): (&String, &String)| {
             (call.arguments.get(name) != Some(text)).then(|| format!("`{name}`"))
@@ -136,7 +137,7 @@ impl Plan {
         let names: Vec<String> = names.into_iter().flatten().collect();
         (!names.is_empty()).then(|| {
             let message = format!(
-                "nobody changed the arguments, but Brigade v0.30 writes values in another way, such as `True` for \
+                "the arguments are unchanged, but Brigade v0.30 writes values differently, such as `True` for \
                  `true`: {}",
                 names.join(", ")
             );
@@ -200,7 +201,7 @@ impl Plan {
         self.binding().program.as_ref().map(|program| program.path.as_str()).filter(|_| is_name)
     }
 
-    /// Returns the program that the call would have run when it was queued, if it is another one now.
+    /// Returns the program that the call would have run when it was queued, if it is a different one now.
     pub(crate) fn program_when_queued<'c>(&self, call: &'c Call) -> Option<&'c str> {
         let was = call.planned_program.as_deref()?;
         (self.program_on_path()? != was).then_some(was)
@@ -223,7 +224,7 @@ impl Call {
     }
 }
 
-/// Returns whether two decisions differ only in where programs are installed, which `PATH` decides.
+/// Returns whether two decisions differ only in where programs are installed, which depends on `PATH`.
 pub(crate) fn decides_the_same(one: &PolicyDecision, other: &PolicyDecision) -> bool {
     let bare = |policy: &PolicyDecision| {
         let mut policy = policy.clone();

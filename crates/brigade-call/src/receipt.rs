@@ -45,18 +45,18 @@ const SCHEMA: &str = "brigade.receipt.v1";
 
 /// A receipt as stored in its file.
 ///
-/// Keeps the whole document, also of other versions and programs. Paths are relative to the workspace; reports show
-/// absolute paths.
+/// Keeps the whole document, including members of other versions and programs. Paths are relative to the workspace;
+/// reports show absolute paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// What it is about: `attempt` for a try of a worker at a task, `install` for an installation; absent for the run
+    /// The kind of run: `attempt` for a worker's attempt at a task, `install` for an installation; absent for the run
     /// of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The task of an attempt, which its `call_id` repeats: no call has this id.
+    /// The task of an attempt. Its `call_id` has the same value, although no call has this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<String>,
     /// The schema id of receipts; absent in those of 0.30.0.
@@ -72,16 +72,16 @@ pub struct Receipt {
     pub tool_id: String,
     /// Its family.
     pub family: String,
-    /// What an installation did; absent for runs of tools.
+    /// The result of an installation; absent for runs of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<InstallRun>,
-    /// Who asked for the call.
+    /// The caller that requested the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// The session that the agent asked in, and the profiles that decided there.
+    /// The session in which the agent requested the call, and the profiles that decided there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<CallSession>,
-    /// What a judge said about the call, if one was asked.
+    /// A judge's answer about the call, if a judge was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judgement>,
     /// When the run started.
@@ -111,7 +111,7 @@ pub struct Receipt {
     pub args: Json,
     /// The rendered arguments, without secrets.
     pub arguments: BTreeMap<String, String>,
-    /// Why it failed, when not by its exit code.
+    /// Why it failed, if not by its exit code.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub failure: Option<String>,
     /// What was ignored.
@@ -136,7 +136,7 @@ pub struct Receipt {
     /// How the run was confined.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub sandbox: Option<SandboxUsed>,
-    /// What the run really used, as the kernel told it.
+    /// The files and addresses that the run used, as the kernel reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<RunObserved>,
     /// The binding that was verified when the run started.
@@ -185,7 +185,7 @@ pub struct Receipt {
     /// The checkpoint that the run resumed after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_checkpoint_id: Option<String>,
-    /// The call that continued.
+    /// The call that was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_call_id: Option<String>,
     /// The run that left the checkpoint.
@@ -203,7 +203,7 @@ pub struct Receipt {
     /// `false` until the next writer records the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<bool>,
-    /// `builtin`, if Brigade itself did what was asked.
+    /// `builtin`, if Brigade itself did what was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor: Option<String>,
     /// The version of Brigade that did it.
@@ -212,7 +212,7 @@ pub struct Receipt {
     /// The files that it read or changed, with their sha256 before and after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub touched: Option<Vec<TouchedFile>>,
-    /// The code of the result, if it did not do what was asked.
+    /// The code of the result, if the request failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
     /// The revision of the protocol that an MCP server spoke.
@@ -245,7 +245,7 @@ pub struct Receipt {
     /// The error that the server answered with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_response_error: Option<Object>,
-    /// Whether the tool said that it failed.
+    /// Whether the tool reported that it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_is_error: Option<bool>,
     /// The blocks of the answer, described.
@@ -290,12 +290,12 @@ impl Receipt {
     /// The kind of the receipt of an attempt.
     pub const ATTEMPT: &'static str = "attempt";
 
-    /// Tells whether it is about an attempt of a worker, and not about a call.
+    /// Returns whether it is the receipt of a worker's attempt, and not of a call.
     pub fn is_attempt(&self) -> bool {
         self.kind.as_deref() == Some(Receipt::ATTEMPT)
     }
 
-    /// Returns the receipt of a run with everything that it repeats from its call and the contract.
+    /// Returns the receipt of a run with all members that it repeats from its call and the contract.
     pub fn of_call(call: &Call, contract: &ContractLabels, run: &RunId, status: RunStatus) -> Receipt {
         Receipt {
             tool_id: call.tool_id.clone(),
@@ -317,7 +317,7 @@ impl Receipt {
 }
 
 impl Call {
-    /// Returns the call of a run while it ran, as far as its receipt tells. Returns `None` if the ids are not valid.
+    /// Returns the call during the run, as far as its receipt has it. Returns `None` if the ids are not valid.
     pub fn of_receipt(receipt: &Receipt) -> Option<Call> {
         let fingerprint = receipt.approval_fingerprint.as_deref().and_then(|text| text.parse().ok());
         let review = receipt.approval.clone().unwrap_or_default();
@@ -396,9 +396,9 @@ impl ContractLabels {
 pub struct TouchedFile {
     /// The path, relative to the workspace.
     pub path: String,
-    /// The sha256 of its bytes before; `null` if there was no file.
+    /// The sha256 of its bytes before; `null` if the file did not exist.
     pub before: Option<Fingerprint>,
-    /// The sha256 of its bytes after; `null` if there is no file.
+    /// The sha256 of its bytes after; `null` if the file does not exist.
     pub after: Option<Fingerprint>,
 }
 
@@ -407,7 +407,7 @@ pub struct TouchedFile {
 #[error("not a receipt: {0}")]
 pub struct NotAReceipt(&'static str);
 
-/// What a run printed.
+/// The output of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -423,14 +423,14 @@ pub struct RunOutput {
 
 record!(RunOutput);
 
-/// What a run printed to one stream.
+/// The output of a run on one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct StreamOutput {
-    /// Bytes that were printed.
+    /// Bytes that were written.
     pub bytes: u64,
-    /// Bytes of them that were dropped, because they were too many.
+    /// Bytes over the limit, which were dropped.
     pub dropped: u64,
     /// Bytes of the log.
     pub log_bytes: Option<u64>,
@@ -468,7 +468,7 @@ pub struct RunProcess {
 record!(RunProcess);
 
 open_words! {
-    /// Whether code could be another when it ran than when it was compared.
+    /// Whether code could change between its comparison and its execution.
     Race {
         /// It could not.
         None = "none",
@@ -477,7 +477,7 @@ open_words! {
     }
 }
 
-/// How a run was confined; without a sandbox, only the mode is there.
+/// How a run was confined; without a sandbox, it has only the mode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -505,14 +505,14 @@ pub struct SandboxUsed {
     /// `closed`, when only a part of the workspace could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<RecordedWord<Reads>>,
-    /// Whether code could be another when it ran than when it was compared: `none` or `possible`. Only with closed
+    /// Whether code could change between its comparison and its execution: `none` or `possible`. Only with closed
     /// reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,
     /// What the kernel enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Vec<String>>,
-    /// What it could not enforce.
+    /// What the kernel could not enforce.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
     /// Members that this version does not know.
@@ -535,9 +535,9 @@ pub struct OutputCompaction {
     pub omitted_count: u64,
     /// The same for each stream.
     pub omitted_by_stream: BTreeMap<String, u64>,
-    /// What is counted.
+    /// The counted unit.
     pub unit: String,
-    /// Whether the logs hold everything.
+    /// Whether the logs have the whole output.
     pub raw_retrievable: bool,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -547,7 +547,7 @@ pub struct OutputCompaction {
 record!(OutputCompaction);
 
 impl Receipt {
-    /// Returns the arguments that were asked for; an object, also where the receipt has none.
+    /// Returns the requested arguments; an empty object if the receipt has none.
     pub fn asked_args(&self) -> Json {
         match &self.args {
             Json::Null => Json::Object(Object::new()),
@@ -555,7 +555,7 @@ impl Receipt {
         }
     }
 
-    /// Starts the receipt of a run.
+    /// Creates the receipt of a run.
     ///
     /// ```
     /// use brigade_call::{Receipt, RunStatus};
@@ -576,7 +576,7 @@ impl Receipt {
     /// Reads a document.
     ///
     /// # Errors
-    /// When it has no texts `id`, `call_id` and `status`.
+    /// Fails if it has no texts `id`, `call_id` and `status`.
     pub fn from_json(document: Json) -> Result<Receipt, NotAReceipt> {
         let Json::Object(document) = document else {
             return Err(NotAReceipt("expected an object"));
@@ -618,17 +618,17 @@ impl Receipt {
         &self.tool_id
     }
 
-    /// Returns when the run started, however that is written.
+    /// Returns when the run started, in whatever form it is written.
     pub fn started_at(&self) -> Option<Timestamp> {
         self.started_at.or_else(|| self.set_aside("started_at")?.parse().ok())
     }
 
-    /// Returns when the run ended, however that is written.
+    /// Returns when the run ended, in whatever form it is written.
     pub fn completed_at(&self) -> Option<Timestamp> {
         self.completed_at.or_else(|| self.set_aside("completed_at")?.parse().ok())
     }
 
-    /// Returns the text that newest-first lists are sorted by: when it started, else when it ended, else its id.
+    /// Returns the sort key for newest-first lists: when it started, or else when it ended, or else its id.
     pub fn sort_key(&self) -> String {
         let written = |at: Option<Timestamp>, name: &str| {
             at.map(|at| at.to_string()).or_else(|| self.set_aside(name).map(str::to_owned))
@@ -638,7 +638,7 @@ impl Receipt {
             .unwrap_or_else(|| self.id.clone())
     }
 
-    /// Returns a text of another form than the member's type.
+    /// Returns a member that is a text, although its type is another one.
     fn set_aside(&self, name: &str) -> Option<&str> {
         self.extra.members().get(name)?.as_str()
     }

@@ -58,18 +58,18 @@ struct CallRecord<'a> {
     created_at: Option<Timestamp>,
     /// When a person last decided.
     reviewed_at: Option<Timestamp>,
-    /// Why, when it was rejected or held.
+    /// The reason, if it was rejected or held.
     review_reason: Option<Cow<'a, str>>,
     /// Whether its caller withdrew it; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withdrawn: bool,
-    /// Who asked for it.
+    /// The caller.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     caller: Option<Cow<'a, Caller>>,
-    /// The session that the agent asked in, and the profiles that decided there.
+    /// The session in which the agent requested it, and the profiles that decided there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'a, CallSession>>,
-    /// What a judge said about it, if one was asked.
+    /// A judge's answer about it, if a judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judge: Option<Cow<'a, Judgement>>,
     /// The tool's id.
@@ -90,7 +90,7 @@ struct CallRecord<'a> {
     /// The rendered arguments, without secrets.
     #[serde(default)]
     arguments: Cow<'a, BTreeMap<String, String>>,
-    /// The contract's labels as they were when the call was planned.
+    /// The contract's labels when the call was planned.
     #[serde(default = "nothing")]
     contract: Cow<'a, ContractLabels>,
     /// Why the call may not run, as sentences.
@@ -99,11 +99,11 @@ struct CallRecord<'a> {
     /// The same reasons with code, place and hint.
     #[serde(default)]
     blocker_details: Vec<BlockerDetail>,
-    /// The policy's decision as it was when the call was planned.
+    /// The policy's decision when the call was planned.
     #[serde(serialize_with = "or_empty")]
     #[cfg_attr(feature = "schemas", schemars(with = "PolicyDecision"))]
     policy: Option<Cow<'a, PolicyDecision>>,
-    /// The projections as they were when the call was planned.
+    /// The projections when the call was planned.
     #[serde(serialize_with = "or_empty")]
     #[cfg_attr(feature = "schemas", schemars(with = "ProjectionSummary"))]
     projection_summary: Option<Cow<'a, ProjectionSummary>>,
@@ -111,7 +111,7 @@ struct CallRecord<'a> {
     contract_fingerprint: Option<Cow<'a, str>>,
     /// The source's fingerprint.
     source_fingerprint: Option<Cow<'a, str>>,
-    /// The fingerprint of what is asked.
+    /// The fingerprint of the request.
     call_fingerprint: Option<Cow<'a, str>>,
     /// The fingerprint of what an approval would have bound when the call was planned.
     planned_binding: Option<Fingerprint>,
@@ -163,7 +163,7 @@ struct CallRecord<'a> {
     /// The call of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_source_call_id: Option<Cow<'a, str>>,
-    /// When the replay was asked for.
+    /// When the replay was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_created_at: Option<Timestamp>,
     /// The checkpoint after which the last finished run resumed.
@@ -171,7 +171,7 @@ struct CallRecord<'a> {
     resume_checkpoint_id: Option<Cow<'a, CheckpointId>>,
 }
 
-/// The member of an adopted record with the status that v0.30 gave it, if it does not keep it.
+/// The member of an adopted record that keeps the status from v0.30, if the status changed.
 pub const ADOPTED_STATUS: &str = "adopted_status";
 
 /// Returns the labels of a record that has none.
@@ -179,7 +179,7 @@ fn nothing() -> Cow<'static, ContractLabels> {
     Cow::Owned(ContractLabels::from_members(Object::new()).expect("no label is needed"))
 }
 
-/// Writes an empty object where there is nothing.
+/// Writes `None` as an empty object.
 fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => value.serialize(serializer),
@@ -188,7 +188,8 @@ fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Re
 }
 
 impl Call {
-    /// Returns the fingerprint of the last approval as text. That of v0.30 is kept, though it approves nothing here.
+    /// Returns the fingerprint of the last approval as text. The one of v0.30 is kept, although it approves nothing
+    /// here.
     pub fn stored_approval(&self) -> Option<String> {
         match &self.approval {
             Some(approval) => Some(approval.fingerprint.to_hex()),
@@ -202,7 +203,7 @@ impl Call {
         to_record(record, &Extra::from(self.extra.clone()))
     }
 
-    /// Writes what [`Call::to_record`] returns as text, to which members can be added.
+    /// Writes the same as [`Call::to_record`], as text to which members can be added.
     pub fn to_record_text(&self) -> RecordText {
         let record = self.members(Some(RECORD_VERSION));
         RecordText::new(&record, &Extra::from(self.extra.clone())).expect("a call is JSON")
@@ -228,7 +229,7 @@ impl Call {
             tool_id: Cow::Borrowed(&self.tool_id),
             kind: self.stated_kind,
             family: Cow::Borrowed(&self.family),
-            // A record of another program may hold a secret there.
+            // The record of another program may contain a secret there.
             command: self.command.as_deref().map(shown_command),
             args: self.args.as_object().map_or_else(Cow::default, Cow::Borrowed),
             arguments: Cow::Borrowed(&self.arguments),
@@ -270,13 +271,13 @@ impl Call {
     /// Reads a record of any version.
     ///
     /// # Errors
-    /// When it has no usable `id`, `status` or `tool_id`.
+    /// Fails if it has no usable `id`, `status` or `tool_id`.
     pub fn from_record(record: Json) -> Result<(Call, RecordVersion), NotACall> {
         let Json::Object(mut members) = record else {
             return Err(NotACall("expected an object"));
         };
         check(&members)?;
-        // Most of a call is in these three, so they are read without a copy; what is no such record stays.
+        // These three members are most of a call, so they are moved instead of copied. Members of another form stay.
         let contract = taken(&mut members, "contract", ContractLabels::try_from_members);
         let policy = taken(&mut members, "policy", PolicyDecision::try_from_members);
         let summary = taken(&mut members, "projection_summary", ProjectionSummary::try_from_members);
@@ -393,7 +394,7 @@ impl Call {
     }
 }
 
-/// Takes a record out of the members that it stands among, if it is one.
+/// Takes a member out of a record and parses it. A member of another form stays.
 fn taken<T>(
     members: &mut Object,
     name: &str,
@@ -412,7 +413,7 @@ fn taken<T>(
     }
 }
 
-/// Checks what makes a record one of a call.
+/// Checks the members that make a record a call.
 fn check(members: &Object) -> Result<(), NotACall> {
     let text = |name: &str| members.get(name).and_then(Json::as_str);
     if text("id").is_none_or(|id| id.parse::<CallId>().is_err()) {

@@ -40,7 +40,7 @@ pub struct BatchRow {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The tools that could be meant.
+    /// The tools that may be intended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
     /// All reasons against the call, as sentences.
@@ -73,7 +73,7 @@ impl BatchLine {
             .map_err(|error| refused(format!("column {}: {}", error.column, error.kind)))?;
         let mut keys = json.as_object().into_iter().flat_map(Object::keys);
         if let Some(unknown) = keys.find(|key| !KEYS.contains(&key.as_str())) {
-            let failure = refused(format!("the key `{}` means nothing here", escape_terminal(unknown)));
+            let failure = refused(format!("unknown key `{}`", escape_terminal(unknown)));
             return Err(match closest(unknown, KEYS) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None => failure.hint(format!("a line has {}", KEYS.join(", "))),
@@ -87,7 +87,7 @@ impl BatchLine {
 }
 
 impl PassedOver {
-    /// Says why a call could not run.
+    /// Creates the row of a call that could not run.
     pub fn new(call: &Call, blockers: &[Blocker]) -> PassedOver {
         PassedOver {
             call_id: call.id.as_str().to_owned(),
@@ -97,7 +97,7 @@ impl PassedOver {
 }
 
 impl BatchRow {
-    /// Says why nothing was stored; with the reasons of the plan, when the line has one.
+    /// Creates the row of a refused line, with the reasons of the plan if the line has one.
     pub fn refused(
         line: usize,
         failure: &Failure,
@@ -125,7 +125,7 @@ impl BatchRow {
         }
     }
 
-    /// Names the stored call, or the one that was there.
+    /// Creates the row of a stored call, or of the call that already existed.
     pub fn stored(line: usize, created: bool, call: &Call, plan: &Plan) -> BatchRow {
         BatchRow {
             line,
@@ -158,7 +158,7 @@ mod tests {
     fn a_line_names_a_tool_and_its_arguments() {
         check(r#"{"tool":"greet","args":{"name":"Ada"}}"#, Ok(("greet", r#"{"name":"Ada"}"#)));
         check("\u{feff}{\"tool_id\":\"greet\"}", Ok(("greet", "{}")));
-        check(r#"{"tool":"greet","argz":{}}"#, Err("the key `argz` means nothing here"));
+        check(r#"{"tool":"greet","argz":{}}"#, Err("unknown key `argz`"));
         check(r#"{"args":{}}"#, Err("`tool` must be the id of a tool"));
         check("[]", Err("`tool` must be the id of a tool"));
     }

@@ -1,37 +1,37 @@
-//! The session of an agent that a call was asked in.
+//! The session of an agent in which a call was requested.
 
 use brigade_access::builtin::{Definition, definition};
 use brigade_access::is_of_execution;
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-/// Groups of tools that act on the session which their calls were asked in.
+/// Prefixes of the tools that act on the session in which their calls were requested.
 const SESSION_TOOL_PREFIXES: &[&str] = &["session.", "todo."];
 
-/// The session of an agent that a call was asked in, as records have it.
+/// The session of an agent in which a call was requested, as records have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CallSession {
     /// Its id.
     pub id: String,
-    /// The profiles by which the agent was shown the tool, in the order in which they are laid over each other.
+    /// The profiles that showed the tool to the agent, in the order in which they apply.
     #[serde(default)]
     pub profiles: Vec<String>,
-    /// The directory in the workspace that paths of the call are relative to. Absent: the workspace itself.
+    /// The directory in the workspace that paths of the call are relative to; absent for the workspace itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
 
 impl CallSession {
-    /// Returns the directory in the workspace that paths of a call of this tool are relative to. `None`: the workspace
-    /// itself, as for every tool that is not part of Brigade.
+    /// Returns the directory in the workspace that paths of a call of this tool are relative to. `None` for the
+    /// workspace itself, as for every tool that is not built in.
     pub fn root_of(&self, tool_id: &str) -> Option<&str> {
         let uses_files = definition(tool_id).is_some_and(Definition::uses_files);
         self.root.as_deref().filter(|_| uses_files)
     }
 
-    /// Returns what an approval binds of the session: what decides about the act. `None` if nothing of it does, so that
-    /// the agent may go on with the call in another session.
+    /// Returns what an approval binds of the session: the parts that affect the call. `None` if no part does. Then the
+    /// agent may continue the call in another session.
     pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {
         let is_of_session =
             SESSION_TOOL_PREFIXES.iter().any(|group| tool_id.starts_with(group)) || is_of_execution(&self.id);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_would_act_elsewhere_is_another_one() {
+    fn a_call_on_another_session_or_directory_differs() {
         let asked = |root: &str| {
             let session = CallSession { root: Some(root.to_owned()), ..CallSession::default() };
             Case { session: Some(session), ..Case::new() }

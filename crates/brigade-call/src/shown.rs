@@ -1,4 +1,4 @@
-//! Calls, receipts and runtimes as reports show them: with absolute paths.
+//! Converts calls, receipts and runtimes to their form in reports, with absolute paths.
 
 use brigade_policy::PolicyDecision;
 use brigade_projection::ProjectionSummary;
@@ -7,7 +7,7 @@ use crate::call::{Call, ReceiptLink};
 use crate::checkpoint::Checkpoint;
 use crate::receipt::{Receipt, RuntimeStatus};
 
-/// How reports name paths.
+/// Converts paths to their form in reports.
 pub trait Paths {
     /// Returns the directory of the workspace.
     fn target(&self) -> String;
@@ -53,7 +53,7 @@ impl Receipt {
 }
 
 impl Receipt {
-    /// Returns the receipt as the agent that asked for the call reads it: without what an MCP server says of its tools,
+    /// Returns the receipt for the agent that requested the call: without the MCP server's descriptions of its tools,
     /// which only people review.
     #[must_use]
     pub fn for_agent(self) -> Receipt {

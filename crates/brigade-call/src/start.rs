@@ -1,30 +1,30 @@
 //! The gate for programs that are not calls. Only a [`VerifiedStart`] can be started, and only [`plan_start`] and
 //! [`plan_crew_start`] create one.
 //!
-//! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
-//! other checks are those of a plan, by the same functions. Calls that need a runtime bind what its health command
-//! executes, and the supervisor puts the sandbox of the policy around it.
+//! An MCP server that lists its tools, a runtime, and a health command have no approval to compare with. The other
+//! checks are those of a plan, by the same functions. Calls that need a runtime bind the files that its health command
+//! executes, and the supervisor runs it in the sandbox of the policy.
 //!
 //! | checked | [`List`](StartPurpose::List) | [`Upstream`](StartPurpose::Upstream) | [`Check`](StartPurpose::Check) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) | [`Git`](StartPurpose::Git) |
 //! | --- | --- | --- | --- | --- | --- |
 //! | the entry has no errors | yes | yes | yes | yes | there is no entry |
-//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes | yes | yes | yes: it is the program alone, its arguments are ours |
-//! | its directory and its program are there | yes | yes | yes | yes | yes |
+//! | the command exists, can be split, is short enough, contains no secret, is not high-risk | yes | yes | yes | yes | yes: it is only the program; its arguments are ours |
+//! | its directory and its program exist | yes | yes | yes | yes | yes |
 //! | the policy allows code for an interpreter in the command | yes | yes | yes | yes | it has none |
-//! | what the policy decides on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime | no: merge and push have rules of their own |
-//! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: what it told is kept until one of these files changes | no: no approval binds it | no: it stays open, and is the same for a whole service |
-//! | the pin | no: the list is what it is compared with | no: each call compares its own | no | no | no |
+//! | the policy's decision on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime | no: merge and push have separate rules |
+//! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: its answer is kept until one of these files changes | no: no approval binds it | no: it stays open, and is the same for a whole service |
+//! | the pin | no: the list is compared with it later | no: each call compares its own pin | no | no | no |
 //!
 //! Programs of the kitchen are approved with their PRD, as words or, where a shell reads them, as a text:
 //!
 //! | checked | [`Worker`](StartPurpose::Worker) | [`Verification`](StartPurpose::Verification), [`Test`](StartPurpose::Test), [`Setup`](StartPurpose::Setup), [`Notification`](StartPurpose::Notification) |
 //! | --- | --- | --- |
-//! | what is executed was approved, and is still that | yes | yes |
+//! | the executed text was approved and has not changed | yes | yes |
 //! | the words can be passed, and hold no secret | yes | yes |
-//! | they are no high risk | yes | yes, but a person approved what a shell or an interpreter reads in them |
-//! | the directory and the program are there | yes | yes |
-//! | the program is the one that was approved, and its bytes with `bind_workers` | yes | no: the words are approved |
-//! | what the policy decides: [`decide_crew`](brigade_policy::decide_crew) | yes: workers, permissions, effects, variables | yes: shell, effects |
+//! | they are not high-risk | yes | yes, but a person approved the parts that a shell or an interpreter reads |
+//! | the directory and the program exist | yes | yes |
+//! | the program is the approved one; with `bind_workers` its bytes, too | yes | no: the words are approved |
+//! | the policy's decision: [`decide_crew`](brigade_policy::decide_crew) | yes: workers, permissions, effects, variables | yes: shell, effects |
 
 mod crew;
 
@@ -49,11 +49,11 @@ pub use crew::{CrewStart, plan_crew_start};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StartPurpose {
-    /// An MCP server is asked for its tools.
+    /// An MCP server lists its tools.
     List,
     /// An MCP server is kept for the calls of agents.
     Upstream,
-    /// `install.check` or `version_command` of an entry tells whether the tool is there, and in which version.
+    /// `install.check` or `version_command` of an entry finds out whether the tool is installed, and in which version.
     Check,
     /// A runtime runs until it is stopped.
     Serve,
@@ -67,16 +67,16 @@ pub enum StartPurpose {
     Test,
     /// The setup of a new worktree.
     Setup,
-    /// A person is notified.
+    /// A notification to a person.
     Notification,
-    /// Git makes the worktrees of the kitchen, and moves its branch.
+    /// Git creates the worktrees of the kitchen, and moves its branch.
     Git,
 }
 
 /// The facts of a start, read once by the caller of [`plan_start`].
 #[derive(Clone, Debug)]
 pub struct StartFacts<'f> {
-    /// What it is started for.
+    /// The purpose of the start.
     pub purpose: StartPurpose,
     /// Whether the entry that names the command has errors.
     pub is_broken: bool,
@@ -88,40 +88,40 @@ pub struct StartFacts<'f> {
     pub directory_fact: DirectoryFact,
     /// The program that the first word of the command names.
     pub program: StartProgram,
-    /// The home directory of the person, for what is said of a path that begins with `~`.
+    /// The home directory of the person, for messages about a path that begins with `~`.
     pub home: Option<PathBuf>,
     /// The policy's decision; absent if the policy does not apply.
     pub decision: Option<Decision>,
-    /// The place of the policy's rule against code for an interpreter, where the policy makes no decision.
+    /// The place of the policy's rule against code for an interpreter, if the policy makes no decision.
     pub refuses_inline_code: Option<Place>,
-    /// Why the code of the command cannot be bound; empty if it need not be.
+    /// Why the code of the command cannot be bound; empty if it can be or need not be.
     pub unbound: Vec<Blocker>,
-    /// The files that the command leads to, with their sha256; empty if nothing binds them.
+    /// The files that the command leads to, with their sha256; empty if they are not bound.
     pub files: BTreeMap<String, Fingerprint>,
     /// Patterns of files that the entries declare as data, for a workspace that is closed to reading.
     pub data: Vec<String>,
-    /// The variables of the host that labels of the entry stand for, where the policy makes no decision. Names only.
+    /// The host variables for the labels of the entry, if the policy makes no decision. Names only.
     pub bindings: BTreeMap<String, String>,
 }
 
 /// The program of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartProgram {
-    /// No such program is on PATH or at that path.
+    /// There is no such program on PATH or at that path.
     NotFound,
     /// It cannot be read; the text says why.
     Unreadable(String),
-    /// It is there.
+    /// It exists.
     Found {
         /// Its absolute path.
         path: PathBuf,
-        /// The sha256 of its bytes, when they were read.
+        /// The sha256 of its bytes, if they were read.
         sha256: Option<Fingerprint>,
     },
 }
 
-/// Returns the hint for a path that uses `~` like a shell, and `None` for another path. It has the path to write, as
-/// far as that is known: not below the home of another person, and not without `home`.
+/// Returns a hint for a path that uses `~` like a shell, and `None` for another path. The hint has the path to write,
+/// unless it is below the home of another person or `home` is unknown.
 pub fn no_home(path: &str, home: Option<&Path>) -> Option<String> {
     let rest = path.strip_prefix('~')?;
     let below = rest.strip_prefix('/').or_else(|| rest.is_empty().then_some(""));
@@ -143,13 +143,13 @@ pub enum Objection {
     NoCommand,
     /// The command cannot be split into words.
     NotWords(InvalidCommand),
-    /// The system does not take the command line; the text says why.
+    /// The command line is too long for the system; the text says why.
     TooLong(String),
     /// The command is high-risk.
     Risk(Risk),
-    /// The command seems to hold a secret.
+    /// The command seems to contain a secret.
     Secret,
-    /// The program of the command is not there.
+    /// The program of the command does not exist.
     ProgramNotFound {
         /// The word that names it, without secrets.
         word: String,
@@ -160,31 +160,30 @@ pub enum Objection {
     ProgramUnreadable {
         /// The word that names it, without secrets.
         word: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The directory is not there.
+    /// The directory does not exist.
     DirectoryMissing,
-    /// The directory is out of the workspace, and the policy does not list it.
+    /// The directory is outside of the workspace, and the policy does not list it.
     DirectoryOutside,
-    /// The policy decides against it.
+    /// The policy refuses it.
     Policy(Blocker),
     /// The code that the command leads to cannot be bound.
     Unbound(Blocker),
-    /// A person has not approved what would be executed.
+    /// A person has not approved the text that would be executed.
     NotApproved,
-    /// The program is not the one that was approved.
+    /// The program is not the approved one.
     ProgramChanged,
 }
 
 impl Objection {
-    /// Returns whether it is only that there is no such program, or none that can be started. Nothing was decided
-    /// against it.
+    /// Returns whether the only problem is a missing or non-executable program. Nothing was decided against the start.
     pub fn is_missing_program(&self) -> bool {
         matches!(self, Objection::ProgramNotFound { .. } | Objection::ProgramUnreadable { .. })
     }
 
-    /// Returns the reason as that of a plan; `place_of` tells where the entry has a field.
+    /// Returns the objection as the blocker of a plan. `place_of` returns where the entry has a field.
     pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
         let of = |field: &'static str, code: ErrorCode| {
             Blocker::new(code, self.to_string()).at(place_of(field)).field(field)
@@ -267,7 +266,7 @@ pub struct VerifiedStart {
 /// Decides whether a program that is not a call may be started. Starts nothing.
 ///
 /// # Errors
-/// With every reason against it, in the order of the table of this module.
+/// Returns every reason against it, in the order of the table of this module.
 pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>> {
     let mut objections = Vec::new();
     if facts.is_broken {
@@ -308,7 +307,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
 }
 
 impl VerifiedStart {
-    /// Returns what it is started for.
+    /// Returns the purpose of the start.
     pub fn purpose(&self) -> StartPurpose {
         self.purpose
     }
@@ -323,22 +322,22 @@ impl VerifiedStart {
         &self.program
     }
 
-    /// Returns the sha256 of the program's bytes, when they were read.
+    /// Returns the sha256 of the program's bytes, if they were read.
     pub fn sha256(&self) -> Option<Fingerprint> {
         self.sha256
     }
 
-    /// Returns the files that the program was started from, with their sha256, where calls compare them.
+    /// Returns the files that the program was started from, with their sha256, if calls compare them.
     pub fn files(&self) -> &BTreeMap<String, Fingerprint> {
         &self.files
     }
 
-    /// Returns the patterns of files that it may read of a workspace that is closed to reading.
+    /// Returns the patterns of files that it may read in a workspace that is closed to reading.
     pub fn data(&self) -> &[String] {
         &self.data
     }
 
-    /// Returns the variables of the host whose values it gets, by the label under which it gets them.
+    /// Returns the host variables whose values it gets, by label.
     pub fn bindings(&self) -> &BTreeMap<String, String> {
         &self.bindings
     }
@@ -348,7 +347,7 @@ impl VerifiedStart {
         &self.directory
     }
 
-    /// Returns what the policy decided; absent for what it does not decide on.
+    /// Returns the policy's decision, if the policy makes one.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
     }
@@ -360,9 +359,9 @@ pub(crate) fn split(command: Option<&str>) -> Result<Argv, Box<Objection>> {
     Argv::parse(command).map_err(|error| Box::new(Objection::NotWords(error)))
 }
 
-/// Lists the risks of a command line, of which an entry holds the first `reviewed` words.
+/// Lists the risks of a command line whose first `reviewed` words are in the entry.
 ///
-/// Code for an interpreter in those words is no risk: it is reviewed with them, and the policy decides on it.
+/// Code for an interpreter in those words is not a risk. It is reviewed with them, and the policy decides on it.
 pub(crate) fn risks(argv: &Argv, reviewed: usize) -> impl Iterator<Item = Objection> {
     let found = risk::judge(argv);
     let code: Vec<Risk> = risk::inline_code(&found, reviewed).cloned().collect();
@@ -392,17 +391,16 @@ pub(crate) fn missing_program(argv: &Argv, program: &StartProgram, home: Option<
     }
 }
 
-/// The longest word that Linux hands to a program, in bytes, without the NUL behind it.
+/// The longest word that Linux passes to a program, in bytes, without the terminating NUL.
 const MAX_WORD_BYTES: usize = (128 << 10) - 1;
 
-/// The longest command line that Linux takes with the usual limit of the stack, in bytes, with room for the
-/// environment.
+/// The longest command line that Linux accepts with the usual stack limit, in bytes, minus space for the environment.
 const MAX_COMMAND_LINE_BYTES: usize = (2 << 20) - (256 << 10);
 
-/// What each word takes besides its bytes: a NUL and a pointer.
+/// The bytes that each word takes in addition to its text: a NUL and a pointer.
 const WORD_OVERHEAD: usize = 9;
 
-/// Returns why a command line is too long: one word, or all of it.
+/// Returns why a command line is too long: one word, or the whole line.
 pub(crate) fn too_long(argv: &Argv) -> Option<Objection> {
     let words = argv.words();
     let whole: usize = words.iter().map(|word| word.len() + WORD_OVERHEAD).sum();

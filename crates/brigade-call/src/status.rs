@@ -124,7 +124,7 @@ impl CallStatus {
     /// Checks that the step is allowed.
     ///
     /// # Errors
-    /// When it is not allowed.
+    /// Fails if it is not allowed.
     pub fn check(&self, step: Step) -> Result<(), WrongStep> {
         if self.allows(step) { Ok(()) } else { Err(WrongStep { from: self.clone(), step }) }
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_that_is_not_over_and_does_not_run_can_be_rejected() {
+    fn unfinished_calls_that_do_not_run_can_be_rejected() {
         for status in CallStatus::ALL {
             let can_end = !status.is_finished() && *status != CallStatus::Running;
             assert_eq!(status.allows(Step::Reject), can_end, "{status}");

@@ -13,8 +13,8 @@ enum Piece<'t> {
 
 /// A template such as `--mode={mode}`.
 ///
-/// `{name}` stands for an argument, where the name is letters, digits and `_` and does not start with a digit. All
-/// other braces are themselves.
+/// `{name}` is replaced by an argument, if the name consists of letters, digits and `_` and does not start with a
+/// digit. All other braces stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template<'t> {
     pieces: Vec<Piece<'t>>,
@@ -25,14 +25,14 @@ pub struct Template<'t> {
 pub enum RenderedWord {
     /// One word of the command line.
     Word(String),
-    /// No word: the only argument that it asks for is optional and was not given.
+    /// No word, because its only argument is optional and was not given.
     LeftOut,
     /// It cannot be rendered: these arguments were not given.
     Missing(Vec<String>),
 }
 
 impl<'t> Template<'t> {
-    /// Reads a template; every text is one.
+    /// Parses a template. Every text is a valid template.
     pub fn parse(text: &'t str) -> Template<'t> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -59,7 +59,7 @@ impl<'t> Template<'t> {
         Template { pieces }
     }
 
-    /// Returns the names of the arguments that it asks for.
+    /// Returns the names of the arguments that it uses.
     pub fn names(&self) -> BTreeSet<&'t str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Argument(name) => Some(*name),
@@ -68,8 +68,8 @@ impl<'t> Template<'t> {
         names.collect()
     }
 
-    /// Returns the argument whose text makes the rendered word begin with `-`; `None` when the word does not, or the
-    /// template itself begins so. Numbers are not meant.
+    /// Returns the argument whose text makes the rendered word begin with `-`. `None` if the word does not, or if the
+    /// template itself begins with `-`. Numbers do not count.
     pub fn begins_option<'a>(&'a self, args: &Object) -> Option<&'a str> {
         for piece in &self.pieces {
             match piece {
@@ -85,7 +85,7 @@ impl<'t> Template<'t> {
         None
     }
 
-    /// Renders the template; `is_optional` tells whether the schema knows an argument and does not demand it.
+    /// Renders the template; `is_optional` returns whether the schema knows an argument and does not require it.
     pub fn render(&self, args: &Object, is_optional: impl Fn(&str) -> bool) -> RenderedWord {
         let names = self.names();
         let missing: Vec<String> =
@@ -141,7 +141,7 @@ pub(crate) fn render_all(
     (words, missing)
 }
 
-/// A template asks for an argument that was not given.
+/// An argument that a template uses and that was not given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MissingArgument {
     /// The template's name in `argument_template`.

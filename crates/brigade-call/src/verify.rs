@@ -72,7 +72,8 @@ impl Refusal {
 /// Compares a call with a plan of the same arguments and current facts.
 ///
 /// # Errors
-/// With every reason why the call cannot run as approved: its status, its blockers, and all bound inputs that changed.
+/// Returns every reason why the call cannot run as approved: its status, its blockers, and all bound inputs that
+/// changed.
 pub fn verify(
     call: Call,
     plan: Plan,
@@ -83,7 +84,7 @@ pub fn verify(
     let invalid = |blocker: &&Blocker| blocker.is_of_invalid_policy();
     let mut blockers: Vec<Blocker> = plan.blockers().iter().filter(invalid).cloned().collect();
     if !blockers.is_empty() {
-        // What a valid policy would say is not known, so no other reason is certain.
+        // The decision of a valid policy is unknown, so no other reason is certain.
         let changes = bound_changes(&call, &plan);
         return Err(Box::new(Refusal { blockers, changes, moved: None }));
     }
@@ -112,7 +113,7 @@ pub fn verify(
     }
     blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
-    // That the program is not found is said with where it was.
+    // The reason about `PATH` already says that the program was not found.
     let is_told = |blocker: &&Blocker| moved.is_some() && blocker.is(reasons::PROGRAM_NOT_FOUND);
     blockers.extend(plan.blockers().iter().filter(|blocker| !is_told(blocker)).cloned());
     let runtime = match runtime {
@@ -154,7 +155,7 @@ fn status_blockers(
     if let Purpose::Resume(checkpoints) = purpose {
         if checkpoints.is_empty() {
             blockers
-                .push(Blocker::new(codes::CHECKPOINT_MISSING, "the call has no checkpoint to resume behind"));
+                .push(Blocker::new(codes::CHECKPOINT_MISSING, "the call has no checkpoint to resume after"));
         }
         for checkpoint in checkpoints {
             if let Err(refusal) = checkpoint.check_resumable(now) {
@@ -169,7 +170,7 @@ fn status_blockers(
 
 fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
     let message = match &call.status {
-        CallStatus::Pending => "the call is pending: nobody has approved it yet".to_owned(),
+        CallStatus::Pending => "the call is pending: it is not approved yet".to_owned(),
         CallStatus::Held => "the call is held".to_owned(),
         CallStatus::Approved => "the call is approved, and has no checkpoint to resume".to_owned(),
         CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
@@ -178,7 +179,7 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
         CallStatus::Running => "the call is running".to_owned(),
         CallStatus::Waiting => "the call waits for the review of its checkpoint".to_owned(),
         CallStatus::ResumePending => {
-            "the call is ready to resume, which is done through its checkpoint".to_owned()
+            "the call is ready to resume; resume it through its checkpoint".to_owned()
         }
         CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
@@ -196,12 +197,12 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
 pub struct MovedProgram {
     /// The changes that it explains.
     pub explains: Vec<Change>,
-    /// The reason that says so.
+    /// The reason that names the old and the new program.
     pub blocker: Blocker,
 }
 
 impl Refusal {
-    /// Returns whether nothing changed but which program `PATH` leads to.
+    /// Returns whether the only change is the program that `PATH` leads to.
     pub(crate) fn is_only_moved(&self) -> bool {
         let moved = self.moved.as_ref();
         moved.is_some_and(|moved| self.changes.iter().all(|change| moved.explains.contains(change)))
@@ -217,14 +218,14 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
     let approval = call.approval.as_ref()?;
     let was = &approval.binding.program.as_ref()?.path;
     let now = plan.binding().program.as_ref().map(|program| &program.path);
-    // A command that names a path, or another contract, was edited.
+    // If the command names a path or the contract differs, the entry was edited.
     if word.contains('/') || approval.binding.contract != plan.binding().contract {
         return None;
     }
     let same_policy = || call.policy.as_ref().is_some_and(|then| decides_the_same(then, plan.policy()));
     let is_explained = |change: &&Change| match change {
         Change::ProgramPath | Change::ProgramBytes => true,
-        // Launchers and interpreters of the program, and files beside it that only one of both programs reads.
+        // Launchers and interpreters of the program, and neighbouring files that only one of the two programs reads.
         Change::File(path) => {
             let [was, now] = [&approval.binding, plan.binding()].map(|of| of.files.contains_key(path));
             path.starts_with('/') || was != now
@@ -245,7 +246,7 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
         None => {
             let not_found = |blocker: &&Blocker| blocker.is(reasons::PROGRAM_NOT_FOUND);
             let mut missing = plan.blockers().iter().find(not_found)?.clone();
-            // What else differs follows from that, and is no change of its own.
+            // All other differences follow from that and are not reported.
             let word = escape_terminal(word);
             missing.message = format!(
                 "the program `{word}` was {was} and is not found now: PATH differs, or it was removed"
@@ -280,17 +281,18 @@ pub fn way_on(call: &Call) -> Option<Hint> {
         CallStatus::Waiting => Some(
             Hint::from(NextStep::ListCheckpoints).or_else(Hint::to("end the call", NextStep::Reject(id()))),
         ),
-        // Brigade v0.30 bound nothing, so such a call cannot go on.
+        // Brigade v0.30 bound nothing, so such a call cannot be resumed.
         CallStatus::ResumePending if call.approval.is_none() => {
             Some(Hint::to("end the call", NextStep::Reject(id())))
         }
         CallStatus::ResumePending => {
             call.checkpoint_ids.first().map(|id| NextStep::Resume(id.clone()).into())
         }
-        // Its caller is told, and asks again.
+        // Its caller sees the rejection and can queue another call.
         CallStatus::Rejected if call.caller.agent().is_some() => None,
         CallStatus::Rejected => {
-            let words = "a rejected call is not asked for again: queue one with other arguments, or change the tool's contract";
+            let words =
+                "a rejected call cannot be queued again: use other arguments, or change the tool's contract";
             Some(Hint::from(words))
         }
         CallStatus::Other(_) => None,
@@ -307,7 +309,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
         };
     };
     let mut changes = approval.binding.changes(plan.binding());
-    // What an earlier version bound says nothing about what would be bound now.
+    // A binding of an earlier version cannot be compared with the current one.
     if changes.contains(&Change::Rule) {
         return changes;
     }
@@ -334,11 +336,11 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     changes
 }
 
-/// Repeats the blockers in the record of an approved call: an approval has none, so they were not approved.
+/// Returns the blockers in the record of an approved call. An approved call has none, so these were added later.
 fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
-        let message = format!("the record of the approved call holds a reason against it: {stored}");
+        let message = format!("the record of the approved call contains a blocker: {stored}");
         Blocker::new(reasons::STORED, message).field("blockers").hint("queue the call again, then approve it")
     })
 }
@@ -359,12 +361,12 @@ impl VerifiedCall {
         self.argv.as_ref().map_or(&[], Argv::words)
     }
 
-    /// Returns what the policy decided.
+    /// Returns the policy's decision.
     pub fn decision(&self) -> &Decision {
         self.plan.decision()
     }
 
-    /// Returns what was bound, and holds now.
+    /// Returns the binding, which matches the approval.
     pub fn binding(&self) -> &Binding {
         self.plan.binding()
     }
@@ -374,7 +376,7 @@ impl VerifiedCall {
         &self.plan
     }
 
-    /// Returns the labels of variables that the script is to get.
+    /// Returns the labels of the variables that the program gets.
     pub fn env_labels(&self) -> &[String] {
         self.plan.env_labels()
     }

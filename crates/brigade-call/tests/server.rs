@@ -1,4 +1,4 @@
-//! What an approval binds of a server that is kept.
+//! Tests what an approval binds for a kept server.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn approvals_from_before_data_was_bound_stay_valid() {
 }
 
 #[test]
-fn the_data_of_a_process_is_the_same_whichever_entry_is_called() {
+fn the_data_of_a_process_does_not_depend_on_the_entry() {
     let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let one = ServerFact::all_data(Some(&fact(&["b/**"])), &own(&["c/**", "a/**"]));
     let other = ServerFact::all_data(Some(&fact(&["a/**", "c/**"])), &own(&["b/**"]));

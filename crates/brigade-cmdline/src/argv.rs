@@ -33,13 +33,13 @@ pub enum InvalidCommand {
         column: usize,
     },
     /// The text of a command has a NUL.
-    #[error("the command holds a NUL character at column {column}")]
+    #[error("the command contains a NUL character at column {column}")]
     Nul {
         /// The column of the NUL.
         column: usize,
     },
     /// A word has a NUL.
-    #[error("word {} of the command line holds a NUL character", word + 1)]
+    #[error("word {} of the command line contains a NUL character", word + 1)]
     NulInWord {
         /// The position of the word, from 0, which is the program.
         word: usize,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pushed_value_is_one_word_whatever_it_holds() {
+    fn any_pushed_value_is_one_word() {
         let mut argv = Argv::parse("tool").unwrap();
         for value in ["a b --rm", "", "it's", "$(x)\n"] {
             argv.push(value).unwrap();
@@ -245,8 +245,8 @@ mod tests {
         }
 
         #[test]
-        fn splitting_agrees_with_shlex_where_there_are_no_comments(text in "[ab'\"\\\\ \t\n$`|;]{0,24}") {
-            // For an empty continued line, the crate returns an empty word and a shell does not.
+        fn splitting_agrees_with_shlex_without_comments(text in "[ab'\"\\\\ \t\n$`|;]{0,24}") {
+            // For an empty continued line, the crate returns an empty word, unlike a shell.
             prop_assume!(!text.contains("\\\n"));
             let ours = split(&text).ok();
             prop_assert_eq!(ours, shlex::split(&text));

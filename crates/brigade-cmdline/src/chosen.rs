@@ -1,4 +1,4 @@
-//! Commands that choose their code themselves, and what of it an entry could declare.
+//! Finds commands that choose their code themselves, and what an entry could declare for them.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::risk::{Placed, Word, numbered, wrapped};
 /// A command that chooses its code itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenCode {
-    /// The words that do it: `make`, `npm run`, `python3 -m`.
+    /// The words that choose the code: `make`, `npm run`, `python3 -m`.
     pub command: String,
-    /// Patterns of `code` that cover what it mostly loads.
+    /// Patterns of `code` that cover most of what it loads.
     pub proposal: Vec<String>,
 }
 
@@ -53,8 +53,7 @@ const ROWS: &[Row] = &[
     Row("dotnet", "run test build", "*.csproj"),
 ];
 
-/// Tells by what a command that starts in a directory of the workspace chooses its code, as far as its words alone show
-/// it.
+/// Returns how a command that starts in a directory of the workspace chooses its code, as far as its words alone show.
 ///
 /// ```
 /// use std::path::Path;
@@ -70,7 +69,7 @@ pub fn chooses_code(argv: &Argv, directory: &Path) -> Option<ChosenCode> {
     chosen_code(wrapped(numbered(argv.words())).last()?, directory, &NoFiles)
 }
 
-/// Files that nobody may look at.
+/// A file system in which no file can be examined.
 struct NoFiles;
 
 impl Files for NoFiles {
@@ -95,10 +94,10 @@ impl Files for NoFiles {
     }
 }
 
-/// Tells by what a command chooses its code, if it does.
+/// Returns how a command chooses its code, if it does.
 ///
-/// A script, package or file that a word names is not chosen: an interpreter with a named script is not meant, and
-/// neither are runners of packages, whose words name package and version.
+/// A script, package or file that a word names is not chosen. So an interpreter with a named script does not count, and
+/// neither do package runners, whose words name package and version.
 pub(crate) fn chosen_code(
     (words, moved): &Placed,
     directory: &Path,
@@ -117,7 +116,7 @@ pub(crate) fn chosen_code(
         Some(ChosenCode { command, proposal: patterns.split(' ').map(below).collect() })
     };
     let name = crate::programs::base_name(&head.text);
-    // Where no table knows the versions of a program, its name is exact.
+    // If no table knows the versions of a program, its name must match exactly.
     let known = Program::of(&head.text);
     let is_one = |listed: &str| *listed == *name || known.is_some_and(|known| known.name == listed);
     let is_wrapper_script = matches!(&*name, "gradlew" | "mvnw");
@@ -191,7 +190,7 @@ pub(crate) fn chosen_code(
     }
 }
 
-/// Returns the directory that an option lets a program start in: `make -C DIR`, `npm --prefix=DIR`.
+/// Returns the working directory that an option sets for a program: `make -C DIR`, `npm --prefix=DIR`.
 fn directory_option(args: &[Word]) -> Option<&str> {
     const OPTIONS: &[&str] = &["-C", "--cwd", "--dir", "--directory", "--prefix"];
     let words = || args.iter().map(|word| word.text.as_str());
@@ -205,7 +204,7 @@ fn directory_option(args: &[Word]) -> Option<&str> {
         })
 }
 
-/// Writes a path as a pattern that matches only it.
+/// Converts a path to a pattern that matches only this path.
 fn escaped(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     path.chars().flat_map(|c| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c])).collect()
@@ -227,7 +226,7 @@ fn module_of(args: &[Word]) -> Option<&str> {
     None
 }
 
-/// Returns what follows `m` in a bundle of options of Python: `-m`, `-mpkg`, `-um`.
+/// Returns the rest after `m` in a bundle of Python's options: `-m`, `-mpkg`, `-um`.
 pub(crate) fn module_in_option(word: &str) -> Option<&str> {
     /// The options without a value.
     const FLAGS: &str = "bBdEhiIOPqRsSuvVx";
@@ -235,8 +234,8 @@ pub(crate) fn module_in_option(word: &str) -> Option<&str> {
     bundle.strip_prefix('m')
 }
 
-/// Returns the words that may be the subcommand of a program: the first operand, and those after an option whose value
-/// the operand before may be.
+/// Returns the words that may be the subcommand of a program: the first operand. If that may be the value of an option,
+/// the next operand is included, too.
 fn verbs_of(args: &[Word]) -> Vec<&str> {
     let mut found = Vec::new();
     let mut is_value = false;
@@ -307,7 +306,7 @@ mod tests {
             ("node app/", Some(("node app", "app/**"))),
             ("node bin/t", Some(("node bin/t", "bin/t.*"))),
             ("node --run x", Some(("node --run", "package.json"))),
-            // They name what they run.
+            // These commands name what they run.
             ("python3 x.py", None),
             ("python3 gone.py", None),
             ("node x.js", None),
@@ -315,7 +314,7 @@ mod tests {
             ("sh run.sh", None),
             ("npm install", None),
             ("yarn add x", None),
-            // Words name package and version.
+            // The words name package and version.
             ("npx eslint", None),
             ("uvx ruff@1.0", None),
             ("pipx run x", None),

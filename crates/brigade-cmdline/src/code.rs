@@ -59,7 +59,7 @@ const BEFORE_PROGRAM: &[&str] = &["--command", "--exec", "--startas", "-c", "-x"
 const OF_MAKE: &str =
     "AR AS CC CPP CXX FC GNUMAKEFLAGS LD MAKE MAKEFILES MAKEFLAGS NODE PERL PYTHON RM SHELL";
 
-/// How options begin by which programs find code: compilers, go, cargo, package managers, perl and ruby, git, make.
+/// Prefixes of options with which programs find code: compilers, go, cargo, package managers, perl and ruby, git, make.
 const OPTIONS_OF_CODE: &[(&str, &str)] = &[
     ("gcc", "@ -B -Wa, -Wl, -Wp, -Xlinker -fplugin -fuse-ld -iplugindir -specs -wrapper --prefix --specs"),
     ("go", "-C -modfile -overlay"),
@@ -72,7 +72,7 @@ const OPTIONS_OF_CODE: &[(&str, &str)] = &[
     ("sqlite3", "."),
 ];
 
-/// Tells whether a module of Python runs the script or module in its arguments.
+/// Returns whether a module of Python runs the script or module in its arguments.
 pub(crate) fn is_launching_module(module: &str) -> bool {
     LAUNCHING_MODULES.contains(&module)
 }
@@ -99,7 +99,8 @@ pub(crate) fn script_of(words: &[Word]) -> Option<Operand<'_>> {
     None
 }
 
-/// Tells whether an option takes the next word; `None` if it is unknown, or if the first operand is then not a script.
+/// Returns whether an option takes the next word; `None` if it is unknown, or if the first operand is then not a
+/// script.
 fn takes_next(row: &Row, word: &str) -> Option<bool> {
     let spelling = &row.spelling;
     if word.starts_with("--") {
@@ -145,12 +146,13 @@ pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Optio
     (found != crate::reads::Seen::Nowhere && found.kind().is_none()).then(|| script.word.text.clone())
 }
 
-/// Returns the first word after the `reviewed` ones of a command line that becomes code: a program, the script of an
-/// interpreter, or a file that an option loads. Such a word is an argument of a call, and no approval binds the file
-/// that it names.
+/// Returns the first word after the `reviewed` ones that becomes code: a program, the script of an interpreter, or a
+/// file that an option loads.
+///
+/// Such a word is an argument of a call, and no approval binds the file that it names.
 pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let words = argv.words();
-    // Without arguments there is none that could.
+    // Without arguments, no word can become code.
     if words.len() <= reviewed {
         return None;
     }
@@ -170,7 +172,7 @@ pub(crate) fn code_at(words: &[Word]) -> Vec<usize> {
     found.extend(options_of_code(known, args));
     let row = known.row();
     match known.role() {
-        // Only `env` can read this text, or what it stands for is a text for a shell.
+        // Only `env` can parse this text, or its result is a text for a shell.
         Role::Wrapper { .. } => match look_through(known, args) {
             Inner::Unread => found.extend(args.iter().map(|word| word.at)),
             Inner::ShellText { text, .. } => found.push(text.at),
@@ -189,7 +191,8 @@ pub(crate) fn code_at(words: &[Word]) -> Vec<usize> {
                     let after = args.iter().position(|word| word.at == verb.at).map_or(0, |at| at + 1);
                     launched(known, &args[after..], &mut found);
                 }
-                // The name of a script, which is not a program: `yarn workspace NAME` is as `yarn` there.
+                // The name of a script instead of a program. The words after `yarn workspace NAME` are like those after
+                // `yarn`.
                 Some(verb) if is_of_packages && VERBS.contains(&verb.text.as_str()) => {
                     let at = if verb.text == "workspace" { 2 } else { 1 };
                     found.extend(names.get(at).map(|script| script.at));
@@ -217,14 +220,14 @@ pub(crate) fn code_at(words: &[Word]) -> Vec<usize> {
     found
 }
 
-/// Lists the words with options by which a program finds code, with their values in the next word.
+/// Lists the words with options with which a program finds code. Their values may be in the next word.
 fn options_of_code(known: Program, args: &[Word]) -> Vec<usize> {
     let is_compiler = known.row().finds == Finds::Compiler;
     let is_of = |name: &str| known.row().names.contains(&name) || (name == "gcc" && is_compiler);
     let packages = known.row().finds == Finds::Packages;
     let row = OPTIONS_OF_CODE.iter().find(|(name, _)| is_of(name) || (packages && *name == "npm"));
     let Some((name, options)) = row else { return Vec::new() };
-    // What follows a script, or a subcommand of git, is its own.
+    // The words after a script, or after a subcommand of git, belong to it.
     let own = match *name {
         "perl" | "ruby" => args.iter().take_while(|word| word.text.starts_with('-')).count(),
         _ => args.len(),
@@ -245,7 +248,7 @@ fn options_of_code(known: Program, args: &[Word]) -> Vec<usize> {
     found
 }
 
-/// Finds the script of a shell or interpreter, its module, and what options before it load.
+/// Finds the script of a shell or interpreter, its module, and the files that options before it load.
 fn interpreted(known: Program, words: &[Word], found: &mut Vec<usize>) {
     let (row, args) = (known.row(), &words[1..]);
     let script = script_of(words);
@@ -338,7 +341,7 @@ fn launched_script(args: &[Word]) -> Vec<usize> {
     Vec::new()
 }
 
-/// Lists tests that are not below the directory: no reviewer expects a runner of tests to look there.
+/// Lists tests outside of the directory, where a reviewer does not expect a test runner to search.
 fn tests_elsewhere(args: &[Word]) -> Vec<usize> {
     let is_elsewhere = |word: &&Word| {
         let text = word.text.as_str();
@@ -349,7 +352,7 @@ fn tests_elsewhere(args: &[Word]) -> Vec<usize> {
     args.iter().filter(|word| !word.text.starts_with('-')).filter(is_elsewhere).map(|word| word.at).collect()
 }
 
-/// Finds the program that a launcher starts, and what of its words is code.
+/// Finds the program that a launcher starts, and which of its words are code.
 fn launched(known: Program, args: &[Word], found: &mut Vec<usize>) {
     let before = args.iter().enumerate().filter(|(_, word)| BEFORE_PROGRAM.contains(&word.text.as_str()));
     found.extend(before.filter_map(|(at, _)| args.get(at + 1)).map(|word| word.at));
@@ -364,8 +367,8 @@ fn launched(known: Program, args: &[Word], found: &mut Vec<usize>) {
     found.extend(at.filter(|at| *at < args.len()).map(|at| code_at(&args[at..])).unwrap_or_default());
 }
 
-/// Lists the words that are not options or values of options. Where the options of a program are not known, a word
-/// after one is taken for its value: of a launcher, only one that looks like a file.
+/// Lists the words that are neither options nor values of options. If the options of a program are unknown, a word
+/// after an option counts as its value. For a launcher, this applies only to words that look like a file.
 fn names<'w>(row: &Row, args: &'w [Word], takes_any: bool) -> Vec<&'w Word> {
     let spelling = &row.spelling;
     let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();

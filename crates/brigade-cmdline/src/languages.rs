@@ -6,23 +6,23 @@
 pub struct LanguageRuntime {
     /// The name of the runtime.
     pub name: &'static str,
-    /// The names of the languages whose files it runs; empty if their files are not run by it alone.
+    /// The names of the languages whose files it runs; empty if it cannot run a file alone.
     pub languages: &'static [&'static str],
     /// The programs that it is known by, best first.
     pub programs: &'static [&'static str],
-    /// What it is, for people; `None` for one that every system has, which is not worth listing.
+    /// A description for people; `None` for a runtime that every system has, which is not worth listing.
     pub description: Option<&'static str>,
-    /// Whether nothing new should be written for it.
+    /// Whether new programs should not be written for it.
     pub is_deprecated: bool,
     /// The words that run a file, before its path.
     pub command: &'static str,
-    /// How the name of a file ends, without the dot.
+    /// The ending of a file name, without the dot.
     pub ending: &'static str,
-    /// How a program is checked and run that was written for one use.
+    /// How to check and run a program that was written for a single use.
     pub written: Option<WrittenProgram>,
 }
 
-/// How a program is checked and run that was written for one use.
+/// How to check and run a program that was written for a single use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenProgram {
@@ -30,7 +30,7 @@ pub struct WrittenProgram {
     pub language: &'static str,
     /// The words that check a file without running it, before its path.
     pub check: &'static str,
-    /// The words that run it, before its path. They leave nothing beside the file.
+    /// The words that run it, before its path. They create no files next to it.
     pub run: &'static str,
     /// The name of its file.
     pub file: &'static str,
@@ -86,7 +86,7 @@ impl LanguageRuntime {
         runtime("sh", &["sh"], None).runs(&["sh", "shell"], "sh", "sh"),
     ];
 
-    /// It runs files of these languages.
+    /// Creates a runtime that runs files of these languages.
     const fn runs(
         self,
         languages: &'static [&'static str],
@@ -96,13 +96,13 @@ impl LanguageRuntime {
         LanguageRuntime { languages, command, ending, ..self }
     }
 
-    /// Programs of its first language are written for one use.
+    /// Allows writing programs of its first language for a single use.
     const fn writes(self, check: &'static str, run: &'static str, file: &'static str) -> LanguageRuntime {
         let written = WrittenProgram { language: self.languages[0], check, run, file };
         LanguageRuntime { written: Some(written), ..self }
     }
 
-    /// Returns the runtime of a language, whatever the case of its name.
+    /// Returns the runtime of a language, in any case of its name.
     ///
     /// ```
     /// use brigade_cmdline::LanguageRuntime;
@@ -116,7 +116,7 @@ impl LanguageRuntime {
             .find(|runtime| runtime.languages.iter().any(|name| name.eq_ignore_ascii_case(language)))
     }
 
-    /// Returns how programs are written for one use, by language.
+    /// Returns how to run programs that were written for a single use, by language.
     pub fn written() -> impl Iterator<Item = WrittenProgram> {
         LanguageRuntime::ALL.iter().filter_map(|runtime| runtime.written)
     }
@@ -137,7 +137,7 @@ mod tests {
     use crate::programs::Program;
 
     #[test]
-    fn what_runs_files_starts_with_a_program_of_the_runtime_that_the_table_of_programs_knows() {
+    fn every_command_starts_with_a_known_program() {
         for runtime in LanguageRuntime::ALL {
             let written = runtime.written.iter().flat_map(|written| [written.check, written.run]);
             for line in written.chain([runtime.command]).filter(|line| !line.is_empty()) {

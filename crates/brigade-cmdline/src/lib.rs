@@ -1,7 +1,7 @@
 //! Analyzes command lines: programs, risks and files.
 //!
-//! Owns splitting commands into words, the table of programs, the risk check, and finding the files that a command
-//! names. Looks at files only through [`Files`], and starts nothing.
+//! It owns splitting commands into words, the table of programs, the risk check, and finding the files that a command
+//! names. It does not know tools, policies or workspaces. It reads files only through [`Files`], and starts nothing.
 //!
 //! ```
 //! use brigade_cmdline::{Argv, risk};

@@ -1,4 +1,4 @@
-//! Commands that are proven to be reads: by a list of programs and of their options.
+//! Recognizes commands that only read, by a list of programs and their options.
 
 use crate::Argv;
 
@@ -6,7 +6,7 @@ use crate::Argv;
 struct Row {
     /// Its name.
     name: &'static str,
-    /// Short options. A digit stands for itself.
+    /// Short options, which may include digits.
     short: &'static str,
     /// Short options whose value may be attached.
     valued: &'static str,
@@ -18,7 +18,7 @@ const fn row(name: &'static str, short: &'static str, valued: &'static str, long
     Row { name, short, valued, long }
 }
 
-/// Programs. Whatever is not here may change something: an option, or a program.
+/// Known programs. Any other program or option may change something.
 const PROGRAMS: &[Row] = &[
     row("[", "abcdefghkLnOprsSuwxzG", "", ""),
     row("basename", "az", "s", "multiple suffix zero"),
@@ -55,14 +55,14 @@ const GREP: &str = "after-context before-context binary-files byte-offset color 
 const LS: &str = "all almost-all classify color directory file-type format full-time group-directories-first \
     human-readable inode recursive reverse size sort time time-style";
 
-/// Without `--pre`, `--hostname-bin` and `--search-zip`, which start programs.
+/// Options of ripgrep, without `--pre`, `--hostname-bin` and `--search-zip`, which start programs.
 const RG: &str = "after-context before-context case-sensitive color column context count count-matches files \
     files-with-matches files-without-match fixed-strings glob heading hidden iglob ignore-case \
     invert-match json line-number max-count max-depth multiline no-filename no-heading no-ignore \
     no-line-number no-messages only-matching regexp smart-case sort sortr stats type type-not \
     with-filename word-regexp";
 
-/// Subcommands of git. `--output`, `--ext-diff`, `-O` and settings (`git -c`) are not here.
+/// Subcommands of git. `--output`, `--ext-diff`, `-O` and settings (`git -c`) are not included.
 const GIT: &[Row] = &[
     row("blame", "bcefnpstw", "CLM", "date line-porcelain porcelain show-email show-name"),
     row("describe", "", "", "abbrev all always dirty long tags"),
@@ -86,8 +86,9 @@ const CHANGES: &str = "abbrev-commit after all author before branches cached col
 const BRANCH: &[&str] =
     &["--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-l", "-r", "-v", "-vv"];
 
-/// Returns whether a command is proven to read only: its program and each of its options are on a list. The program has
-/// to be named without a path, and the caller must know that the name leads to the program of the system.
+/// Returns whether a command certainly only reads, because its program and each of its options are on a list.
+///
+/// The program must be named without a path. The caller must ensure that the name leads to the program of the system.
 ///
 /// ```
 /// use brigade_cmdline::{Argv, only_reads};
@@ -121,7 +122,7 @@ fn knows(row: &Row, args: &[String]) -> bool {
     options.filter(|word| word.len() > 1 && word.starts_with('-')).all(|word| match word.strip_prefix("--") {
         Some(long) => row.long.split(' ').any(|known| Some(known) == long.split('=').next()),
         None => {
-            // What follows an option with a value is the value.
+            // The rest of the word after an option with a value is the value.
             let mut letters = word[1..].chars();
             letters.by_ref().take_while(|c| !row.valued.contains(*c)).all(|c| row.short.contains(c))
         }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_write_or_start_something_is_not_on_it() {
+    fn commands_that_may_write_or_start_are_not_reads() {
         check(
             false,
             &[

@@ -11,7 +11,7 @@ use which::sys::{Sys, SysMetadata, SysReadDirEntry};
 /// name on `PATH`.
 ///
 /// Only absolute entries of `PATH` count, because relative and empty ones depend on the current directory. `~` is not
-/// expanded, as in `execvp`. `is_program` tells whether a path is an executable regular file.
+/// expanded, as in `execvp`. `is_program` returns whether a path is an executable regular file.
 ///
 /// ```
 /// use std::ffi::OsStr;

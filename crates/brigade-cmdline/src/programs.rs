@@ -22,7 +22,7 @@ pub(crate) use options::DOWNLOADERS;
 pub use password::{Password, Place};
 pub(crate) use table::{JAVASCRIPT_ENDS, PYTHON_ENDS};
 
-/// The names of Python itself, without a version. IPython reads its options in another way.
+/// The names of Python itself, without a version. IPython parses its options differently.
 pub(crate) const PYTHON: &[&str] = &["python", "pypy", "pythonw", "py"];
 
 /// A known program, by one of its names.
@@ -41,30 +41,30 @@ pub(crate) struct Row {
     pub(crate) spelling: Spelling,
     /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// Which code the program finds by itself.
+    /// Which code the program finds automatically.
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
-    /// How names of files with code for it end.
+    /// The endings of files with code for it.
     pub(crate) ends: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
     /// Which operands only name what the program writes.
     pub(crate) writes: Writes,
     /// Where it takes passwords.
     pub(crate) passwords: &'static [Password],
-    /// Where a command stands that it runs, if the role does not say it.
+    /// Where the words of the started command are, if the role does not determine it.
     pub(crate) starts: Option<Starts>,
     /// Whether `--secret` names a secret that is stored elsewhere.
     pub(crate) stores_secrets: bool,
-    /// Whether it takes the words before its command that have a `=` as variables to set.
+    /// Whether words with `=` before its command set variables.
     pub(crate) sets_variables: bool,
-    /// The options of what runs a container, if variables of the program are given to it by name.
+    /// The options of a container program to which variables are passed by name.
     pub(crate) container: Option<ContainerOptions>,
     /// Whether names can have versions: `python3.11`, `bash-5.2`.
     pub(crate) versioned: bool,
 }
 
-/// What a program does with the words after it.
+/// What a program does with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -136,10 +136,10 @@ pub(crate) enum Script {
     ByName,
 }
 
-/// Which code a program finds by itself.
+/// Which code a program finds automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
-    /// None that the table tells apart.
+    /// None, or unknown to the table.
     Nothing,
     /// Modules and packages of Python.
     Python,
@@ -151,7 +151,7 @@ pub(crate) enum Finds {
     Compiler,
 }
 
-/// Which operands only name what a program writes, makes or removes. It runs nothing of these.
+/// Which operands only name files that a program writes, creates or removes. It executes none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writes {
     /// None.
@@ -183,24 +183,24 @@ pub(crate) enum Value {
     Code,
     /// A file with commands; it may be standard input.
     File,
-    /// A file to write, or behind `|` or `!` a text for a shell.
+    /// A file to write; after `|` or `!` a text for a shell.
     Output,
 }
 
-/// Where the command stands among the words of a program that runs one.
+/// Where the started command is among the arguments of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
     /// Nowhere.
     Nothing,
-    /// Behind its options and this many operands.
+    /// After the options and this many operands.
     Behind(usize),
     /// Anywhere.
     Anywhere,
-    /// Anywhere behind one of these words.
+    /// Anywhere after one of these words.
     BehindWords(&'static [&'static str]),
 }
 
-/// Words behind which what runs containers and machines takes a command.
+/// Words after which programs for containers and machines take a command.
 const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", "shell", "ssh", "start"];
 
 impl Program {
@@ -211,7 +211,7 @@ impl Program {
 
     fn find(word: &str) -> Option<Program> {
         let name = base_name(word);
-        // A file of the workspace that happens to be called `r` is no such program.
+        // A workspace file with the name `r`, for example, is not such a program.
         if name.len() == 1 && word.contains('/') && !word.starts_with('/') {
             return None;
         }
@@ -235,7 +235,7 @@ impl Program {
 
     /// Finds the program for a word if it takes passwords.
     ///
-    /// Most words are told by their first two letters, so this is cheaper than [`Program::of`].
+    /// Most words are excluded by their first two letters, so this is cheaper than [`Program::of`].
     ///
     /// ```
     /// use brigade_cmdline::Program;
@@ -249,7 +249,7 @@ impl Program {
         if may_be_one { Program::of(word).filter(|program| !program.passwords().is_empty()) } else { None }
     }
 
-    /// Returns what the program does with the words after it.
+    /// Returns what the program does with its arguments.
     pub fn role(self) -> Role {
         self.row.role
     }
@@ -259,7 +259,7 @@ impl Program {
         self.row.passwords
     }
 
-    /// Returns where the command stands that the program runs.
+    /// Returns where the started command is among the arguments of the program.
     ///
     /// ```
     /// use brigade_cmdline::{Program, Starts};
@@ -280,13 +280,13 @@ impl Program {
         self.row.starts.unwrap_or_else(of_role)
     }
 
-    /// Returns whether an option takes the next word as its value, as far as the table says.
+    /// Returns whether an option takes the next word as its value, according to the table.
     pub fn takes_next_word(self, option: &str) -> bool {
         option.starts_with('-') && !option.contains('=') && self.row.spelling.takes_next_word(option)
     }
 
-    /// Finds the first option with a value in a word with short ones, and where the value begins, which is the end of
-    /// the word if it is the next one.
+    /// Finds the first option with a value in a word of short options, and where the value begins. If the value is the
+    /// next word, that is the end of this word.
     ///
     /// ```
     /// use brigade_cmdline::Program;
@@ -304,22 +304,22 @@ impl Program {
         Some((letter, 1 + at + letter.len_utf8()))
     }
 
-    /// Tells whether it takes the words before its command that have a `=` as variables to set.
+    /// Returns whether words with `=` before its command set variables.
     pub fn sets_variables(self) -> bool {
         self.row.sets_variables
     }
 
-    /// Returns the options of what runs a container, if variables of the program are given to it by name.
+    /// Returns the options of a container program to which variables are passed by name.
     pub fn container_options(self) -> Option<ContainerOptions> {
         self.row.container
     }
 
-    /// Tells whether `--secret` names a secret that is stored elsewhere.
+    /// Returns whether `--secret` names a secret that is stored elsewhere.
     pub fn stores_secrets(self) -> bool {
         self.row.stores_secrets
     }
 
-    /// Tells whether the text of a program for it may follow an option, as behind `-c` of Python.
+    /// Returns whether code for the program may follow an option, as after `-c` of Python.
     ///
     /// ```
     /// use brigade_cmdline::Program;
@@ -347,7 +347,7 @@ impl Program {
 }
 
 impl Spelling {
-    /// Tells whether an option takes the next word as its value. A long option also matches by any prefix.
+    /// Returns whether an option takes the next word as its value. A long option also matches by any prefix.
     pub(crate) fn takes_next_word(&self, option: &str) -> bool {
         if option.starts_with("--") {
             return !self.long_flags.contains(&option)
@@ -361,7 +361,7 @@ impl Spelling {
     }
 }
 
-/// Tells whether a word, without a value after `=`, is a long option or a prefix of it. Some names have one dash.
+/// Returns whether a word, without a value after `=`, is a long option or a prefix of it. Some names have one dash.
 pub(crate) fn is_long(word: &str, name: &str) -> bool {
     let has_dashes = word.starts_with("--") || (word.starts_with('-') && !name.starts_with("--"));
     2 < word.len() && has_dashes && name.starts_with(word)
@@ -377,7 +377,7 @@ pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
     Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name))
 }
 
-/// What Python executes or imports, and what tells it or its tools where to find that.
+/// Files that Python executes or imports, and files that tell Python or its tools where to find them.
 pub(crate) const PYTHON_CODE: &[&str] = &[
     "._pth",
     ".egg",
@@ -395,7 +395,7 @@ pub(crate) const PYTHON_CODE: &[&str] = &[
     "tox.ini",
 ];
 
-/// What builds read that say what to do, and sources of what they build.
+/// Files that control builds, and sources that they build.
 pub(crate) const BUILD_ENDS: &[&str] =
     &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
 
@@ -407,9 +407,9 @@ fn is_loader(name: &str) -> bool {
     name.starts_with("ld-") && name.contains(".so")
 }
 
-/// Returns the interpreter or shell that is probably meant by a program that is not known.
+/// Returns the interpreter or shell that an unknown program name probably means.
 pub fn near_program(word: &str) -> Option<&'static str> {
-    /// Of shorter names, too many are like one of the table.
+    /// Too many shorter names are similar to one in the table.
     const SHORTEST: usize = 5;
     if word.len() < SHORTEST || word.contains('/') || Program::of(word).is_some() {
         return None;
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_take_passwords_are_found_under_each_name() {
+    fn password_programs_are_found_by_each_name() {
         for program in all() {
             let takes = !program.passwords().is_empty();
             for word in [program.name.to_owned(), format!("/opt/{}.EXE", program.name.to_uppercase())] {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_interpreter_is_like_one_and_other_names_are_not() {
+    fn only_mistyped_interpreters_are_similar_to_one() {
         for (word, near) in [
             ("pythn3", Some("python3")),
             ("pyhton", Some("python")),

@@ -1,8 +1,8 @@
-//! The files that an approval of a command binds: those that its words name, and the programs that it starts.
+//! Finds the files that an approval of a command binds: those that its words name, and the programs that it starts.
 //!
 //! A word names a file as a whole, after `=`, attached to an option, after `@`, or as a `file:` URL. The words of a
-//! `#!` line count, because the kernel puts them before those of the command. Nothing else is looked for: a program may
-//! load other files, and only a workspace that is closed to reading keeps it from that.
+//! `#!` line count, because the kernel puts them before those of the command. Other files are not found. A program may
+//! load any of them, unless the workspace is closed to reading.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::risk::{Placed, Word, numbered, wrapped};
 /// The maximum number of option letters before a file name in one word.
 const MAX_BUNDLE: usize = 8;
 
-/// How many words after a launcher are looked at for a program that chooses its code.
+/// How many words after a launcher are searched for a program that chooses its code.
 const MAX_LAUNCHED: usize = 32;
 
 /// The maximum length of a chain of programs. The kernel follows five first lines.
@@ -39,7 +39,7 @@ pub trait Files {
     /// Looks up the target of a path, and follows links.
     fn look(&self, path: &Path) -> Seen;
 
-    /// Tells whether a path leads to an executable regular file.
+    /// Returns whether a path leads to an executable regular file.
     fn is_program(&self, path: &Path) -> bool;
 
     /// Reads the first bytes of a file, in the workspace or outside.
@@ -78,27 +78,27 @@ pub enum Kind {
     Other,
 }
 
-/// What a command names and starts.
+/// The files that a command names and the programs that it starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Paths that words may name.
     pub named: BTreeSet<PathBuf>,
-    /// Programs that are bound besides the first one: those after wrappers, and their interpreters.
+    /// Programs that are bound in addition to the first one: those after wrappers, and their interpreters.
     pub programs: BTreeSet<PathBuf>,
-    /// Every program that may be executed: also the first one, and those that a launcher may start, such as those after
-    /// `strace` and `uv run`, which nothing binds.
+    /// Every program that may be executed. Includes the first one, and those that a launcher may start, such as
+    /// programs after `strace` and `uv run`, which are not bound.
     pub executed: BTreeSet<PathBuf>,
-    /// Those of them that only the first line of a script of the workspace names.
+    /// The programs in `executed` that only the first line of a script in the workspace names.
     pub named_by_workspace: BTreeSet<PathBuf>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
-    /// A word of code that names something else in each process, such as `/proc/self/cwd/x.py`.
+    /// A word of code whose target differs in each process, such as `/proc/self/cwd/x.py`.
     pub of_process: Option<String>,
-    /// What the command chooses its code by, if it does so itself.
+    /// How the command chooses its code, if it does so itself.
     pub chosen: Option<ChosenCode>,
 }
 
-/// Finds what a command names and starts if it starts in a directory.
+/// Finds what a command names and starts if it starts in this directory.
 ///
 /// ```
 /// # use std::{ffi::OsStr, path::{Path, PathBuf}};
@@ -157,7 +157,7 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
         let program = find(&head.text, &place, files);
         reads.programs.extend(program.clone());
         executed.extend(program);
-        // A program outside of the workspace is bound by the name that it is started by.
+        // A program outside of the workspace is bound by the name with which it is started.
         let is_outside = head.text.contains('/') && !place.join(&head.text).starts_with(files.root());
         for word in &words[usize::from(is_outside)..] {
             let paths = names_in(&word.text).into_iter().map(|name| place.join(&*name));
@@ -171,8 +171,8 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
     executed
 }
 
-/// Tells by what a command chooses its code: its program, or one that a launcher may start (`uv run make`,
-/// `find -exec`). The words of a runner of packages name package and version, which are not chosen.
+/// Returns how a command chooses its code: by its program, or by one that a launcher may start (`uv run make`, `find
+/// -exec`). The words of a package runner name package and version, so they choose no code.
 fn chosen_after((words, moved): &Placed, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
     const PACKAGE_RUNNERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
     let launcher = Program::of(&words.first()?.text).filter(|known| launches(*known));
@@ -186,12 +186,12 @@ fn chosen_after((words, moved): &Placed, directory: &Path, files: &dyn Files) ->
     })
 }
 
-/// Tells whether a program may start what any of the words after it names.
+/// Returns whether a program may start any program that its arguments name.
 fn launches(known: Program) -> bool {
     matches!(known.role(), Role::Launcher | Role::Subcommands(_) | Role::Privilege | Role::Find)
 }
 
-/// Lists the programs among the words after a launcher, up to the first interpreter, whose words are its own.
+/// Lists the programs among the words after a launcher, up to the first interpreter. The words after that belong to it.
 fn launched(args: &[Word], place: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for word in args.iter().map(|word| word.text.as_str()) {
@@ -217,21 +217,21 @@ fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_matches([' ', '\t']);
     let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-    // Without a slash, it is a file in the working directory.
+    // Without a slash, the name is a file in the working directory.
     let interpreter =
         if interpreter.contains('/') { interpreter.to_owned() } else { format!("./{interpreter}") };
     let argument = Some(argument.trim_start_matches([' ', '\t'])).filter(|argument| !argument.is_empty());
     Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).collect())
 }
 
-/// Returns a word of code in a command line that names something else in each process, such as `/proc/self/cwd/x.py`.
+/// Returns a word of code in a command line whose target differs in each process, such as `/proc/self/cwd/x.py`.
 pub fn path_of_process(argv: &Argv) -> Option<&str> {
     let words = argv.words();
     let code = code_at(&numbered(words)).into_iter().filter_map(|at| words.get(at));
     code.map(String::as_str).find(|word| is_of_a_process(word))
 }
 
-/// Returns whether a word names something else in each process.
+/// Returns whether the target of a word differs in each process.
 fn is_of_a_process(word: &str) -> bool {
     names_in(word).iter().any(|path| {
         let below = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'));

@@ -1,9 +1,9 @@
 //! Judges whether a command line is too risky to run.
 //!
-//! [`judge`] looks at words, not at text. It looks through wrappers such as `env` or `timeout` to find the program that
-//! runs, and reads its options like that program. So it finds `bash -lc …` and `rm -r -f …` in any spelling, but not
-//! `echo sudo` or `git commit -m 'rm -rf /'`. It reads the text given to a shell roughly like the shell, and judges the
-//! commands in it.
+//! [`judge`] examines words, not text. It looks through wrappers such as `env` or `timeout` to find the program that
+//! runs, and parses its options like that program. So it finds `bash -lc …` and `rm -r -f …` in any spelling, but not
+//! `echo sudo` or `git commit -m 'rm -rf /'`. It parses the text given to a shell roughly like the shell, and judges
+//! the commands in it.
 //!
 //! Words that are only shell syntax (`|`, `;`, `&&`) also separate commands. No shell reads them, but the author of
 //! `curl … | sh` intended a pipe.
@@ -14,11 +14,11 @@
 //! | --- | --- |
 //! | `shell-text` | the reviewer sees one word where a shell, or an option of another program, runs many commands |
 //! | `inline-code` | the reviewer reads a program in the command line, where nothing shows its lines |
-//! | `privilege` | the reviewer learns that another user's rights are asked for |
-//! | `forced-removal` | the reviewer learns that a directory is removed without a question |
-//! | `pipe-into-interpreter` | the author learns that no shell reads the pipe, the reviewer that it was meant |
-//! | `standard-input` | the reviewer learns that what runs is not in the command at all |
-//! | `downloaded-code` | the reviewer learns that what runs is not on this machine yet |
+//! | `privilege` | the reviewer learns that the command requests another user's rights |
+//! | `forced-removal` | the reviewer learns that a directory is removed without confirmation |
+//! | `pipe-into-interpreter` | the author learns that no shell reads the pipe, the reviewer that it was intended |
+//! | `standard-input` | the reviewer learns that the executed code is not in the command at all |
+//! | `downloaded-code` | the reviewer learns that the executed code is not on this machine yet |
 
 mod device;
 mod git;
@@ -58,17 +58,17 @@ pub enum Risk {
     },
     /// An interpreter gets its program as text.
     ///
-    /// In a reviewed command the text can be read, so a policy may allow it. [`inline_code`] tells such text from text
-    /// that arguments supply.
+    /// In a reviewed command the text can be read, so a policy may allow it. [`inline_code`] distinguishes such text
+    /// from text that arguments supply.
     InlineCode {
         /// The position of the option or of the code.
         word: usize,
-        /// The position of the last word that may hold code; `usize::MAX` if the command line ends before it.
+        /// The position of the last word that may contain code; `usize::MAX` if the command line ends before it.
         end: usize,
         /// The interpreter.
         program: &'static str,
     },
-    /// A program asks for the rights of another user.
+    /// A program requests the rights of another user.
     Privilege {
         /// The position of the program.
         word: usize,
@@ -181,8 +181,8 @@ pub fn judge(argv: &Argv) -> Vec<Risk> {
     risks
 }
 
-/// Returns the part of the risks that is code for an interpreter in the first words of a command line: those that a
-/// reviewed file holds. Code that words after them supply or continue is not part of it.
+/// Returns the risks that are inline code in the first words of a command line, which a reviewed file contains. Code
+/// that later words supply or continue is not included.
 ///
 /// ```
 /// use brigade_cmdline::argv::Argv;
@@ -203,14 +203,14 @@ pub(crate) struct Started {
     pub(crate) words: Vec<String>,
     /// The working directory, if wrappers change it, relative to that of the command line.
     pub(crate) directory: PathBuf,
-    /// How it was found.
+    /// How certain it is.
     pub(crate) standing: Standing,
 }
 
 /// How certain it is that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It starts, and finds files like the command line.
+    /// It certainly starts, and finds files like the command line.
     Certain,
     /// It starts, but may have another root or working directory.
     Moved,
@@ -306,7 +306,7 @@ impl Reading {
             return;
         }
         self.depth += 1;
-        // Words that are only tried after a launcher are not a command.
+        // Words that are only tried after a launcher may not be a command.
         if self.trying == Trying::OneCommand && !words.is_empty() {
             self.started.push(Started {
                 words: words.iter().map(|word| word.text.clone()).collect(),
@@ -349,7 +349,7 @@ impl Reading {
                 let texts = options::inline_code(program, args);
                 self.risks.extend(texts.iter().map(|text| {
                     let word = args[text.option].at;
-                    // A text that is missing would be the next argument.
+                    // If the text is missing, the next argument would become the text.
                     let end = args.get(text.end).map_or(usize::MAX, |last| last.at);
                     Risk::InlineCode { word, end, program }
                 }));
@@ -477,7 +477,7 @@ impl Reading {
         let program = known.name;
         let is_asked = |word: &&Word| matches!(word.text.as_str(), "-" | "-s" | "/dev/stdin");
         let asked = args.iter().find(is_asked);
-        // What an option of an interpreter that is not known does, nobody can tell.
+        // The effect of an unknown interpreter option cannot be determined.
         let is_unknown =
             known.role() == Role::Interpreter && args.iter().any(|word| word.text.starts_with("--"));
         if options::only_informs(args)
@@ -492,7 +492,7 @@ impl Reading {
 
     /// Judges every word as the start of a command, for programs with too many options to list.
     fn any_suffix(&mut self, args: &[Word]) {
-        // Nesting this would add nothing, because every suffix is tried anyway, and its cost has no bound.
+        // Nesting this would find nothing new, because every suffix is tried anyway, and would have unbounded cost.
         if std::mem::replace(&mut self.trying, Trying::EverySuffix) == Trying::EverySuffix {
             return;
         }
@@ -579,7 +579,7 @@ impl Reading {
     }
 }
 
-/// Tells whether a program only starts what follows, so trying each word after it finds the same.
+/// Returns whether a program only starts the command after it, so that trying each later word finds the same.
 fn starts_what_follows(known: Program) -> bool {
     match known.role() {
         Role::Launcher | Role::Container | Role::Subcommands(_) | Role::Wrapper { .. } | Role::Other => true,
@@ -588,12 +588,12 @@ fn starts_what_follows(known: Program) -> bool {
     }
 }
 
-/// Tells whether a program removes files.
+/// Returns whether a program removes files.
 fn removes(program: &str) -> bool {
     Program::of(program).is_some_and(|known| known.role() == Role::Remove)
 }
 
-/// Tells whether the first argument of `sg` belongs to ast-grep.
+/// Returns whether the first argument of `sg` belongs to ast-grep.
 fn is_ast_grep(argument: &str) -> bool {
     let subcommands = ["completions", "help", "lsp", "new", "run", "scan", "test"];
     argument.starts_with('-') || subcommands.contains(&argument)

@@ -1,10 +1,10 @@
-//! Finds what only a shell understands in a command that no shell reads.
+//! Finds syntax that only a shell understands in a command that no shell reads.
 
 /// Characters that end a command, join two, or send their output elsewhere.
 const OPERATORS: &[char] = &['|', ';', '&', '<', '>', '(', ')'];
 
-/// Returns the first part of a command that a shell would read as more than a word: an operator, a variable, a
-/// substitution, a pattern of files, a comment, a home directory or an assignment. Quoted characters are plain text.
+/// Returns the first part of a command that a shell would not read as a plain word: an operator, a variable, a
+/// substitution, a file pattern, a comment, a home directory or an assignment. Quoted characters are plain text.
 ///
 /// ```
 /// use brigade_cmdline::shell_syntax;
@@ -25,7 +25,7 @@ pub fn shell_syntax(command: &str) -> Option<&str> {
                 (begins, is_name) = (true, true);
                 continue;
             }
-            // Blanks around a command are no second line.
+            // Line ends around a command do not start a second line.
             '\n' if command[at..].trim().is_empty() || (is_first && begins) => continue,
             '\n' => return Some("\n"),
             '\'' => while chars.next().is_some_and(|(_, c)| c != '\'') {},
@@ -58,12 +58,12 @@ pub fn shell_syntax(command: &str) -> Option<&str> {
     None
 }
 
-/// Returns whether a shell would replace `$` and what follows.
+/// Returns whether a shell would replace `$` and the text after it.
 fn expands(next: Option<char>) -> bool {
     next.is_some_and(|c| c.is_ascii_alphanumeric() || "_({@*#?$!-".contains(c))
 }
 
-/// Returns whether braces hold a list, such as `{a,b}` and `{1..3}`.
+/// Returns whether braces contain a list, such as `{a,b}` and `{1..3}`.
 fn is_brace_list(text: &str) -> bool {
     let word = text.split([' ', '\t', '\n']).next().unwrap_or_default();
     word.split_once('}').is_some_and(|(inside, _)| inside.contains(',') || inside.contains(".."))

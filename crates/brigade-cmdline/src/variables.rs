@@ -2,7 +2,7 @@
 
 /// Variables that change how a program is found, loaded or configured, or that a run of Brigade itself sets.
 ///
-/// Names are compared as they are written, because that is how Unix compares them.
+/// Names are compared exactly, because Unix compares them that way.
 const DANGEROUS: &[&str] = &[
     // Where programs and their settings are found.
     "PATH",
@@ -91,11 +91,11 @@ const DANGEROUS: &[&str] = &[
     "LESSCLOSE",
 ];
 
-/// Beginnings of such names.
+/// Prefixes of such names.
 const DANGEROUS_PREFIXES: &[&str] =
     &["LD_", "DYLD_", "_RLD", "PYTHON", "BASH_FUNC_", "LUA_", "COR_", "CORECLR_", "GIT_CONFIG", "BRIGADE_"];
 
-/// Tells whether a variable changes how a program is found, loaded or configured.
+/// Returns whether a variable changes how a program is found, loaded or configured.
 ///
 /// ```
 /// use brigade_cmdline::is_dangerous_variable;

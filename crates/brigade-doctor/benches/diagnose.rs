@@ -1,4 +1,4 @@
-//! How long a diagnosis takes: 1,000 tools, 10,000 calls and 10,000 runs, all gathered.
+//! Measures a diagnosis of 1,000 tools, 10,000 calls and 10,000 runs, all gathered before.
 
 use std::fmt::Write as _;
 

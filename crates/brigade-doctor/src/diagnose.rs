@@ -1,4 +1,4 @@
-//! Goes through the facts and lists what is wrong, always in the same order.
+//! Lists the issues of a workspace, always in the same order.
 
 mod agents;
 mod clients;
@@ -31,9 +31,9 @@ use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolIssues, ToolState, sourc
 /// Lists every issue of a workspace.
 ///
 /// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, agents, calls,
-/// runs, what runs used, checkpoints, the kitchen, the state as a whole, the files of clients. Disabled tools have no
-/// issues, and broken ones only those of their entry. No two issues have the same [key](source_item_key) or
-/// fingerprint.
+/// runs, files and effects of runs, checkpoints, the kitchen, the state as a whole, the files of clients. Disabled
+/// tools have no issues, and broken ones only those of their entry. No two issues have the same [key](source_item_key)
+/// or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;
@@ -41,7 +41,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     config::catalog(snapshot, &mut found);
     contract::fold_misspelt(&mut found, &of_tools.own);
     if found.is_empty() {
-        // Thousands of issues stay where they are.
+        // Moves the list instead of copying thousands of issues.
         found = of_tools.own;
     } else {
         found.append(&mut of_tools.own);
@@ -66,7 +66,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
 
 /// Lists the issues of one tool.
 ///
-/// An entry that is disabled has none, nor has a further one with an id that is taken: that is reported with the
+/// A disabled entry has none. An entry whose id is already taken has none either, because that is reported with the
 /// catalog.
 pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssues) {
     let tool = state.tool;
@@ -104,7 +104,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     }
 }
 
-/// Tells whether runs of a tool may read the workspace.
+/// Returns whether runs of a tool may read the workspace.
 fn is_open(state: &ToolState<'_>) -> bool {
     let Some(facts) = &state.policy else { return true };
     let sandbox = decide(facts.state, &CallFacts::from_tool(state.tool), facts.environment).sandbox;
@@ -128,7 +128,7 @@ fn of_entries(snapshot: &Snapshot<'_>) -> ToolIssues {
 
 /// Numbers issues that would share a key, such as those of two entries without an id.
 fn tell_apart(issues: &mut [Issue]) {
-    // The keys need not be kept: a number that is not needed does no harm.
+    // A hash is enough: after a collision an issue only gets an unneeded number.
     let mut seen: HashMap<u64, usize> = HashMap::with_capacity(issues.len());
     for issue in issues {
         let mut hasher = DefaultHasher::new();
@@ -154,7 +154,7 @@ fn usable_tools<'a>(snapshot: &Snapshot<'a>) -> Vec<&'a Tool> {
 }
 
 fn is_usable(catalog: &Catalog, tool: &Tool) -> bool {
-    // Of entries with the same id, the first one is the tool.
+    // Of several entries with the same id, only the first one is the tool.
     tool.enabled && catalog.tool(tool.id.as_str()).is_some_and(|first| std::ptr::eq(first, tool))
 }
 

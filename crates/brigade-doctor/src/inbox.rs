@@ -25,7 +25,7 @@ const KIND: &str = "task";
 const PRODUCER: &str = include_str!("inbox/producer.txt");
 
 open_words! {
-    /// What people decided about a row of the inbox.
+    /// A person's decision about a row of the inbox.
     InboxStatus {
         /// Nothing yet.
         Pending = "pending",
@@ -38,20 +38,20 @@ open_words! {
     }
 }
 
-/// A row of the inbox; rows of other parts of Brigade have members of their own.
+/// A row of the inbox. Rows of other parts of Brigade have further members.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct InboxItem {
     /// The id.
     pub id: Option<String>,
-    /// What kind of row it is.
+    /// The kind of row.
     pub kind: Option<String>,
-    /// The part of Brigade that it comes from.
+    /// The part of Brigade that created it.
     pub source: Option<String>,
     /// The task.
     pub text: Option<String>,
-    /// What was decided: `pending`, `promoted`, `dismissed` or `done`.
+    /// The decision: `pending`, `promoted`, `dismissed` or `done`.
     pub status: Option<InboxStatus>,
     /// The reason of a person's decision.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct InboxItem {
     pub template: Option<String>,
     /// The acceptance criteria.
     pub acceptance: Vec<String>,
-    /// The issue that it came from.
+    /// The issue that it was created from.
     pub metadata: Option<InboxMetadata>,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -106,7 +106,7 @@ pub struct InboxMetadata {
     /// The projected file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projection_target: Option<String>,
-    /// What is wrong.
+    /// The problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_issue_detail: Option<String>,
     /// The key of the issue.
@@ -170,12 +170,12 @@ impl InboxRow {
     }
 }
 
-/// The `source` of rows that workers of the kitchen found beyond their tasks.
+/// The `source` of rows that workers of the kitchen found outside of their tasks.
 pub const BACKLOG_SOURCE: &str = "kitchen-backlog";
 
-/// Decides which findings of a worker become new rows, given all existing rows: those that no row of the kitchen has.
+/// Decides which findings of a worker become new rows, given all existing rows: those without a row of the kitchen.
 ///
-/// `task` is how the task is shown, such as `add-auth/US-003`.
+/// `task` is the displayed name of the task, such as `add-auth/US-003`.
 pub fn backlog<'r>(
     task: &str,
     found: &[String],
@@ -227,14 +227,14 @@ pub struct Import {
 ///
 /// An issue has a row if any row has its key and fingerprint. Otherwise, it has a row if an open row has its text and
 /// no key of another issue. An issue stays dismissed while the last row with its key and fingerprint is dismissed. The
-/// fingerprints of v0.30 rows cannot be compared, so each such row stands for one issue of its tool and type, and if it
-/// names a missing file, for that of this file. Importing twice never adds a row the second time.
+/// fingerprints of v0.30 rows cannot be compared. So each such row counts for one issue of its tool and type, or, if it
+/// names a missing file, for the issue of this file. Importing twice never adds a row the second time.
 ///
 /// `speller` formats the next steps in the rows.
 pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn StepFormatter, now: Timestamp) -> Import {
     let mut known = KnownRows::new(rows);
     let mut import = Import::default();
-    // Exact matches go first, so that v0.30 rows are left for issues without a row of their own.
+    // Exact matches go first, so that v0.30 rows remain for issues without an exact match.
     let marked: Vec<(Mark, Option<RowStatus>)> = issues
         .iter()
         .map(|issue| {
@@ -274,7 +274,7 @@ struct KnownRows {
     by_mark: HashMap<Mark, RowStatus>,
     /// The keys of open rows by text; `None` for a row without a key.
     open_texts: HashMap<String, Vec<Option<String>>>,
-    /// The rows of v0.30 by key: status, and the file that the row says is missing.
+    /// The rows of v0.30 by key: status, and the missing file that the row names.
     adopted: HashMap<String, Vec<(RowStatus, Option<String>)>>,
 }
 
@@ -291,7 +291,7 @@ impl KnownRows {
             if !is_ours {
                 known.adopted.entry(key.clone()).or_default().push((row.status, missing_file(&row.text)));
             }
-            // The last row decides, but an open row counts whatever came after it.
+            // The last row decides, but an open row counts even if others follow.
             let mark = Mark { key: key.clone(), fingerprint: fingerprint.clone() };
             let status = known.by_mark.entry(mark).or_insert(row.status);
             if *status != RowStatus::Open {
@@ -325,7 +325,7 @@ impl KnownRows {
     }
 }
 
-/// Returns the file that the text of a v0.30 row says is missing.
+/// Returns the missing file that the text of a v0.30 row names.
 fn missing_file(text: &str) -> Option<String> {
     let (_, rest) = text.split_once(": missing ")?;
     let (what, file) = rest.split_once(": ")?;
@@ -390,7 +390,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn StepFormatter, now: Timestam
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let Mark { key, fingerprint } = mark;
     let text = task_text(issue);
-    // The row is read later and elsewhere, when line numbers have changed.
+    // The row is read later, when line numbers have changed, so it has none.
     let words = |step: &NextStep| speller.spell(step, None);
     let acceptance = format!(
         "`{}` no longer reports {tool}/{}; try: {}",
@@ -401,7 +401,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn StepFormatter, now: Timestam
     let target = issue.projection.as_ref().and_then(|mark| mark.target.clone());
     let at = now.to_string();
     let id = row_id(&text, key, fingerprint, now);
-    // An issue without a harness, call, run or checkpoint says so.
+    // An issue without a harness, call, run or checkpoint has explicit nulls.
     let mut extra = Extra::default();
     extra.show(&[
         "tool_family",

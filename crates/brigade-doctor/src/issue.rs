@@ -1,4 +1,4 @@
-//! One issue: what is wrong, its identity, its place and its fix.
+//! One issue: the problem, its identity, its place and its fix.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::{Area, IssueType, Remedy};
 
 /// A problem in a workspace.
 ///
-/// The detail names fields. It never holds the value of a field that seems to hold a secret.
+/// The detail names fields. It never contains the value of a field that may be a secret.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issue {
     /// The kind.
@@ -24,7 +24,7 @@ pub struct Issue {
     pub family: Option<String>,
     /// The tool's description.
     pub description: Option<String>,
-    /// What is wrong: one sentence without a final stop.
+    /// The problem: one sentence without a final stop.
     pub detail: String,
     /// Where to fix it.
     pub place: Option<Place>,
@@ -38,7 +38,7 @@ pub struct Issue {
     pub projection: Option<ProjectionMark>,
     /// Distinguishes issues with the same type and tool: a field, a label, an effect. Often empty.
     pub subject: String,
-    /// The state that the issue is about. A change of it makes a new issue. Holds no ages, times or absolute paths.
+    /// The state that caused the issue. A change of it makes a new issue. Contains no ages, times or absolute paths.
     pub evidence: String,
     /// The runtime, pin or file that the fix names.
     pub object: Option<String>,
@@ -85,7 +85,7 @@ impl Issue {
         }
     }
 
-    /// Creates an issue of a tool, at the place of a field. What is bound is masked in the detail.
+    /// Creates an issue of a tool, at the place of a field. Bound values are masked in the detail.
     pub(crate) fn of_tool(kind: IssueType, tool: &Tool, field: &str, detail: impl Into<String>) -> Issue {
         let mut detail = detail.into();
         tool.masks.hide(&mut detail);
@@ -113,9 +113,9 @@ impl Issue {
         Issue { projection: Some(mark), ..Issue::of_tool(kind, tool, &field, detail) }
     }
 
-    /// Tells whether the issue is about a file, which is given with its absolute or relative path.
+    /// Returns whether the issue is about this file, given by its absolute or relative path.
     pub(crate) fn names_file(&self, file: &str) -> bool {
-        // Evidence ends with the path as the entry has it.
+        // The evidence ends with the path in the entry.
         let named =
             self.evidence.split_once(' ').map(|(_, path)| Path::new(path.strip_prefix("./").unwrap_or(path)));
         named.is_some_and(|named| !named.as_os_str().is_empty() && Path::new(file).ends_with(named))

@@ -1,9 +1,9 @@
 //! Diagnoses a workspace from facts that were read once.
 //!
-//! Owns the checks ([`diagnose`] for a [`Snapshot`], [`diagnose_tool`] for
-//! one tool), the identity of issues ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the
-//! inbox rows of issues ([`import`]). Knows no disk, clock or process: the caller gathers the facts. Parts that were
-//! not gathered give no issues.
+//! It owns the checks ([`diagnose`] for a [`Snapshot`], [`diagnose_tool`] for one tool), the identity of issues
+//! ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the inbox rows of issues ([`import`]). It
+//! does not know disks, clocks or processes: the caller gathers the facts. Parts that were not gathered cause no
+//! issues.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};

@@ -1,4 +1,4 @@
-//! Checks of `mcpServers` entries.
+//! Checks the entries of `mcpServers`.
 
 use brigade_cmdline::argv::Argv;
 use brigade_cmdline::risk;

@@ -48,7 +48,7 @@ words! {
 }
 
 impl Closeout {
-    /// Accepts issues. The caller that stores it gives it a name and a time.
+    /// Creates a closeout that accepts issues. The caller that stores it sets a name and a time.
     pub fn of_issues(issues: &[Issue], verdict: Verdict, reason: String) -> Closeout {
         Closeout {
             status: verdict.into(),
@@ -143,7 +143,7 @@ fn originals(issue: &Issue, mark: &ProjectionMark, root: &str) -> Option<[String
     }))
 }
 
-/// What v0.30 hashes of an issue.
+/// The members of an issue that v0.30 hashes.
 #[derive(Serialize)]
 struct Original<'a> {
     tool_id: Option<&'a str>,

@@ -80,7 +80,7 @@ pub struct ProjectionMarks {
 }
 
 impl IssueReport {
-    /// Builds the row of an issue. `absolute` makes paths absolute, and `words` spells steps.
+    /// Creates the row of an issue. `absolute` makes paths absolute, and `words` formats steps.
     pub fn new(
         issue: &Issue,
         absolute: impl Fn(&str) -> String,

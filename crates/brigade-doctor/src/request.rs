@@ -1,4 +1,4 @@
-//! Which issues a health check is asked for.
+//! Options that select the issues of a health check.
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
@@ -15,7 +15,7 @@ pub struct DoctorRequest {
     pub only: Vec<String>,
     /// Only issues of this tool or runtime.
     pub tool: Option<String>,
-    /// Whether to list the built-in tools that need what is not here.
+    /// Whether to list the built-in tools with missing requirements.
     pub explain_missing: bool,
 }
 
@@ -25,7 +25,7 @@ impl DoctorRequest {
     /// # Errors
     /// Fails if there is such a word.
     pub fn check(&self) -> Result<(), Failure> {
-        // What is wrong with the files of agent programs is said where they are looked at, not here.
+        // Problems in the files of agent programs are reported by discovery, not by this check.
         let is_found = |area: &Area| *area != Area::Discovery;
         let areas: Vec<&str> = Area::ALL.into_iter().filter(is_found).map(Area::as_str).collect();
         let kinds = IssueType::all().iter().filter(|kind| is_found(&kind.area())).map(|kind| kind.code());
@@ -75,7 +75,7 @@ impl DoctorRequest {
         })
     }
 
-    /// Returns whether issues are asked for that come of the catalog.
+    /// Returns whether the request includes issues that need the catalog.
     pub fn needs_catalog(&self) -> bool {
         let of_word = |word: &String| {
             let area = Area::ALL.into_iter().find(|area| area.as_str() == word);
@@ -85,7 +85,7 @@ impl DoctorRequest {
         self.only.is_empty() || self.only.iter().any(of_word)
     }
 
-    /// Returns whether an issue is asked for.
+    /// Returns whether the request includes an issue.
     pub fn wants(&self, issue: &Issue) -> bool {
         let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
         (self.only.is_empty() || self.only.iter().any(is_named))
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_of_issues_that_a_check_finds_are_taken() {
+    fn only_areas_and_types_of_the_check_are_accepted() {
         check("tool", None);
         check("client_literal_secret", None);
         let elsewhere =
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn areas_that_do_without_a_catalog_are_checked_without_one() {
+    fn some_areas_are_checked_without_a_catalog() {
         #[track_caller]
         fn check(only: &[&str], expect: bool) {
             let only = only.iter().map(|word| (*word).to_owned()).collect();

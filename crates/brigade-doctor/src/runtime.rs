@@ -58,7 +58,7 @@ pub struct RuntimeFacts {
     pub name: String,
     /// Whether it is enabled.
     pub enabled: bool,
-    /// The command that starts it, as it is shown.
+    /// The command that starts it, for display.
     pub command: String,
     /// Its working directory, relative to the workspace if inside.
     pub cwd: String,
@@ -72,7 +72,7 @@ pub struct RuntimeFacts {
     pub managed: bool,
     /// When the process was started.
     pub started_at: Option<Timestamp>,
-    /// The labels of variables that it is given.
+    /// The labels of variables that it gets.
     pub env_labels: Vec<String>,
     /// The pid file, relative to the workspace; as configured if it cannot be used.
     pub pid_path: String,
@@ -80,26 +80,26 @@ pub struct RuntimeFacts {
     pub metadata_path: String,
     /// The log of standard output, relative to the workspace; as configured if it cannot be used.
     pub stdout_log_path: String,
-    /// The log of standard error, likewise.
+    /// The log of standard error, relative to the workspace; as configured if it cannot be used.
     pub stderr_log_path: String,
-    /// The configured health file, likewise.
+    /// The configured health file, relative to the workspace; as configured if it cannot be used.
     pub health_path: Option<String>,
-    /// The result of a check just now; absent if it is not running or was not checked.
+    /// The result of a new check; absent if it is not running or was not checked.
     pub health: Option<Health>,
-    /// The result of the last check, including this one. It may be old and of an earlier process.
+    /// The result of the last check, including this one. It may be old and from an earlier process.
     pub last_health: Option<Health>,
     /// Whether the health file exists; absent if none is configured.
     pub has_health_file: Option<bool>,
-    /// The metadata file's content, with its command as it is shown.
+    /// The metadata file's content, with its command for display.
     pub metadata: Option<RuntimeMetadata>,
     /// What is wrong.
     pub issues: Vec<RuntimeIssue>,
-    /// What is masked in its [status](RuntimeFacts::status). Paths are exact here.
+    /// Masks bound values in its [status](RuntimeFacts::status). Paths are exact here.
     pub masks: Masks,
 }
 
 impl RuntimeFacts {
-    /// Creates facts from an entry, without checking anything. `masks` hides bound values in what is shown of it.
+    /// Creates facts from an entry, without checking anything. `masks` masks bound values for display.
     pub fn new(runtime: &Runtime, masks: &Masks) -> RuntimeFacts {
         let mut name = runtime.name.clone();
         masks.hide(&mut name);
@@ -134,7 +134,7 @@ impl RuntimeFacts {
         self.state == RuntimeState::Running
     }
 
-    /// Notes a health check that failed, with its issue.
+    /// Records a failed health check and its issue.
     pub fn fails(&mut self, runtime: &Runtime, health: Health) {
         self.issues.push(RuntimeIssue::of_health(runtime, &health));
         self.health = Some(health);
@@ -145,13 +145,13 @@ impl RuntimeFacts {
         self.state == RuntimeState::Stale
     }
 
-    /// Returns whether calls may depend on it: it is running, managed, and was healthy just now.
+    /// Returns whether calls may depend on it: it is running and managed, and a new check found it healthy.
     pub fn is_usable(&self) -> bool {
         self.running() && self.managed && self.health.as_ref().is_some_and(|health| health.ok)
     }
 
-    /// Returns the health of a runtime that was never checked, like v0.30: a running one is healthy unless its health
-    /// file is missing. A process that is not verified to be the runtime has no health.
+    /// Returns the health of a runtime that was never checked, as v0.30 does: a running one is healthy unless its
+    /// health file is missing. A process that is not verified to be the runtime has no health.
     fn unchecked_health(&self) -> (Option<bool>, String) {
         let ok = |ok: bool| (self.running() && self.managed).then_some(ok);
         match (&self.health_path, self.has_health_file) {
@@ -163,10 +163,10 @@ impl RuntimeFacts {
         }
     }
 
-    /// Returns the record for lists and receipts, with paths relative to the workspace and bound values masked. Like in
-    /// v0.30, `health_detail` is `not configured` if the health is unknown. Next steps are spelled.
+    /// Returns the record for lists and receipts, with paths relative to the workspace and bound values masked. As in
+    /// v0.30, `health_detail` is `not configured` if the health is unknown. `speller` formats next steps.
     pub fn status(&self, speller: &dyn StepFormatter) -> RuntimeStatus {
-        // Without a check just now, a running runtime shows its last result, at least that of its start.
+        // Without a new check, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
         let (health_ok, health_detail) = match health {

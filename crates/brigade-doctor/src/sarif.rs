@@ -1,4 +1,4 @@
-//! Issues as SARIF 2.1.0, which editors and code hosts show beside the lines.
+//! Exports issues as SARIF 2.1.0, which editors and code hosts show next to the lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub struct SarifLog {
     /// The address of the schema.
     #[serde(rename = "$schema")]
     pub schema: Cow<'static, str>,
-    /// The runs; there is one.
+    /// The runs; always one.
     pub runs: Vec<SarifRun>,
     /// The version of the format.
     pub version: Cow<'static, str>,
@@ -104,7 +104,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SarifTags {
-    /// The name of the area, alone.
+    /// The name of the area.
     pub tags: Vec<Cow<'static, str>>,
 }
 
@@ -115,9 +115,9 @@ pub struct SarifTags {
 pub struct SarifResult {
     /// The level.
     pub level: ResultLevel,
-    /// Where it is; there is one place.
+    /// The place; always one.
     pub locations: Vec<SarifLocation>,
-    /// The tool and what is wrong.
+    /// The tool and the problem.
     pub message: SarifText,
     /// The fingerprint of reports, under `brigadeIssue/v1`.
     pub partial_fingerprints: BTreeMap<String, String>,
@@ -125,7 +125,7 @@ pub struct SarifResult {
     pub properties: SarifFix,
     /// Its type.
     pub rule_id: Cow<'static, str>,
-    /// The place of its type in the list of rules.
+    /// The index of its type in the list of rules.
     pub rule_index: Option<usize>,
 }
 
@@ -178,7 +178,7 @@ pub struct SarifRegion {
     pub start_line: usize,
 }
 
-/// Returns issues as the log of one run.
+/// Returns issues as a log with one run.
 ///
 /// Paths are relative to the workspace. An issue without a file is placed in `catalog`. The fingerprints are those of
 /// reports, so that other programs can recognize new issues.
@@ -242,7 +242,7 @@ fn result(issue: IssueReport, catalog: &str) -> SarifResult {
     }
 }
 
-/// Makes a relative URI of a path.
+/// Converts a path to a relative URI.
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -16,7 +16,7 @@ use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 use crate::diagnose::CommandRead;
 use crate::{Issue, McpServer, RuntimeFacts};
 
-/// The facts to diagnose. Parts that were not gathered are empty or absent, and give no issues.
+/// The facts to diagnose. Parts that were not gathered are empty or absent, and cause no issues.
 #[derive(Clone)]
 pub struct Snapshot<'a> {
     /// The current time.
@@ -38,7 +38,7 @@ pub struct Snapshot<'a> {
     pub gateway: Vec<ConfigIssue>,
     /// The first rule that approves calls, if git tracks the policy.
     pub policy_tracked: Option<Place>,
-    /// What servers of gateway.toml listed last besides their tools.
+    /// The resources and prompts that servers of gateway.toml listed last.
     pub offered: Vec<ServerOffer>,
     /// The ids of `[[upstream]]` in gateway.toml.
     pub upstreams: Vec<(String, Place)>,
@@ -66,14 +66,15 @@ pub struct Snapshot<'a> {
     pub broken_checkpoints: Vec<BrokenFile>,
     /// The sandbox rules that this system cannot enforce, as sentences; absent if not checked.
     pub sandbox_gaps: Option<Vec<String>>,
-    /// State files and directories that are open to other users, relative to the workspace. One may stand for its
-    /// siblings.
+    /// State files and directories that are open to other users, relative to the workspace. One of several siblings is
+    /// enough.
     pub wide_modes: Vec<String>,
     /// Locks of v0.30 whose process no longer exists, relative to the workspace.
     pub left_locks: Vec<String>,
     /// Parts of the state that cannot be read.
     pub unread: Vec<BrokenFile>,
-    /// Entries in the files of clients that are not as they were written, and servers that clients start past us.
+    /// Entries in the files of clients that differ from what was written, and servers that clients start without the
+    /// gateway.
     pub clients: Vec<ClientState>,
     /// The kitchen, if the workspace has one.
     pub kitchen: Option<&'a KitchenHealth>,
@@ -117,7 +118,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// What a server listed last besides its tools, as far as gateway.toml offers it.
+/// The resources and prompts that a server listed last and gateway.toml offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOffer {
     /// The server.
@@ -144,7 +145,7 @@ pub enum ConfigFile<'a, T> {
     Unreadable {
         /// Its name, relative to the workspace.
         file: &'a str,
-        /// Why, without a final stop.
+        /// The reason, without a final stop.
         why: String,
     },
     /// The parsed file, with its issues.
@@ -176,7 +177,7 @@ pub struct ToolState<'a> {
     pub projections: &'a [ProjectionItem],
     /// The policy and the environment.
     pub policy: Option<PolicyFacts<'a>>,
-    /// Whether the tool is there, for an entry that [claims it](Tool::claims_presence).
+    /// Whether the tool is installed, for an entry that [claims it](Tool::claims_presence).
     pub presence: Option<&'a Presence>,
 }
 
@@ -187,9 +188,9 @@ pub struct ToolIssues {
     pub(crate) own: Vec<Issue>,
     /// Refusals by the policy.
     pub(crate) policy: Vec<Issue>,
-    /// Arguments that v0.30 writes in another way, for workspaces that it was used in.
+    /// Arguments that v0.30 writes differently, for workspaces in which it was used.
     pub(crate) switching: Vec<Issue>,
-    /// What was read of the last command.
+    /// The parsed command of the last tool.
     pub(crate) command: Option<CommandRead>,
 }
 
@@ -229,9 +230,9 @@ pub struct ToolFiles {
     pub program: ProgramFact,
     /// The script that `command` runs, if it is missing.
     pub missing_script: Option<String>,
-    /// The file whose path is most like the missing one of `input_schema_path`.
+    /// The file whose path is most similar to the missing one of `input_schema_path`.
     pub near_schema: Option<String>,
-    /// The file whose path is most like that of the missing script.
+    /// The file whose path is most similar to that of the missing script.
     pub near_script: Option<String>,
     /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
     pub mcp_servers: Vec<McpServer>,
@@ -244,7 +245,7 @@ pub struct ToolFiles {
 }
 
 impl Default for ToolFiles {
-    /// A tool that names no files.
+    /// Creates the facts of a tool that names no files.
     fn default() -> ToolFiles {
         let not_named = Arc::new(SchemaFact::File(FileFact::NotNamed));
         ToolFiles {
@@ -349,8 +350,8 @@ pub enum PinProblem {
 pub struct CallState<'a> {
     /// The call.
     pub call: &'a Call,
-    /// For an approved call: what no longer matches the approval, such as `the contract changed`. For a pending call of
-    /// v0.30: why it cannot be approved.
+    /// For an approved call, what no longer matches the approval, such as `the contract changed`. For a pending call of
+    /// v0.30, why it cannot be approved.
     pub changes: Vec<String>,
     /// Whether the only change is that `PATH` finds another program.
     pub is_only_moved: bool,
@@ -453,7 +454,7 @@ pub fn request_fingerprint(tool_id: &str, args: &Json) -> Fingerprint {
 pub struct CheckpointState<'a> {
     /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
-    /// Why it cannot be resumed, besides its own status and expiry.
+    /// Why it cannot be resumed, except for its own status and expiry.
     pub blockers: Vec<String>,
 }
 
@@ -468,7 +469,7 @@ pub struct ClientState {
     pub transport: String,
     /// The agent that the client is.
     pub agent: String,
-    /// The file as it is noted: relative to the workspace, or beginning with `~/`.
+    /// The file as it is recorded: relative to the workspace, or beginning with `~/`.
     pub noted: String,
     /// The file for people: relative to the workspace, or absolute.
     pub file: String,
@@ -478,14 +479,14 @@ pub struct ClientState {
     pub problem: ClientProblem,
 }
 
-/// What is wrong in a client's file.
+/// A problem in a client's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientProblem {
     /// The file does not exist.
     FileGone,
     /// The file has no entry of ours.
     EntryGone,
-    /// The entry differs from what was written.
+    /// The entry differs from the written one.
     Changed,
     /// The program that the entry starts does not exist.
     ProgramGone,
@@ -495,7 +496,7 @@ pub enum ClientProblem {
     OtherTarget,
     /// The file cannot be read; the text says why.
     Unreadable(String),
-    /// The cache of what was discovered cannot be used, or not all of it; the text says it.
+    /// The cache of discovered tools cannot be used, or only in part; the text says why.
     CacheUnfit(String),
     /// A name has several definitions in the files of clients.
     Differs {
@@ -506,7 +507,7 @@ pub enum ClientProblem {
         /// When that was found.
         found_at: Timestamp,
     },
-    /// Secrets stand in an entry.
+    /// An entry contains secrets.
     LiteralSecrets {
         /// The entry.
         id: String,
@@ -515,7 +516,7 @@ pub enum ClientProblem {
         /// When that was found.
         found_at: Timestamp,
     },
-    /// A definition is not what a tool was registered from.
+    /// The definition differs from the one that a tool was registered from.
     SourceChanged {
         /// The tool.
         tool_id: String,
@@ -532,16 +533,16 @@ pub enum ClientProblem {
     SourceGone {
         /// The tool.
         tool_id: String,
-        /// What is gone.
+        /// The missing definition, as a sentence.
         message: String,
         /// When that was found.
         found_at: Timestamp,
     },
-    /// What tools of the user were registered from is not used, because others could have written the file.
+    /// A source of the user's tools is not used, because others could have written the file.
     UserFileUnsafe(UnsafeUserFile),
-    /// Hooks start commands that only v0.30 has.
+    /// Hooks start commands that exist only in v0.30.
     OldHooks {
-        /// How many.
+        /// The number of hooks.
         count: usize,
     },
     /// Another entry starts a server of the catalog.
@@ -550,7 +551,7 @@ pub enum ClientProblem {
         server: String,
         /// A tool of that server.
         tool_id: String,
-        /// When that was found, if it was not just now.
+        /// When that was found; `None` for a new result.
         found_at: Option<Timestamp>,
     },
 }

@@ -1,11 +1,11 @@
-//! What waits for a person, and what to do next.
+//! Finds the next step for a person.
 
 use brigade_call::Call;
 use brigade_core::{CheckpointId, NextStep};
 
 use crate::{Area, Issue, IssueType, top_issue};
 
-/// What a person could do next.
+/// The work that a person could do next.
 pub struct PendingWork<'a> {
     /// Whether the catalog has no error.
     pub is_valid: bool,
@@ -15,11 +15,11 @@ pub struct PendingWork<'a> {
     pub oldest: Option<&'a Call>,
     /// The oldest checkpoint without an answer.
     pub checkpoint: Option<&'a CheckpointId>,
-    /// Approved calls that are still what was approved.
+    /// Approved calls that still match their approval.
     pub runnable: u64,
-    /// How many rows of the inbox nobody has looked at.
+    /// The number of inbox rows without a decision.
     pub pending_rows: usize,
-    /// What is wrong.
+    /// The issues of the workspace.
     pub issues: &'a [Issue],
 }
 
@@ -28,8 +28,8 @@ fn is_unwritten(issue: &&Issue) -> bool {
 }
 
 impl PendingWork<'_> {
-    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is
-    /// wrong.
+    /// Chooses the most urgent step: first errors that block everything, then decisions that others wait for, then work
+    /// that can run, then other issues.
     pub fn next(&self) -> (NextStep, String) {
         let because = |step: NextStep, reason: &str| (step, reason.to_owned());
         let worst =
@@ -58,7 +58,7 @@ impl PendingWork<'_> {
         }
         let mut unwritten = self.issues.iter().filter(is_unwritten);
         if let Some(issue) = unwritten.next() {
-            // A step that writes many files is not proposed before they were listed.
+            // A step that writes many files is proposed only after a person has listed them.
             let tool = issue.tool_id.clone().unwrap_or_default();
             return match unwritten.next() {
                 None => because(issue.next_step(), &issue.detail),
@@ -66,7 +66,7 @@ impl PendingWork<'_> {
             };
         }
         if 0 < self.pending_rows {
-            let reason = "the inbox has rows that nobody has looked at";
+            let reason = "the inbox has rows without a decision";
             return because(NextStep::ListPendingRows, reason);
         }
         because(NextStep::ListTools, "nothing waits")

@@ -1,8 +1,8 @@
-//! Files beneath a directory, reached without following any link.
+//! Opens files below a directory without following links.
 //!
-//! Every directory on the way is opened by its name in the one before, and a link is refused. So neither a link that is
-//! there nor one that is put there in the middle of an operation leads anywhere. A caller that follows links asks
-//! [`Fs::resolve`](crate::Fs::resolve) where they lead first.
+//! Every directory on the path is opened by its name in its parent, and links are refused. So an existing link, or one
+//! that is created during an operation, is never followed. A caller that wants to follow links first resolves them with
+//! [`Fs::resolve`](crate::Fs::resolve).
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,14 +19,15 @@ use rustix::io::Errno;
 use crate::error::Explain;
 use crate::{FileKind, FsError, FsErrorKind, RelPath};
 
-/// Opens a directory to reach its entries, and no link.
+/// Opens a directory only to reach its entries. Refuses links.
 const PASSAGE: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// The least number of bytes that are read at a time: what the system makes up as it is read has no length.
+/// The smallest number of bytes that are read at a time. Files that the system generates while they are read report no
+/// length.
 const MIN_CHUNK_BYTES: usize = 4 << 10;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -35,11 +36,11 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Folder {
     folder: OwnedFd,
-    /// The path beneath the root, for messages.
+    /// The path below the root, for messages.
     path: RelPath,
 }
 
-/// What an entry of a directory is.
+/// The metadata of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryMetadata {
     /// The kind. Links are not followed.
@@ -49,12 +50,12 @@ pub struct EntryMetadata {
     /// The permission bits.
     mode: u32,
     owner: (u32, u32),
-    /// Device, inode, and the time of the last change, which tell whether it is still the same.
+    /// Device, inode, and the time of the last change. They show whether the file is unchanged.
     mark: (u64, u64, i64, i64),
 }
 
 impl EntryMetadata {
-    /// Returns a text that is another one when the file was changed or replaced.
+    /// Returns a text that differs if the file was changed or replaced.
     pub fn stamp(&self) -> String {
         format!("{:?} {} {:o} {:?}", self.kind, self.len, self.mode, self.mark)
     }
@@ -65,7 +66,7 @@ impl EntryMetadata {
 pub struct OpenFile {
     file: File,
     path: String,
-    /// What it was when it was opened.
+    /// The metadata when the file was opened.
     pub look: EntryMetadata,
 }
 
@@ -87,7 +88,7 @@ impl EntryMetadata {
         }
     }
 
-    /// Returns whether this is the same file, unchanged as far as its times tell.
+    /// Returns whether this is the same file, unchanged according to its times.
     pub fn is_still(&self, other: &EntryMetadata) -> bool {
         self.mark == other.mark && self.len == other.len && self.kind == other.kind
     }
@@ -95,7 +96,7 @@ impl EntryMetadata {
 
 fn kind_error(operation: &'static str, path: &str, errno: Errno) -> FsError {
     match errno {
-        // What should be a directory or file is a link by now.
+        // A directory or file was replaced by a link.
         Errno::LOOP => FsError::new(operation, path, FsErrorKind::Outside),
         errno => FsError::io(operation, path, &errno.into()),
     }
@@ -112,7 +113,7 @@ impl Folder {
         Ok(Folder { folder: folder.explain("open", &path.to_string_lossy())?, path: RelPath::root() })
     }
 
-    /// Returns its path beneath the root.
+    /// Returns its path below the root.
     pub fn path(&self) -> &RelPath {
         &self.path
     }
@@ -121,18 +122,18 @@ impl Folder {
         if self.path.is_root() { name.to_owned() } else { format!("{}/{name}", self.path.as_str()) }
     }
 
-    /// Opens a directory beneath.
+    /// Opens a directory below this one.
     ///
     /// # Errors
-    /// Fails if a part of the path is missing, a link, or no directory.
+    /// Fails if a part of the path is missing, a link, or not a directory.
     pub fn beneath(&self, path: &RelPath) -> Result<Folder, FsError> {
         self.walk(path, |_, _| Ok(()))
     }
 
-    /// Opens a directory beneath, and makes what is missing of it.
+    /// Opens a directory below this one, and creates its missing parts.
     ///
     /// # Errors
-    /// Fails if a part of the path is a link or no directory, or cannot be made.
+    /// Fails if a part of the path is a link or not a directory, or cannot be created.
     pub fn make_beneath(&self, path: &RelPath) -> Result<Folder, FsError> {
         self.walk(path, |here, name| {
             match rustix::fs::mkdirat(&here.folder, name, Mode::from_raw_mode(0o777)) {
@@ -160,12 +161,12 @@ impl Folder {
     /// Opens a directory that is an entry of this one.
     ///
     /// # Errors
-    /// Fails if it is missing, a link, or no directory.
+    /// Fails if it is missing, a link, or not a directory.
     pub fn folder(&self, name: &str) -> Result<Folder, FsError> {
         let path = self.named(name);
         let opened = rustix::fs::openat(&self.folder, name, PASSAGE, Mode::empty());
         let folder = opened.map_err(|errno| match errno {
-            // With `O_DIRECTORY`, a link is said to be no directory.
+            // With `O_DIRECTORY`, the kernel reports a link as `ENOTDIR`.
             Errno::NOTDIR if self.look(name).is_ok_and(|look| look.kind == FileKind::Link) => {
                 FsError::new("open", &*path, FsErrorKind::Outside)
             }
@@ -175,7 +176,7 @@ impl Folder {
         Ok(Folder { folder, path })
     }
 
-    /// Looks at an entry.
+    /// Returns the metadata of an entry.
     ///
     /// # Errors
     /// Fails if it is missing.
@@ -187,10 +188,10 @@ impl Folder {
     /// Opens a file that is an entry of this directory.
     ///
     /// # Errors
-    /// Fails if it is missing, a link, or no regular file.
+    /// Fails if it is missing, a link, or not a regular file.
     pub fn open(&self, name: &str) -> Result<OpenFile, FsError> {
         let path = self.named(name);
-        // A pipe would wait for its other end.
+        // Without this flag, opening a pipe would wait for the other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.folder, name, flags, Mode::empty());
         let opened = opened.map_err(|errno| match errno {
@@ -205,14 +206,14 @@ impl Folder {
         Ok(OpenFile { file: File::from(opened), path, look })
     }
 
-    /// Replaces a file in one step, or makes it. At any time, including after a crash, it is the old file or the new
-    /// one. Mode and owner of the old file stay.
+    /// Replaces a file in one step, or creates it. At any time, including after a crash, it is the old file or the new
+    /// one. Mode and owner of the old file are kept.
     ///
-    /// `old` is what the file is known to be; if it is something else by now, nothing is written.
+    /// `old` is the known metadata of the file. If the file was changed since, nothing is written.
     ///
     /// # Errors
-    /// Fails if the name is taken by something else than a file or the file is not `old` any more
-    /// ([`FsErrorKind::Exists`]), the owner cannot be kept, or on a disk error.
+    /// Fails with [`FsErrorKind::Exists`] if the name is not a file, or if the file was changed since `old`. Also fails
+    /// if the owner cannot be kept, or on a disk error.
     pub fn replace(&self, name: &str, bytes: &[u8], old: Option<&EntryMetadata>) -> Result<(), FsError> {
         let path = self.named(name);
         let (temporary, mut file) = self.temporary(name, old.map_or(0o666, |_| 0o600))?;
@@ -224,7 +225,7 @@ impl Folder {
                     let owner = (Some(Uid::from_raw(old.owner.0)), Some(Gid::from_raw(old.owner.1)));
                     rustix::fs::fchown(&file, owner.0, owner.1).explain("keep the owner of", &path)?;
                 }
-                // Nobody gave other bytes the rights of its owner.
+                // The new bytes do not get special rights of the old file's owner.
                 let mode = old.mode & !0o6000;
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode as _)).explain("write", &path)?;
             }
@@ -279,7 +280,7 @@ impl Folder {
         rustix::fs::fsync(&self.folder).explain("remove", &self.named(name))
     }
 
-    /// Lists the entries, sorted by name, also those whose name is not UTF-8.
+    /// Lists the entries, sorted by name, including names that are not UTF-8.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -296,7 +297,7 @@ impl Folder {
                 FileType::RegularFile => FileKind::File,
                 FileType::Directory => FileKind::Directory,
                 FileType::Symlink => FileKind::Link,
-                // Some file systems do not say.
+                // Some file systems do not report the kind of an entry.
                 FileType::Unknown => {
                     let stat = rustix::fs::statat(&self.folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
                     stat.map_or(FileKind::Other, |stat| EntryMetadata::from_stat(&stat).kind)
@@ -311,17 +312,17 @@ impl Folder {
 }
 
 impl OpenFile {
-    /// Returns the open file, for readers of other libraries.
+    /// Returns the open file, for other libraries.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Reads on, in pieces, until the end or until `take` wants no more.
+    /// Reads the rest in pieces, until the end or until `take` returns false.
     ///
     /// # Errors
     /// Fails on a disk error.
     pub fn each(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), FsError> {
-        // One byte more, so that the end of a short file is seen with its first part.
+        // One byte more, so that the end of a short file is seen in the first read.
         let length = self.file.metadata().ok().and_then(|found| usize::try_from(found.len()).ok());
         let mut buffer = vec![0; length.unwrap_or(CHUNK).saturating_add(1).clamp(MIN_CHUNK_BYTES, CHUNK)];
         loop {

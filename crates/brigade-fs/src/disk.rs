@@ -1,4 +1,4 @@
-//! Files on disk.
+//! [`Fs`] on a real disk.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
@@ -37,10 +37,10 @@ impl DiskFs {
         Ok(DiskFs { path, root })
     }
 
-    /// Opens a directory as the root, which is made first if it is missing, with those above it.
+    /// Opens a directory as the root. Creates it and its parents if they are missing.
     ///
     /// # Errors
-    /// Fails if it cannot be made or opened.
+    /// Fails if it cannot be created or opened.
     pub fn make(path: &Path) -> Result<DiskFs, FsError> {
         let unclear = || FsError::new("make", path.to_string_lossy(), FsErrorKind::NotADirectory);
         for above in path.ancestors() {
@@ -63,7 +63,7 @@ impl DiskFs {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }
 
-    /// Returns a path inside that no link is on, which nearly all are. The last name may be missing.
+    /// Returns the path relative to the root if it has no links, as nearly all paths. The last name may be missing.
     fn without_links(&self, path: &Path) -> Option<RelPath> {
         let inside = if path.is_absolute() { path.strip_prefix(&self.path).ok()? } else { path };
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -290,7 +290,7 @@ impl Fs for DiskFs {
         Ok((id, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
-    /// Opens what is there instead of its directory.
+    /// Opens the path itself instead of listing its directory.
     #[cfg(target_os = "linux")]
     fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
         match self.open_fd("read", path, OFlags::PATH | OFlags::NOFOLLOW) {
@@ -303,7 +303,7 @@ impl Fs for DiskFs {
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
         let bits = Mode::from_raw_mode(mode & 0o7777);
         let file = match self.open_fd("change the mode of", path, OFlags::RDONLY | OFlags::NONBLOCK) {
-            // What may not be read has a mode, too.
+            // A file that may not be read has a mode, too.
             #[cfg(target_os = "linux")]
             Err(error) if error.kind == FsErrorKind::Permission => {
                 use std::os::fd::AsRawFd as _;
@@ -331,7 +331,7 @@ impl Fs for DiskFs {
         require_regular(&file, "lock", path.as_str()).ok()?;
         let opened = file.metadata().ok()?;
         let lock = Lock::of_free(file)?;
-        // Its writer may have renamed it before it gave the lock up.
+        // The writer may have renamed the file before it released the lock.
         let id = FileId { device: opened.dev(), inode: opened.ino() };
         self.link_metadata(path).is_ok_and(|found| found.id == Some(id)).then_some(lock)
     }
@@ -348,7 +348,7 @@ pub(crate) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
 
 /// Resolves the links of an absolute path as far as it exists. The remaining components are applied lexically.
 fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
-    // What is there is resolved at once: of a deep path, each part would be resolved from the root.
+    // Resolves an existing path in one call. Component by component, each part of a deep path would start at the root.
     match std::fs::canonicalize(path) {
         Err(error) if may_be_followed_further(&error) => {}
         resolved => return resolved,
@@ -384,12 +384,12 @@ fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// Returns whether a path that does not exist is applied lexically.
+/// Returns whether the rest of the path is resolved lexically, because the path does not exist.
 fn may_be_followed_further(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
-/// Resolves `.` and `..` of an absolute path by its text, as if it had no links.
+/// Resolves `.` and `..` of an absolute path lexically, as if it had no links.
 pub fn by_words(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::from("/");
     for component in path.components() {
@@ -493,7 +493,7 @@ impl WriteFile for DiskWriter {
         match self.file.try_lock() {
             Ok(()) => Ok(self.file.metadata().explain("write", &self.path)?.nlink() != 0),
             Err(TryLockError::WouldBlock) => Ok(false),
-            // Where a file system has no locks, nobody takes anything.
+            // A file system without locks has no leftovers to protect.
             Err(TryLockError::Error(_)) => Ok(true),
         }
     }
@@ -524,7 +524,7 @@ impl WriteFile for DiskWriter {
         use rustix::io::Errno;
 
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length) {
-            // Only a lack of room is an answer. File systems that cannot reserve say so in several ways.
+            // Only a lack of space is an error. File systems that cannot reserve report that in several ways.
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => Err(error).explain("reserve room in", &self.path),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -570,7 +570,7 @@ mod tests {
         assert_eq!(file.length().unwrap(), 0);
         file.write(b"text").unwrap();
         assert_eq!(fs.read(&path("file"), 100).unwrap(), b"text");
-        // No disk has this much.
+        // A disk never has this much space.
         #[cfg(target_os = "linux")]
         if let Err(error) = file.reserve(1 << 42) {
             assert_eq!(error.kind, FsErrorKind::NoSpace);
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_distinguish_directories_pipes_and_missing_files() {
+    fn errors_distinguish_kinds_of_files() {
         let (_folder, fs) = workspace();
         fs.create_dir(&path("folder")).unwrap();
         let pipe = fs.root().join("pipe");
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn config_paths_are_classified_after_following_links() {
+    fn config_paths_are_classified_through_links() {
         let (folder, fs) = workspace();
         let base = std::fs::canonicalize(folder.path()).unwrap();
         std::fs::create_dir(base.join("w/src")).unwrap();

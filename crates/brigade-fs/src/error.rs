@@ -109,7 +109,7 @@ impl OperationError for FsError {
         let hint = match self.kind {
             FsErrorKind::Permission => "check who owns it, and who may write there",
             FsErrorKind::NotAFile | FsErrorKind::NotADirectory => {
-                "name another path, or move away what is there"
+                "use another path, or move the existing entry away"
             }
             _ => return Vec::new(),
         };
@@ -128,7 +128,7 @@ impl FsError {
         FsError::new(operation, path, FsErrorKind::from(error))
     }
 
-    /// Names the file by its path below a root, as a reader needs it who does not know which root is meant.
+    /// Names the file by its absolute path, for readers who do not know which root is meant.
     #[must_use]
     pub fn below(self, root: &Path) -> FsError {
         let path = if self.path == "." { root.to_owned() } else { root.join(&self.path) };

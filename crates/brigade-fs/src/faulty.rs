@@ -24,7 +24,7 @@ pub enum Fault {
     PowerLossAt(usize),
 }
 
-/// What survives a power loss of the changes that were not synced.
+/// Which changes without a sync survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
     /// None of them: only synced data survives.
@@ -35,7 +35,7 @@ pub enum Crash {
     Some(u64),
 }
 
-/// A disk that injects one fault: a [`MemoryFs`], of which also the crash is known, or any other one.
+/// A disk that injects one fault. It wraps a [`MemoryFs`], which also shows the state after a crash, or any other disk.
 #[derive(Clone, Debug)]
 pub struct FaultyFs<F = MemoryFs> {
     disk: F,
@@ -50,7 +50,7 @@ struct Control {
 }
 
 impl<F: Fs> FaultyFs<F> {
-    /// Injects a fault into a disk, which may already hold files.
+    /// Injects a fault into a disk, which may already contain files.
     pub fn new(disk: F, fault: Fault) -> FaultyFs<F> {
         let control = Control { fault, steps: AtomicUsize::new(0), is_dead: AtomicBool::new(false) };
         FaultyFs { disk, control: Arc::new(control) }
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn appending_keeps_the_old_content_and_acknowledged_bytes() {
+    fn appending_keeps_acknowledged_bytes() {
         let append = |fs: &dyn Fs| fs.append_durable(&path("a/f"), b"more\n");
         at_every_step(append, |fs, acknowledged| {
             let found = fs.read(&path("a/f"), 99).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_in_a_new_directory_is_complete_or_absent() {
+    fn a_new_file_is_complete_or_absent() {
         let create = |fs: &dyn Fs| {
             fs.create_dir_all(&path("b/c"))?;
             fs.create_new_durable(&path("b/c/f"), b"new\n")

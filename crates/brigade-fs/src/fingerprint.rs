@@ -1,4 +1,4 @@
-//! The sha256 of a file of any size.
+//! Computes the sha256 of a file of any size.
 
 use brigade_core::{Fingerprint, FingerprintStream};
 
@@ -13,7 +13,7 @@ const CHUNK: usize = 256 * 1024;
 /// Fails on a disk error.
 pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
     let mut stream = FingerprintStream::new();
-    // One byte more, so that the end of a short file is seen with its first part.
+    // One byte more, so that the end of a short file is seen in the first read.
     let length = usize::try_from(file.len()?).unwrap_or(CHUNK);
     let mut buffer = vec![0; length.saturating_add(1).min(CHUNK)];
     let mut offset = 0;

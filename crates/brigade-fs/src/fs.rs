@@ -32,9 +32,9 @@ pub struct Metadata {
     pub modified: Timestamp,
     /// Permission bits, without the file kind.
     pub mode: u32,
-    /// The account that owns the file; absent for files that are not on a disk.
+    /// The account that owns the file; `None` for files that are not on a disk.
     pub uid: Option<u32>,
-    /// Which file it is; absent for files that are not on a disk.
+    /// The identity of the file; `None` for files that are not on a disk.
     pub id: Option<FileId>,
 }
 
@@ -180,7 +180,7 @@ pub trait WriteFile: Send {
     /// Fails on a disk error.
     fn truncate(&mut self, length: u64) -> Result<(), FsError>;
 
-    /// Makes the file count as written now, and keeps what is [reserved](WriteFile::reserve).
+    /// Sets the modification time to now, and keeps the [reserved](WriteFile::reserve) space.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -188,17 +188,17 @@ pub trait WriteFile: Send {
         self.truncate(self.length()?)
     }
 
-    /// Reserves room for the first `length` bytes, so that writing them cannot fail for want of room. The length of the
-    /// file stays. Nothing is reserved where the system or the file system cannot.
+    /// Reserves space for the first `length` bytes, so that writing them cannot fail on a full disk. The length of the
+    /// file does not change. Does nothing if the system or file system does not support it.
     ///
     /// # Errors
-    /// Fails if there is not that much room.
+    /// Fails if the disk does not have enough space.
     fn reserve(&mut self, _length: u64) -> Result<(), FsError> {
         Ok(())
     }
 
-    /// Keeps other processes, also of other containers, from taking the file for one that was [left](Fs::take_left), as
-    /// long as it is open. Returns whether none took it before.
+    /// Prevents other processes, including those in other containers, from taking the open file for a
+    /// [leftover](Fs::take_left). Returns false if another process already took it.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -235,8 +235,8 @@ pub trait Fs: Send + Sync {
     /// Fails if the file does not exist or is not a regular file.
     fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError>;
 
-    /// Reads a file that a person named on the command line, of at most `limit` bytes: also a pipe, such as the shell
-    /// makes for `<(…)`, which is read until its writers have closed it.
+    /// Reads a file that a person named on the command line, of at most `limit` bytes. It may be a pipe, such as the
+    /// shell creates for `<(…)`; a pipe is read until its writers have closed it.
     ///
     /// # Errors
     /// Fails if it does not exist, is longer than `limit`, or is a directory.
@@ -286,8 +286,8 @@ pub trait Fs: Send + Sync {
     /// Fails if the path does not exist or is not a directory.
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError>;
 
-    /// Lists the first `most` entries of a directory that the system gives, sorted by name, and counts the others. Uses
-    /// memory for no more than it lists.
+    /// Lists the first `most` entries that the system returns, sorted by name, and counts the others. Uses memory only
+    /// for the listed ones.
     ///
     /// # Errors
     /// Fails if the path does not exist or is not a directory.
@@ -352,13 +352,13 @@ pub trait Fs: Send + Sync {
     /// Returns [`FsErrorKind::Locked`] with the holder's text if `timeout` elapses first.
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
 
-    /// Takes a half-written file that no process [holds](WriteFile::hold) any more, until the lock is dropped. `None`
-    /// if one does, or it cannot be told.
+    /// Locks a temporary file that no process [holds](WriteFile::hold). Returns `None` if a process holds it, or if
+    /// that is unknown.
     fn take_left(&self, _path: &RelPath) -> Option<Lock> {
         None
     }
 
-    /// Says that a path is about to be looked at by other means. Only [`TracingFs`](crate::TracingFs) wants to know.
+    /// Records that a path is about to be read by other means. Only [`TracingFs`](crate::TracingFs) uses this.
     fn note(&self, _path: &Path) {}
 
     /// Writes a cache file: atomically, but not durably.
@@ -393,12 +393,12 @@ pub trait Fs: Send + Sync {
         read_all(&*file, file.len()?, &path.to_string_lossy(), limit)
     }
 
-    /// Returns which file is at a path, and how long it is, to be compared with what is known of a file that was
-    /// opened here. What is known of the file is not read from the path: unlike all others, this may follow a link out
-    /// of the root.
+    /// Returns the identity and length of the file at a path, for comparison with a file that was opened here.
+    ///
+    /// Unlike all other methods, this may follow a link out of the root.
     ///
     /// # Errors
-    /// Fails if there is none.
+    /// Fails if the file does not exist.
     fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError> {
         let file = self.open(path)?;
         Ok((file.id()?, file.len()?))

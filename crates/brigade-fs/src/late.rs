@@ -1,7 +1,7 @@
-//! Files whose changes are synced later, together.
+//! Delays syncs, and does them together later.
 //!
-//! What is written is at once in the files for every process, and stays there if this process is killed. Only a power
-//! loss before [`DeferredFs::sync`] can lose it.
+//! Every process sees writes at once, and they survive if this process is killed. Only a power loss before
+//! [`DeferredFs::sync`] can lose them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use crate::{DirEntry, FileId, Fs, FsError, Location, Lock, Metadata, ReadFile, RelPath, WriteFile};
 
-/// A directory tree whose syncs are noted and not done. [`DeferredFs::sync`] does them.
+/// A directory tree that records syncs instead of doing them. [`DeferredFs::sync`] does them.
 pub struct DeferredFs {
     fs: Arc<dyn Fs>,
     unsynced: Arc<PendingSyncs>,
 }
 
-/// What was written and not synced yet.
+/// Writes that are not synced yet.
 #[derive(Debug, Default)]
 struct PendingSyncs {
     noted: Mutex<Vec<PendingSync>>,
@@ -33,7 +33,7 @@ impl PendingSyncs {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what is to be synced behind everything that was noted before.
+    /// Records a pending sync as the last one.
     fn note(&self, what: PendingSync) {
         let mut noted = self.noted();
         noted.retain(|known| *known != what);
@@ -42,7 +42,7 @@ impl PendingSyncs {
 }
 
 impl DeferredFs {
-    /// Starts with nothing to sync.
+    /// Creates a tree without pending syncs.
     pub fn new(fs: Arc<dyn Fs>) -> DeferredFs {
         DeferredFs { fs, unsynced: Arc::default() }
     }
@@ -52,11 +52,13 @@ impl DeferredFs {
         !self.unsynced.noted().is_empty()
     }
 
-    /// Returns once everything that was written before is on disk. What would have been synced last is synced last, so
-    /// that a power loss meanwhile leaves about what it would leave if everything was synced at once.
+    /// Returns once everything that was written before is on disk.
+    ///
+    /// The order is that of the original syncs. So a power loss meanwhile leaves about the same state as immediate
+    /// syncs would.
     ///
     /// # Errors
-    /// Fails on a disk error. What could not be synced stays noted.
+    /// Fails on a disk error. Syncs that failed stay pending.
     pub fn sync(&self) -> Result<(), FsError> {
         let noted = std::mem::take(&mut *self.unsynced.noted());
         for (place, what) in noted.iter().enumerate() {
@@ -65,7 +67,7 @@ impl DeferredFs {
                 PendingSync::Names(path) => self.fs.sync_dir(path),
             };
             match synced {
-                // It was removed meanwhile.
+                // The file was removed meanwhile.
                 Err(error) if error.is_not_found() => {}
                 Ok(()) => {}
                 Err(error) => {
@@ -94,7 +96,7 @@ struct DeferredWriter {
     file: Box<dyn WriteFile>,
     path: RelPath,
     unsynced: Arc<PendingSyncs>,
-    /// Whether there is anything to sync: the name of an empty file is synced with its directory.
+    /// Whether the content must be synced. An empty file needs only its name, which is synced with the directory.
     is_written: bool,
 }
 
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_there_at_once_and_survives_a_power_loss_after_the_sync() {
+    fn writes_are_visible_at_once_and_durable_after_sync() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::None);
         disk.create_dir_all(&path("a")).unwrap();
         let late = DeferredFs::new(Arc::new(disk.clone()));
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_synced_stays_to_be_synced() {
+    fn failed_syncs_stay_pending() {
         let disk = FaultyFs::new(MemoryFs::new(), Fault::BrokenAt(3));
         let late = DeferredFs::new(Arc::new(disk));
         late.write_atomic(&path("file"), b"x", FileMode::Private).unwrap();

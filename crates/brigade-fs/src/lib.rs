@@ -1,8 +1,8 @@
 //! File access beneath a root directory, atomic replacement, durable appends and locks.
 //!
-//! Owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
+//! It owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
 //! path or link can leave. [`MemoryFs`] behaves the same without a disk. [`FaultyFs`] fails or loses power at a chosen
-//! operation, and returns what would survive. Knows nothing about the content of the files.
+//! operation, and returns what would survive. It does not know the content of the files.
 //!
 //! ```
 //! use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};

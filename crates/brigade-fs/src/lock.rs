@@ -32,20 +32,22 @@ impl Lock {
         Lock { _held: Box::new(held), file: None }
     }
 
-    /// Returns the locked file; `None` in memory. If this process dies, the lock is free when no process has the file
-    /// open any more, so another process that was given it holds the lock until it ends.
+    /// Returns the locked file; `None` in memory.
+    ///
+    /// If this process dies, the lock is released when no process has the file open. So a process that was given the
+    /// file holds the lock until it ends.
     pub fn file(&self) -> Option<&Arc<File>> {
         self.file.as_ref()
     }
 
-    /// Takes the lock of an open file, if it is free, and leaves the file as it is.
+    /// Acquires the lock of an open file if it is free. Leaves the content as it is.
     pub(crate) fn of_free(file: File) -> Option<Lock> {
         file.try_lock().ok()?;
         let file = Arc::new(file);
         Some(Lock { _held: Box::new(HeldFile(file.clone())), file: Some(file) })
     }
 
-    /// Waits for the lock of an open file and writes the holder into it. `length` is what the file had when it was
+    /// Waits for the lock of an open file and writes the holder into it. `length` is the length of the file when it was
     /// opened.
     pub(crate) fn of_file(
         file: File,
@@ -57,7 +59,7 @@ impl Lock {
         let (file, length) = match file.try_lock() {
             Ok(()) => (file, Some(length)),
             Err(TryLockError::Error(error)) => return Err(FsError::io("lock", path.as_str(), &error)),
-            // A thread that waits would hold the lock for a moment after the caller has given up.
+            // A waiting thread could acquire the lock for a moment after the caller has given up, so do not start one.
             Err(TryLockError::WouldBlock) if timeout.is_zero() => return Err(held(&file, path, timeout)),
             Err(TryLockError::WouldBlock) => (wait(file, path, timeout)?, None),
         };
@@ -68,8 +70,8 @@ impl Lock {
     }
 }
 
-/// Writes the holder into the file. Cutting it waits for the disk, so that is done only when the file is longer.
-/// `length` is what it has, if that is known.
+/// Writes the holder into the file. Truncating waits for the disk, so the file is truncated only if it is longer than
+/// the text. `length` is its current length, if known.
 fn name_holder(file: &File, length: Option<u64>, holder: &str) -> std::io::Result<()> {
     file.write_all_at(holder.as_bytes(), 0)?;
     let length = length.map_or_else(|| file.metadata().map(|metadata| metadata.len()), Ok)?;
@@ -83,12 +85,12 @@ struct HeldFile(Arc<File>);
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        // Closing is not enough: a child that was forked meanwhile has the file open until it starts its program.
+        // Closing is not enough: a child that was forked meanwhile keeps the file open until it executes its program.
         let _ = self.0.unlock();
     }
 }
 
-/// Says who holds the lock of a file.
+/// Returns the error that names the holder of a lock.
 fn held(file: &File, path: &RelPath, waited: Duration) -> FsError {
     let mut words = vec![0; HOLDER_LIMIT];
     let count = file.read_at(&mut words, 0).unwrap_or(0);
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_at_a_time_and_every_waiter_gets_the_lock() {
+    fn every_waiter_gets_the_lock_in_turn() {
         both(|fs| {
             let path: RelPath = "queue.lock".parse().unwrap();
             let inside = AtomicU32::new(0);

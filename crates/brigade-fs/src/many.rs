@@ -1,4 +1,4 @@
-//! Reading many files at once.
+//! Reads many files at once.
 
 use brigade_core::parallel::in_parallel;
 

@@ -396,7 +396,7 @@ impl Fs for MemoryFs {
         Ok(())
     }
 
-    /// Only this process has files in memory, and it knows its own by their names.
+    /// Files in memory belong to this process, which recognizes its own by their names.
     fn take_left(&self, path: &RelPath) -> Option<Lock> {
         self.state().find("lock", path).is_ok().then(|| Lock::new(()))
     }

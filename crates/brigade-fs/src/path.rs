@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(String);
 
-/// A string that is not a path beneath the root.
+/// A text that is not a path below the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a relative path without `..`")]
 pub struct InvalidPath;
@@ -26,15 +26,15 @@ impl RelPath {
     /// Returns a path that is written in the program.
     ///
     /// # Panics
-    /// Panics if the text is not a path beneath the root. Text from elsewhere is parsed.
+    /// Panics if the text is not a path below the root. Parse texts from other sources instead.
     pub fn from_static(path: &'static str) -> RelPath {
         path.parse().expect("paths in the program stay beneath the root")
     }
 
-    /// Returns a path that the program composed of names that it checked.
+    /// Returns a path that the program composed of checked names.
     ///
     /// # Panics
-    /// Panics if the text is not a path beneath the root. Text from files and users is parsed.
+    /// Panics if the text is not a path below the root. Parse texts from files and users instead.
     pub fn composed(path: &str) -> RelPath {
         path.parse().expect("paths of checked names stay beneath the root")
     }

@@ -1,4 +1,4 @@
-//! Files that are made under a temporary name and renamed when they are whole, and what is left of them.
+//! Writes files under a temporary name and renames them when they are complete. Also removes leftover temporary files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ pub(crate) fn create_temporary<F: Fs + ?Sized>(
         match fs.create(&temporary, mode) {
             Ok(mut file) => match file.hold() {
                 Ok(true) => return Ok((temporary, file)),
-                // In the moment before, somebody took it for one that was left, and removes it.
+                // Before `hold`, another process took the file for a leftover, and will remove it.
                 Ok(false) => {}
                 Err(error) => {
                     let _ = fs.remove(&temporary);
@@ -39,29 +39,31 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Returns how the temporary names of a file begin.
+/// Returns the prefix of the temporary names of a file.
 fn prefix_of(path: &RelPath) -> String {
     // Omit the target's name if it would make the temporary name too long.
     let stem = if path.name().len() <= 200 { path.name() } else { "long" };
     format!(".{stem}.")
 }
 
-/// Returns whether a file is a temporary one (`.NAME.PROCESS-NUMBER.tmp`) that its process left: it has ended, and none
-/// holds the file. The number alone does not tell, because another container has its own processes.
+/// Returns whether a file is a temporary one (`.NAME.PROCESS-NUMBER.tmp`) whose writer has ended.
+///
+/// The process in its name must have ended, and no process may hold the file. The number alone is not proof, because
+/// another container has its own process ids.
 pub fn is_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> bool {
     take_left(fs, path).is_some()
 }
 
-/// Removes a file if it [is left](is_left). Returns whether it did.
+/// Removes a file if [`is_left`] returns true for it. Returns whether it did.
 pub fn remove_if_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> bool {
-    // Held until it is removed.
+    // The lock is held until the file is removed.
     let left = take_left(fs, path);
     left.is_some() && fs.remove(path).is_ok()
 }
 
 fn take_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> Option<Lock> {
     let process = i32::try_from(process_of(path.name())?).ok().and_then(Pid::from_raw);
-    // A process that may not be signalled lives, too.
+    // A process that may not be signalled is alive, too.
     let has_ended = process.is_none_or(|process| test_kill_process(process) == Err(rustix::io::Errno::SRCH));
     if has_ended { fs.take_left(path) } else { None }
 }
@@ -73,11 +75,13 @@ fn process_of(name: &str) -> Option<u32> {
     process.parse().ok().filter(|process| *process != 0)
 }
 
-/// The size of a directory, in bytes, above which it is not looked through at each write: some hundred entries.
+/// The size of a directory, in bytes, above which writes do not search it for leftovers: some hundred entries.
 const MAX_SCANNED_FOLDER_BYTES: u64 = 16 << 10;
 
-/// Removes the temporary files beside a file that ended processes left of writing it. What cannot be removed stays, and
-/// what is in a large directory: it does no harm, and `doctor` finds it.
+/// Removes the temporary files of a target that ended processes left next to it.
+///
+/// Files that cannot be removed stay, and so do leftovers in a large directory. They do no harm, and `doctor` finds
+/// them.
 pub(crate) fn remove_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) {
     let (folder, prefix) = (path.parent(), prefix_of(path));
     if fs.metadata(&folder).is_ok_and(|metadata| MAX_SCANNED_FOLDER_BYTES < metadata.len) {
@@ -103,7 +107,7 @@ pub struct Replacement<'a, F: Fs + ?Sized> {
 }
 
 impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
-    /// Creates an empty temporary file beside the target, and removes those that ended processes left there.
+    /// Creates an empty temporary file next to the target, and removes those that ended processes left there.
     ///
     /// # Errors
     /// Fails if the directory is not writable, or the target is a directory.
@@ -128,8 +132,9 @@ impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
         Replacement::create(fs, target, mode)
     }
 
-    /// Creates an empty temporary file for a name that is not taken. Such names are rarely asked for twice, in
-    /// directories that grow, so nobody looks for what is left.
+    /// Creates an empty temporary file for a target that does not exist yet.
+    ///
+    /// Does not search for leftovers: such names are rarely used twice, and their directories grow.
     pub(crate) fn of_new(fs: &'a F, target: &RelPath) -> Result<Replacement<'a, F>, FsError> {
         Replacement::create(fs, target, 0o600)
     }
@@ -184,7 +189,7 @@ mod tests {
     use crate::{DiskFs, MemoryFs};
 
     #[test]
-    fn only_the_names_of_half_written_files_name_a_process() {
+    fn only_temporary_names_contain_a_process() {
         for (name, expect) in [
             (".inbox.jsonl.12-0.tmp", Some(12)),
             ("..gitignore.7-31.tmp", Some(7)),
@@ -212,7 +217,7 @@ mod tests {
         assert!(!is_left(&fs, &own));
         let (_, first) = make(1);
         assert!(!is_left(&fs, &first), "the first process of the system lives");
-        // The number of a process of another container, which is not seen here.
+        // The number of a process in another container, which is not visible here.
         let (mut file, other) = make(u32::MAX / 2);
         assert!(file.hold().unwrap());
         assert!(!is_left(&fs, &other) && !remove_if_left(&fs, &other));
@@ -223,7 +228,7 @@ mod tests {
         assert!(fs.link_metadata(&other).is_err());
     }
 
-    /// Between making a file and holding it, another process can take it for one that was left.
+    /// Another process can take the file for a leftover after it is created and before it is held.
     #[test]
     fn a_file_that_was_taken_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_directory_is_not_looked_through_at_each_write() {
+    fn a_write_does_not_search_a_large_directory() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         let path = |name: &str| format!("folder/{name}").parse::<RelPath>().unwrap();
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_removes_what_ended_processes_left_of_that_file_alone() {
+    fn a_write_removes_only_leftovers_of_its_own_target() {
         let folder = tempfile::tempdir().unwrap();
         let durably = |fs: &dyn Fs, path: &RelPath| fs.write_atomic(path, b"{}", FileMode::Private);
         let as_cache = |fs: &dyn Fs, path: &RelPath| fs.write_cache(path, b"{}");

@@ -1,4 +1,4 @@
-//! Opens paths beneath a directory, so that neither `..` nor a link leads out of it.
+//! Opens paths below a directory, so that neither `..` nor a link leads out of it.
 //!
 //! On Linux the kernel does this (`openat2` with `RESOLVE_BENEATH`). On other systems, and on older kernels, the path
 //! is walked component by component and links are followed manually.
@@ -13,7 +13,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// The directory that paths are opened beneath.
+/// The directory below which paths are opened.
 #[derive(Debug)]
 pub(crate) struct Root {
     folder: OwnedFd,
@@ -25,7 +25,8 @@ const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOE
 #[cfg(not(target_os = "linux"))]
 const PASSAGE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// How often an open is retried, how often of that at once, and how long after that is waited in between.
+/// How often an open is retried, how many of these retries come at once, and how long to wait before each of the
+/// others.
 #[cfg(target_os = "linux")]
 const MAX_RETRIES: u32 = 564;
 #[cfg(target_os = "linux")]
@@ -46,8 +47,8 @@ impl Root {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::ResolveFlags;
-            // The kernel asks for a retry if a directory on the path was renamed, and while somebody has a lease on the
-            // file, which takes longer.
+            // The kernel asks for a retry if a directory on the path was renamed, and while a process has a lease on
+            // the file. A lease takes longer.
             for attempt in 0..MAX_RETRIES {
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
                 match rustix::fs::openat2(&self.folder, path, flags | OFlags::CLOEXEC, mode, resolve) {
@@ -62,8 +63,7 @@ impl Root {
         self.walk(path, flags | OFlags::CLOEXEC, mode)
     }
 
-    /// Returns whether a path leads to something without a link on the way. Other systems and older kernels do not
-    /// tell.
+    /// Returns whether a path exists and has no links. Always false on other systems and older kernels.
     pub(crate) fn is_without_links(&self, path: &Path) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -79,7 +79,7 @@ impl Root {
         }
     }
 
-    /// Looks at what a path leads to, also outside.
+    /// Returns the metadata of a path's target, also outside of the root.
     pub(crate) fn look(&self, path: &Path) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.folder, path, AtFlags::empty())?)
     }

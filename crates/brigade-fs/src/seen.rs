@@ -1,10 +1,10 @@
-//! What a file looked like, to see later whether it may have changed.
+//! Records the state of a file, to detect later whether it changed.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What a file looked like: when it was modified, and its length.
+/// The state of a file: modification time and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     modified: SystemTime,
@@ -12,7 +12,7 @@ pub struct FileVersion {
 }
 
 impl FileVersion {
-    /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
+    /// Reads the state of a file or directory, following links. `None` if it does not exist or cannot be read.
     pub fn at(path: &Path) -> Option<FileVersion> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(FileVersion { modified: metadata.modified().ok()?, len: metadata.len() })
@@ -23,13 +23,13 @@ impl FileVersion {
         self.len == 0
     }
 
-    /// Returns whether the file was left alone this long, so that another change would show.
+    /// Returns whether the file is unchanged for this long, so that a further change would show.
     pub fn is_settled(&self, age: Duration) -> bool {
         SystemTime::now().duration_since(self.modified).is_ok_and(|since| age <= since)
     }
 }
 
-/// Which file is at a path and whether its bytes may have changed: device, inode, length and times.
+/// The identity and state of a file: device, inode, length and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Device, inode, length.
@@ -40,17 +40,17 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
+    /// Reads the mark of a file or directory, following links. `None` if it does not exist or cannot be read.
     pub fn at(path: &Path) -> Option<Mark> {
         Some(Mark::from_metadata(&std::fs::metadata(path).ok()?))
     }
 
-    /// Like [`Mark::at`], but of a directory only which one it is, whatever comes and goes in it.
+    /// Like [`Mark::at`], but for a directory only its identity, so that changes of its entries do not matter.
     pub fn of_entry(path: &Path) -> Option<Mark> {
         Some(Mark::entry_of(&std::fs::metadata(path).ok()?))
     }
 
-    /// Returns the marks of [`Mark::of_entry`] and [`Mark::at`], with one look.
+    /// Returns the marks of [`Mark::of_entry`] and [`Mark::at`] from a single read.
     pub(crate) fn both(path: &Path) -> [Option<Mark>; 2] {
         match std::fs::metadata(path) {
             Ok(metadata) => [Some(Mark::entry_of(&metadata)), Some(Mark::from_metadata(&metadata))],

@@ -1,13 +1,13 @@
-//! Files that are replaced together.
+//! Replaces several files together.
 
 use crate::{FileMode, Fs, FsError, RelPath, Replacement};
 
 /// A file to replace: its path, its new content, and its mode.
 pub type NewFile = (RelPath, Vec<u8>, FileMode);
 
-/// Does something in a directory. If the directory is missing, makes it and does it again.
+/// Runs `act` in a directory. If the directory is missing, creates it and runs `act` again.
 ///
-/// This costs nothing where the directory is there, unlike a look before each use.
+/// This costs nothing if the directory exists, unlike a check before each use.
 ///
 /// # Errors
 /// Fails as `act` does, or as [`Fs::create_dir_all`].
@@ -22,15 +22,15 @@ pub fn in_directory<F: Fs + ?Sized, T>(
     }
 }
 
-/// Replaces several files, all or none, in this order. Missing directories are made.
+/// Replaces several files, all or none, in this order. Creates missing directories.
 ///
-/// All are written beside their targets before the first is renamed, so a directory that takes no file stops all of
-/// them. If one cannot be renamed, those before it get back what stood there, last first. A crash between two renames
-/// leaves the first ones new and the others old: the order must suit that.
+/// All files are written next to their targets before the first is renamed, so a full or read-only directory stops all
+/// of them. If one cannot be renamed, the earlier ones get their old content back, last first. A crash between two
+/// renames leaves the first ones new and the others old. The caller must choose an order for which that is safe.
 ///
 /// # Errors
-/// Fails on a disk error. All old files then remain, unless the disk also refuses to put one back: then that one and
-/// those before it stay new. Fails, too, if an old file is larger than `limit`.
+/// Fails on a disk error, or if an old file is larger than `limit`. All old files then remain, unless the disk also
+/// refuses to restore one. In that case this file and the ones before it stay new.
 pub fn write_together<F: Fs + ?Sized>(fs: &F, files: &[NewFile], limit: u64) -> Result<(), FsError> {
     let mut written = Vec::with_capacity(files.len());
     for (path, bytes, mode) in files {
@@ -56,7 +56,7 @@ pub fn write_together<F: Fs + ?Sized>(fs: &F, files: &[NewFile], limit: u64) -> 
     Ok(())
 }
 
-/// Gives a file the content that it had.
+/// Restores the old content of a file.
 fn put_back<F: Fs + ?Sized>(fs: &F, path: &RelPath, before: Option<&[u8]>) -> Result<(), FsError> {
     match before {
         Some(before) if fs.read(path, before.len() as u64).is_ok_and(|bytes| bytes == before) => Ok(()),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fails_at_any_step_leaves_all_old_or_all_new() {
+    fn a_failing_disk_leaves_all_old_or_all_new() {
         let steps = {
             let faulty = FaultyFs::new(disk(), Fault::None);
             write_together(&faulty, &files(), LIMIT).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_leaves_no_later_file_without_the_earlier_ones() {
+    fn a_crash_keeps_the_order_of_replaced_files() {
         let steps = {
             let faulty = FaultyFs::new(disk(), Fault::None);
             write_together(&faulty, &files(), LIMIT).unwrap();

@@ -1,4 +1,4 @@
-//! Notes what is looked at, to see later whether it may have changed.
+//! Records which paths a program examined, to detect later whether they changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use brigade_core::Timestamp;
 
 use crate::{DirEntry, Fs, FsError, Location, Lock, Mark, Metadata, ReadFile, RelPath, WriteFile};
 
-/// A directory tree that notes which paths were looked at, and what they looked like before.
+/// A directory tree that records which paths were examined, and their state at that time.
 pub struct TracingFs<'a> {
     fs: &'a dyn Fs,
     seen: Mutex<BTreeMap<(PathBuf, Depth), Option<Mark>>>,
 }
 
-/// How a path was looked at.
+/// How much of a path was examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Depth {
-    /// What it is. What is in a directory does not matter.
+    /// The entry itself. The content of a directory does not matter.
     Entry,
-    /// What is in it.
+    /// The content, too.
     Content,
 }
 
@@ -33,17 +33,17 @@ impl Depth {
     }
 }
 
-/// What was looked at, and what it looked like, in order of the paths.
+/// The examined paths and their state at that time, sorted by path.
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Vec<(PathBuf, PathObservation)>);
 
-/// What a path looked like.
+/// The recorded state of a path.
 #[derive(Clone, Debug)]
 enum PathObservation {
-    /// Something that was there, or nothing.
+    /// The mark of the path, or `None` if it did not exist.
     Like(Depth, Option<Mark>),
-    /// A directory that had nothing at these paths. While it looks as it did, nothing came into it, and they need no
-    /// look.
+    /// A directory that did not have these paths. While its mark is the same, they are still missing and need not be
+    /// checked.
     Without(Mark, Vec<PathBuf>),
 }
 
@@ -56,11 +56,12 @@ impl<'a> TracingFs<'a> {
     fn see(&self, path: &Path, depth: Depth) {
         let path = self.fs.root().join(path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first look counts: what was read later may be newer, and then the trace does not hold any more.
+        // The first state counts. What was read later may be newer, and then the trace no longer holds.
         seen.entry((path, depth)).or_insert_with_key(|(path, depth)| depth.mark(path));
     }
 
-    /// Ends the trace. `None` if something changed less than `age` before `now`, so that another change might not show.
+    /// Ends the trace. Returns `None` if a path changed less than `age` before `now`, because a further change might
+    /// not show.
     pub fn into_settled(self, now: Timestamp, age: Duration) -> Option<Trace> {
         let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         let is_old = |mark: &Mark| mark.changed_micros().saturating_add(age) <= now.unix_micros();
@@ -78,7 +79,7 @@ impl<'a> TracingFs<'a> {
         }
         for (directory, mut paths) in missing {
             paths.dedup();
-            // The directory is looked at before its paths: what comes after the first look changes it.
+            // The directory is marked before its paths are checked, so a path that is created later changes the mark.
             let mark = Mark::at(&directory).filter(is_old);
             match mark.filter(|_| paths.iter().all(|path| Mark::at(path).is_none())) {
                 Some(mark) => looks.push((directory, PathObservation::Without(mark, paths))),
@@ -95,9 +96,9 @@ impl<'a> TracingFs<'a> {
 }
 
 impl Trace {
-    /// Returns whether everything still looks as it did.
+    /// Returns whether all paths still have their recorded state.
     pub fn holds(&self) -> bool {
-        // What was looked at in several ways stands side by side, and is looked at once.
+        // Several observations of one path are adjacent, so its marks are read only once.
         let mut last: Option<(&Path, [Option<Mark>; 2])> = None;
         self.0.iter().all(|(path, looked)| {
             let [entry, content] = match last {
@@ -114,12 +115,12 @@ impl Trace {
         })
     }
 
-    /// Returns how many paths need a look, if nothing changed.
+    /// Returns how many paths must be checked if nothing changed.
     pub fn len(&self) -> usize {
         self.0.chunk_by(|(one, _), (other, _)| one == other).count()
     }
 
-    /// Returns whether nothing was looked at.
+    /// Returns whether the trace is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
     use crate::DiskFs;
 
-    /// Later than anything that a test does.
+    /// A time after all changes of a test.
     fn late() -> Timestamp {
         Timestamp::from_unix_micros(i64::MAX / 2)
     }
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_in_a_directory_matters_only_if_it_was_listed() {
+    fn entries_matter_only_if_the_directory_was_listed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_holds_until_something_changes_that_was_looked_at() {
+    fn a_trace_holds_until_an_examined_path_changes() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("file"), "one").unwrap();
@@ -300,21 +301,21 @@ mod tests {
                 std::fs::write(at("other"), "longer").unwrap();
                 std::fs::rename(at("other"), at("file")).unwrap();
             }),
-            ("an entry more", &|| std::fs::write(at("folder/new"), "").unwrap()),
+            ("one more entry", &|| std::fs::write(at("folder/new"), "").unwrap()),
             ("created", &|| std::fs::write(at("none"), "").unwrap()),
             ("made a directory", &|| {
                 std::fs::remove_file(at("none")).unwrap();
                 std::fs::create_dir(at("none")).unwrap();
             }),
-            ("created below it", &|| std::fs::write(at("none/below"), "").unwrap()),
+            ("created in it", &|| std::fs::write(at("none/below"), "").unwrap()),
         ];
         for (what, change) in changes {
             let trace = settled(look());
             assert!(trace.holds(), "{what}");
             std::fs::write(at("unseen"), what).unwrap();
-            assert!(trace.holds(), "nobody looked at it");
+            assert!(trace.holds(), "it was not examined");
             std::fs::remove_file(at("unseen")).unwrap();
-            assert!(trace.holds(), "nobody looked at it");
+            assert!(trace.holds(), "it was not examined");
             change();
             assert!(!trace.holds(), "{what}");
         }
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_changed_lately_proves_nothing_about_what_is_not_in_it() {
+    fn a_recently_changed_directory_proves_no_absence() {
         let folder = tempfile::tempdir().unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
         let look = |now| {

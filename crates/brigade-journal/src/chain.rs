@@ -72,8 +72,8 @@ pub fn check_chain(lines: &[LedgerLine], from: u64, known: u64) -> Vec<ChainFaul
     faults
 }
 
-/// Reports unreadable lines. A line in the place of a missing entry is that entry; any other line belongs to no
-/// document.
+/// Reports unreadable lines. A line in the place of a missing entry is taken for that entry. Any other line belongs to
+/// no document.
 fn report_broken(broken: &mut Vec<u64>, mut missing: Range<u64>, from: u64, faults: &mut Vec<ChainFault>) {
     let start = missing.start;
     for line in broken.drain(..) {

@@ -342,7 +342,7 @@ fn clean_up(state: &State, before: &[u64]) -> u64 {
 /// Returns whether the journal contains enough dead lines to be worth rewriting, and not less than this many.
 pub(crate) fn is_due(state: &State, dead_at_least: u64) -> Result<bool, JournalError> {
     let Some(journal) = &state.journal else { return Ok(false) };
-    // Counting takes longer than this look, which is enough nearly always.
+    // The exact count takes longer than this check, which is usually enough.
     if journal.lines()? <= dead_at_least {
         return Ok(false);
     }

@@ -26,7 +26,7 @@ impl StatusCode {
 /// How the journal treats records of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRule {
-    /// Nothing more happens to such records, so they move to a segment.
+    /// Records of this status never change again, so they move to a segment.
     pub is_finished: bool,
     /// Such records can be found by [`Facts::key`].
     pub is_unique: bool,
@@ -49,7 +49,7 @@ pub struct Adoption<'a> {
     pub convert: Box<dyn Fn(Vec<u8>, u64) -> Vec<u8> + Sync + 'a>,
     /// The ledger sequence up to which all entries were adopted.
     pub ledger: u64,
-    /// Whether there was nothing besides the journal.
+    /// Whether the earlier program left nothing but the journal.
     pub is_empty: bool,
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn look_at_written(kind: &dyn Kind, line: &RecordLine) -> Content {
     seen.judge(kind)
 }
 
-/// The members of a line that say what it is.
+/// The members of a line that show its kind.
 #[derive(Default)]
 struct LineMembers<'a> {
     wanted: Members<'a>,

@@ -126,7 +126,7 @@ fn from_ordered(bytes: &[u8]) -> i64 {
     (u64::from_be_bytes(bytes.try_into().expect("eight bytes")) ^ (1 << 63)).cast_signed()
 }
 
-/// What an index stores about its file as a whole.
+/// The data in an index about its file as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileSummary {
     /// The journal generation, or the segment number.
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_found_by_id_prefix_status_and_duplicate_key() {
+    fn every_line_is_found_by_every_section() {
         for count in [0, 1, 63, 64, 65, 1_000] {
             let entries = entries(count);
             let (_fs, index) = index(&entries);

@@ -5,7 +5,8 @@ use brigade_fs::RelPath;
 /// The paths of a journal and its ledger within one directory.
 ///
 /// For example, the directory `.brigade/tools` and the name `calls` give the journal `calls.jsonl`, segments in
-/// `calls/`, and quarantines `calls.quarantine-N.jsonl`. The ledger is stored beside the documents that it chains.
+/// `calls/`, and quarantines `calls.quarantine-N.jsonl`. The ledger is in the directory of the documents that it
+/// chains.
 #[derive(Clone, Debug)]
 pub struct Layout {
     directory: RelPath,

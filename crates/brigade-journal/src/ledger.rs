@@ -266,7 +266,7 @@ impl<'f> Ledger<'f> {
         self.append_after(&mut None, new, known, now)
     }
 
-    /// Like [`Ledger::append`], for a caller that may know the end of the ledger, and learns the new one.
+    /// Like [`Ledger::append`], for a caller that may know the end of the ledger. Updates `end`.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -354,7 +354,7 @@ impl<'f> Ledger<'f> {
         Ok(found)
     }
 
-    /// Returns the sequence of the last entry, or 0 if there is none.
+    /// Returns the sequence of the last entry, or 0 for an empty ledger.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_entries_are_quarantined_at_any_position() {
+    fn broken_lines_are_quarantined_at_any_position() {
         let fs = MemoryFs::new();
         append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
         let whole = fs.read(&ledger_path(), 10_000).unwrap();

@@ -1,9 +1,9 @@
 //! Stores records in an append-only file that survives crashes.
 //!
-//! Owns the mechanics of one journal: its lines, the segments of finished records, indexes, the lock, compaction,
+//! It owns the mechanics of one journal: its lines, the segments of finished records, indexes, the lock, compaction,
 //! quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line with an id, a
 //! status and members that only its owner understands. A later line with the same id replaces an earlier one. A
-//! [`Kind`] reads what the journal needs from a record. The journal does not know what its records mean.
+//! [`Kind`] reads the facts that the journal needs from a record. The journal does not know what its records mean.
 //!
 //! [`Journal::load`] reads all records without waiting. [`Journal::lock`] waits to become the only writer. Everything
 //! that a method of [`Writer`] returns is durable.

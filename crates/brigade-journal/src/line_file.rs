@@ -1,4 +1,4 @@
-//! A file of JSON lines that is only appended to. Lines that cannot be read are moved beside it, never erased.
+//! A file of JSON lines that is only appended to. Unreadable lines are moved to a file next to it, never erased.
 
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Line, Lines, ReadFile, RelPath, Replacement};
 

@@ -47,9 +47,9 @@ pub(crate) struct ScanResult {
     entries: BTreeMap<Box<str>, Entry>,
     /// How many of them have each status.
     counts: Vec<u64>,
-    /// The records that are not finished. Few are, however long the file is.
+    /// The records that are not finished. There are few, however long the file is.
     living: BTreeSet<Box<str>>,
-    /// The records in the order in which they came, for a file with an index, which may have them, too.
+    /// The records in the order of their first lines, for a file with an index. The index may have them, too.
     arrived: Option<Vec<Box<str>>>,
     hashes: HashSet<u64>,
     by_key: HashMap<u64, Vec<Box<str>>>,
@@ -127,7 +127,7 @@ impl ScanResult {
         Ok(())
     }
 
-    /// Takes in complete lines at the end of what was read.
+    /// Adds complete lines that directly follow the scanned ones.
     fn take_in_written(
         &mut self,
         kind: &dyn Kind,
@@ -223,11 +223,11 @@ pub struct Log {
     read: Mutex<ReadCache>,
 }
 
-/// What lines of the file were read as, by the offset of the line. What stands in a file of records is never written
-/// over, and another file is another [`Log`].
+/// A cache of parsed lines, by their offset. Lines in a file of records are never overwritten, and another file is
+/// another [`Log`].
 type ReadCache = HashMap<u64, (u32, Arc<dyn Any + Send + Sync>)>;
 
-/// The most lines that are remembered as they were read.
+/// The maximum number of cached lines.
 const MAX_CACHED_LINES: usize = 64;
 
 /// A journal of at least this length gets an index.
@@ -324,7 +324,7 @@ impl Log {
         }
     }
 
-    /// Returns the latest line of a record if it is one of those behind the index, which are known.
+    /// Returns the latest line of a record if it comes after the indexed part, whose lines are in memory.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -336,7 +336,7 @@ impl Log {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers what a line was read as, for [`Log::was_read_as`].
+    /// Caches the parsed form of a line for [`Log::was_read_as`].
     pub fn remember(&self, span: Span, record: Arc<dyn Any + Send + Sync>) {
         let mut read = self.read_before();
         if MAX_CACHED_LINES <= read.len() {
@@ -345,12 +345,12 @@ impl Log {
         read.insert(span.offset, (span.length, record));
     }
 
-    /// Forgets what a line was read as.
+    /// Removes a line from the cache.
     pub fn forget(&self, span: Span) {
         self.read_before().remove(&span.offset);
     }
 
-    /// Returns what a line was read as before, if that is remembered.
+    /// Returns the parsed form of a line if it is cached.
     pub fn was_read_as<T: Any + Send + Sync>(&self, span: Span) -> Option<Arc<T>> {
         let read = self.read_before();
         let (_, record) = read.get(&span.offset).filter(|(length, _)| *length == span.length)?;
@@ -501,7 +501,7 @@ impl Log {
         self.parts.get().is_some() || self.rebuilt.get().is_some()
     }
 
-    /// Returns whether no line that was scanned is cut off, so that the next one begins behind it.
+    /// Returns whether the last scanned line is complete, so that the next one begins after it.
     pub(crate) fn ends_with_a_line(&self) -> bool {
         let scanned = self.rebuilt.get().or_else(|| self.parts.get()).map(|parts| &parts.scanned);
         scanned.is_none_or(|scanned| !scanned.is_unterminated)
@@ -530,8 +530,8 @@ impl Log {
         Ok(parts.index.as_ref().map_or(0, |index| index.lines) + parts.scanned.lines)
     }
 
-    /// Takes in the lines that the holder of the lock appended: `length` bytes, of which `written` says where which
-    /// records are. Without that, and where more than these bytes is new, the file is read.
+    /// Adds lines that the holder of the lock appended: `length` bytes, with the positions of their records in
+    /// `written`. Without `written`, or if more bytes are new, the file is read.
     pub(crate) fn extend(
         &mut self,
         length: usize,

@@ -8,7 +8,7 @@ use crate::error::JournalError;
 use crate::layout::Layout;
 use crate::state::{Journal, State};
 
-/// The line of a segment that is gone.
+/// The line that records a missing segment.
 #[derive(Serialize)]
 struct LostSegment<'a> {
     /// Its path.
@@ -60,7 +60,7 @@ pub(crate) fn move_not_directories(place: &Journal) -> Result<u64, FsError> {
     Ok(moved)
 }
 
-/// Moves a file of any kind to `NAME.quarantine-N` beside it.
+/// Moves a file of any kind to `NAME.quarantine-N` next to it.
 ///
 /// # Errors
 /// Fails on a disk error.

@@ -27,7 +27,7 @@ pub(crate) fn recover(writer: &mut Writer, now: Timestamp) -> Result<(), Journal
     if unnamed.is_empty() || writer.state.require_our_version().is_err() {
         return Ok(());
     }
-    // Newest first, because of two lines of a record the newer segment's is later.
+    // Newest first: of two lines of a record, the one in the newer segment is later.
     tracing::info!(segments = unnamed.len(), "recovering segments that the journal does not name");
     for number in unnamed.into_iter().rev() {
         let file = match fs.open(&layout.segment(number)) {

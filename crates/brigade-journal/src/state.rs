@@ -63,7 +63,7 @@ impl Header {
     }
 }
 
-/// Writes segments by their file names.
+/// Serializes segments by their file names.
 mod segment_names {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -84,7 +84,7 @@ mod segment_names {
 pub enum DamageRepair {
     /// A compaction moves the unreadable data to a quarantine. Nothing is erased.
     SetAside,
-    /// The missing data cannot be restored, and the damage stays visible.
+    /// The missing data cannot be restored, and the damage remains visible.
     Stays,
 }
 
@@ -148,7 +148,7 @@ impl Journal {
         }
     }
 
-    /// Waits for the lock and holds it until the writer is dropped. `holder` is shown to processes that wait in vain.
+    /// Waits for the lock and holds it until the writer is dropped. Processes whose wait times out are shown `holder`.
     ///
     /// # Errors
     /// Fails if the lock is not free within `timeout`, or on a disk error.
@@ -156,8 +156,8 @@ impl Journal {
         self.lock_knowing(|| None, holder, timeout)
     }
 
-    /// Like [`Journal::lock`], for a caller that may have the state of an earlier time, which is asked for under the
-    /// lock. Only what was appended since is read. [`Writer::is_known`] tells whether that was possible.
+    /// Like [`Journal::lock`], for a caller that may have an earlier state. The state is requested after the lock is
+    /// acquired. Only lines that were appended since are read. [`Writer::is_known`] returns whether that was possible.
     ///
     /// # Errors
     /// Like [`Journal::lock`].
@@ -286,8 +286,8 @@ impl State {
         self.loaded.is_some() && now == self.loaded
     }
 
-    /// Reads what was appended since this state was read. Returns whether this is the state now; if not, it is to be
-    /// loaded anew.
+    /// Reads the lines that were appended since this state was read. Returns false if the state could not be updated
+    /// this way and must be loaded again.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -307,7 +307,7 @@ impl State {
         Ok(true)
     }
 
-    /// Notes how long the journal is after its writer appended to it.
+    /// Records the new length of the journal after its writer appended to it.
     pub(crate) fn appended(&mut self) -> Result<(), FsError> {
         if let (Some(journal), Some((_, length))) = (&self.journal, &mut self.loaded) {
             *length = journal.file.len()?;

@@ -16,11 +16,11 @@ use crate::quarantine;
 use crate::recover;
 use crate::state::{State, millis};
 
-/// How many dead lines make the journal worth a rewrite, and for a process that writes again and again.
+/// How many dead lines trigger a rewrite of the journal; the second value is for a process that writes repeatedly.
 const REWRITE_THRESHOLD: u64 = 256;
 const LONG_LIVED_REWRITE_THRESHOLD: u64 = 4096;
 
-/// How many bytes behind its index make the journal worth a new one, for a process that writes again and again.
+/// How many bytes after its index trigger a new index, for a process that writes repeatedly.
 const LONG_LIVED_INDEX_THRESHOLD: u64 = 1 << 20;
 
 /// A journal whose lock is held.
@@ -29,9 +29,9 @@ pub struct Writer {
     _lock: Lock,
     /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
-    /// Whether only what was appended to a known state was read.
+    /// Whether the writer started from a known state and read only the lines appended since.
     is_known: bool,
-    /// Appends what is synced later.
+    /// The tree that delays the syncs of appends.
     late: Option<Arc<DeferredFs>>,
 }
 
@@ -40,17 +40,17 @@ impl Writer {
         Writer { state, _lock: lock, is_stale: false, is_known, late: None }
     }
 
-    /// Returns whether only what was appended to a known state was read.
+    /// Returns whether the writer started from a known state and read only the lines appended since.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// Appends from now on what is synced later. A rewrite of the journal syncs it first.
+    /// Makes later appends use delayed syncs. A rewrite of the journal syncs them first.
     pub fn write_late(&mut self, late: Arc<DeferredFs>) {
         self.late = Some(late);
     }
 
-    /// Replaces the journal, behind everything that was written before.
+    /// Replaces the journal, after syncing everything that was written before.
     fn rewrite(&mut self, ledger: u64, now: Timestamp) -> Result<Rewrite, JournalError> {
         if let Some(late) = &self.late {
             late.sync()?;
@@ -58,8 +58,8 @@ impl Writer {
         compact::rewrite(&mut self.state, ledger, now)
     }
 
-    /// Releases the lock, and returns the state for the next writer of this process. `None` if a write failed, so that
-    /// the state may not be that of the files.
+    /// Releases the lock, and returns the state for the next writer of this process. Returns `None` if a write failed,
+    /// because the state may then differ from the files.
     pub fn into_state(self) -> Option<State> {
         (!self.is_stale).then_some(self.state)
     }
@@ -136,7 +136,7 @@ impl Writer {
         self.append_written(lines, Vec::new(), now)
     }
 
-    /// Appends lines. `written` says what they are, if that is known: records, of one batch at most.
+    /// Appends lines. `written` has the records of the lines, if known; they must belong to at most one batch.
     fn append_written(
         &mut self,
         lines: &[u8],
@@ -163,7 +163,7 @@ impl Writer {
             None => place.fs.append_durable(&place.layout.journal(), bytes)?,
         }
         tracing::debug!(bytes = bytes.len(), took_ms = millis(started), "appended to the journal");
-        // The write is done from here on. Later failures only leave more work to the next writer.
+        // From here on the write is done. Later failures only leave more work to the next writer.
         self.is_stale = self.after_append(bytes.len(), written, now).is_err();
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Writer {
         written: Vec<(PeekedRecord, Range<usize>)>,
         now: Timestamp,
     ) -> Result<(), JournalError> {
-        // A process that writes again and again has all lines in memory, and leaves the work to others for longer.
+        // A process that writes repeatedly has all lines in memory, so it waits longer before a rewrite.
         let (worth, dead) = if self.is_known {
             (LONG_LIVED_INDEX_THRESHOLD, LONG_LIVED_REWRITE_THRESHOLD)
         } else {

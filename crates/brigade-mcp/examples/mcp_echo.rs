@@ -1,13 +1,13 @@
-//! Measures what an MCP call costs beyond what its server needs.
+//! Measures the overhead of an MCP call over what its server needs.
 //!
-//! `cargo run --release -p brigade-mcp --example mcp_echo -- ROUNDS COMMAND…` calls the tool `echo` of a server, by
-//! turns through [`call_tool`] and by a bare exchange of prepared lines over pipes, and prints the medians.
+//! `cargo run --release -p brigade-mcp --example mcp_echo -- ROUNDS COMMAND…` calls the tool `echo` of a server,
+//! alternately through [`call_tool`] and by a bare exchange of prepared lines over pipes, and prints the medians.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a tool for developers: it prints, and fails when it cannot go on"
+    reason = "a tool for developers: it prints, and fails when it cannot continue"
 )]
 
 use std::io::{BufRead, BufReader, Write};
@@ -41,7 +41,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// What the server needs: started, spoken to in prepared lines, waited for.
+/// Measures the bare exchange: the server is started, gets prepared lines, and is waited for.
 fn exchange_lines(command: &[String]) -> Duration {
     let started = Instant::now();
     let mut child = Command::new(&command[0])
@@ -74,7 +74,7 @@ fn exchange_lines(command: &[String]) -> Duration {
     started.elapsed()
 }
 
-/// The same through the library: until the end of the server, and until the answer.
+/// Measures the same through the library: until the server has ended, and until the answer.
 fn exchange(command: &[String]) -> (Duration, Duration) {
     let mut spec = Spec::new(Program::at(PathBuf::from(&command[0])), "/");
     spec.argv = command.iter().map(Into::into).collect();

@@ -38,7 +38,7 @@ fn refused() -> Exchange {
     Exchange { fault: Some(McpFault { kind: McpErrorKind::NotStarted, message }), ..Exchange::default() }
 }
 
-/// What a kept server lists besides its tools.
+/// The resources and prompts that a kept server lists. Never created in this build.
 #[derive(Debug)]
 pub struct LiveOffers {
     /// The lists.
@@ -46,17 +46,17 @@ pub struct LiveOffers {
 }
 
 impl LiveOffers {
-    /// Returns that nothing changed.
+    /// Returns false, because nothing changes.
     pub fn has_changed(&self) -> bool {
         false
     }
 }
 
-/// A server that is kept. This build speaks to none.
+/// A kept server. This build cannot start one.
 #[derive(Debug)]
 pub struct Server(());
 
-/// A server that is held. There is none.
+/// Holds a server. Never created in this build.
 #[derive(Debug)]
 pub struct ServerHold(());
 
@@ -74,12 +74,12 @@ impl Server {
         None
     }
 
-    /// Returns that it has ended.
+    /// Returns false, because no server is kept.
     pub fn is_kept(&self) -> bool {
         false
     }
 
-    /// Returns that nothing is asked of it.
+    /// Returns 0, because no request is open.
     pub fn calls(&self) -> usize {
         0
     }

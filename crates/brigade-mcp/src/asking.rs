@@ -25,7 +25,7 @@ const ERRORS: usize = 8 * 1024;
 /// The number of characters of it that an error shows.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// The parts of the host that a request for the list uses.
+/// The parts of the host that a list request uses.
 pub struct ListContext<'a> {
     /// The directory of the workspace.
     pub workspace: &'a Path,
@@ -77,7 +77,7 @@ impl ListContext<'_> {
     }
 }
 
-/// Why there is no list of a server.
+/// Why a server has no list.
 #[derive(Clone, Debug)]
 pub enum Silence {
     /// The checks refused the start.
@@ -96,7 +96,7 @@ impl Silence {
         ErrorLine::new(code.as_str(), self.to_string())
     }
 
-    /// Returns what to change in the policy, for the first of its rules that is one of the reasons.
+    /// Returns how to change the policy, for the first policy rule among the reasons.
     pub fn hint_of_the_policy(&self) -> Option<Hint> {
         let Silence::NotStarted(objections) = self else { return None };
         objections.iter().find_map(|objection| match objection {

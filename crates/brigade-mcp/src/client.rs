@@ -1,4 +1,4 @@
-//! Sessions with servers: one from its start to its end for one call, and kept ones for many.
+//! Sessions with servers: a server for a single call, or a kept server for many.
 
 mod conversation;
 mod flight;

@@ -1,26 +1,26 @@
-//! The answer of a tool for a receipt: shortened, redacted and without binary data.
+//! Converts the answer of a tool for a receipt: shortened, redacted and without binary data.
 
 use brigade_call::{ContentBlock, McpRequestId};
 use brigade_core::text::short;
 use brigade_core::{Dialect, Json, Object};
 use brigade_redact::{MARK, Redactor};
 
-/// Characters of a summary.
+/// The maximum length of a summary, in characters.
 const SUMMARY: usize = 500;
 
-/// Characters of one text of the answer.
+/// The maximum length of one text of the answer, in characters.
 const TEXT: usize = 200;
 
-/// Blocks of an answer that are described.
+/// The maximum number of described blocks of an answer.
 const BLOCKS: usize = 50;
 
-/// Bytes of structured content that a receipt holds.
+/// The maximum size of structured content in a receipt, in bytes.
 const STRUCTURED: usize = 16 * 1024;
 
 /// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpAnswer {
-    /// Whether the server says that the tool failed.
+    /// Whether the server reports that the tool failed.
     pub is_error: bool,
     /// The answer in one line of at most 500 characters.
     pub summary: String,
@@ -28,7 +28,7 @@ pub struct McpAnswer {
     pub content: Vec<ContentBlock>,
     /// How many blocks there are.
     pub blocks: usize,
-    /// The structured content, redacted; only its size when it is large.
+    /// The structured content, redacted; only its size if it is large.
     pub structured: Option<Json>,
 }
 
@@ -64,15 +64,15 @@ impl McpAnswer {
     }
 }
 
-/// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the
-/// names of things stay as they are. Every mark in it counts, because bound values are masked in the log itself.
+/// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and names
+/// stay unchanged. All marks are counted, because bound values are already masked in the log.
 pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) -> Option<Json> {
     log.split(|byte| *byte == b'\n')
         .find_map(|line| shown_stored(answers(line, request)?.get("result")?, redactor))
 }
 
-/// Returns the lines of a log of messages that answer a request: what the caller of a tool may read of it. The others
-/// list tools in words that nobody reviewed.
+/// Returns the lines of a message log that answer a request. Only these may be shown to the caller of a tool, because
+/// the others list tools in texts that were not reviewed.
 pub fn answer_lines(log: &str, request: Option<&McpRequestId>) -> String {
     let Some(request) = request else { return String::new() };
     log.split_inclusive('\n').filter(|line| answers(line.as_bytes(), request).is_some()).collect()
@@ -80,7 +80,7 @@ pub fn answer_lines(log: &str, request: Option<&McpRequestId>) -> String {
 
 /// Parses a line if it answers a request.
 fn answers(line: &[u8], request: &McpRequestId) -> Option<Json> {
-    // As it was read when it came.
+    // Parsed the same way as when it arrived.
     let message = Json::parse_bytes(line, Dialect::Lenient).ok()?;
     let id = message.get("id").filter(|_| message.get("method").is_none())?;
     let is_asked = match request {
@@ -90,21 +90,21 @@ fn answers(line: &[u8], request: &McpRequestId) -> Option<Json> {
     is_asked.then_some(message)
 }
 
-/// Returns the result of a request for the caller, with its text masked. Its `_meta` says how many places that are.
+/// Returns the result of a request for the caller, with its text masked. Its `_meta` has the number of masked places.
 pub fn shown_result(result: &Json, redactor: &Redactor) -> Option<Json> {
     Some(with_masked(masked_result(result, redactor)?, marks_of(result)))
 }
 
-/// Returns a result that a log holds like [`shown_result`]. Every mark in it counts, because bound values are masked in
-/// the log itself.
+/// Like [`shown_result`], for a result from a log. All marks are counted, because bound values are already masked in
+/// the log.
 pub fn shown_stored(result: &Json, redactor: &Redactor) -> Option<Json> {
     Some(with_masked(masked_result(result, redactor)?, 0))
 }
 
-/// The member of `_meta` that says how many places of a result are masked.
+/// The member of `_meta` with the number of masked places in a result.
 pub(crate) const MASKED: &str = "brigade/masked";
 
-/// Adds to a result how many places are masked, without the marks that were there before.
+/// Adds the number of masked places to a result, without the marks that were there before.
 pub(crate) fn with_masked(result: Json, before: usize) -> Json {
     let count = marks_of(&result).saturating_sub(before);
     let Json::Object(mut members) = result else { return result };
@@ -126,7 +126,7 @@ pub(crate) fn with_masked(result: Json, before: usize) -> Json {
     Json::Object(members)
 }
 
-/// Counts the marks in what a result says. A text that is also there as data counts once.
+/// Counts the marks in a result. A text that is repeated as data counts once.
 pub(crate) fn marks_of(result: &Json) -> usize {
     let of = |name: &str| result.get(name).map_or(0, marks);
     let said = of("content") + of("contents") + of("messages");
@@ -178,7 +178,7 @@ fn bounded(structured: &Json, redactor: &Redactor) -> Json {
     Json::object([("omitted_bytes", Json::from(size))])
 }
 
-/// What a block is, apart from its content.
+/// The properties of a block without its content.
 struct Block<'a> {
     kind: &'a str,
     media_type: Option<&'a str>,
@@ -204,7 +204,7 @@ fn read(block: &Json) -> Block<'_> {
     }
 }
 
-/// Returns how many bytes a base64 text stands for.
+/// Returns the number of bytes that a base64 text encodes.
 fn decoded_length(base64: &str) -> usize {
     let digits = base64.bytes().filter(|byte| !matches!(byte, b'=' | b'\n' | b'\r')).count();
     digits / 4 * 3 + (digits % 4).saturating_sub(1)
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_described_and_none_is_printed() {
+    fn every_kind_of_content_is_described_not_printed() {
         let answer = answer(
             r#"{"content": [
                 {"type": "text", "text": "hello\nworld"},

@@ -17,19 +17,19 @@ use super::content::McpAnswer;
 use super::pin::{ListedTool, Pin, PinChange};
 use super::result::ToolResult;
 
-/// Keeps how a server lists a tool at its first use. Answers with the pin that someone else has kept meanwhile, which
-/// counts instead; fails with the reason why nothing could be kept.
+/// Stores how a server lists a tool at its first use. Returns the pin that another process has stored meanwhile, which
+/// counts instead. Fails with the reason why nothing could be stored.
 pub type KeepPin<'a> = dyn Fn(&ListedTool) -> Result<Option<Pin>, String> + 'a;
 
-/// What the listing of a tool is compared with before a call.
+/// The rule for comparing the listing of a tool before a call.
 #[derive(Clone, Copy)]
 pub enum PinRule<'a> {
-    /// Nothing.
+    /// No comparison.
     None,
-    /// This pin; a tool that is listed differently is not called.
+    /// The listing must match this pin; otherwise the tool is not called.
     Holds(&'a Pin),
-    /// Nothing yet: the listing is kept before the call, so that of several first uses at the same time one makes the
-    /// pin and the others are compared with it.
+    /// No pin yet: the listing is stored before the call. Of several first uses at the same time, one creates the pin
+    /// and the others are compared with it.
     FirstUse(&'a KeepPin<'a>),
 }
 
@@ -43,18 +43,18 @@ impl fmt::Debug for PinRule<'_> {
     }
 }
 
-/// How far a server says that it is with a call.
+/// The progress of a call, as the server reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpProgress {
     /// A number that should rise.
     pub progress: f64,
-    /// What it rises to, if the server knows.
+    /// The total, if the server knows it.
     pub total: Option<f64>,
-    /// What the server says about it, as it wrote it.
+    /// A message of the server, unchanged.
     pub message: Option<String>,
 }
 
-/// Hears how far a server is. It is called between messages, so it must not wait.
+/// Receives progress reports. It is called between messages, so it must not block.
 #[derive(Clone)]
 pub struct Listener(Arc<dyn Fn(McpProgress) + Send + Sync>);
 
@@ -64,7 +64,7 @@ impl Listener {
         Listener(Arc::new(hear))
     }
 
-    /// Tells it how far the server is.
+    /// Passes on a progress report.
     pub fn hear(&self, progress: McpProgress) {
         (self.0)(progress);
     }
@@ -83,13 +83,13 @@ pub struct McpRequest<'a> {
     pub server_id: &'a str,
     /// The tool.
     pub tool_name: &'a str,
-    /// The arguments, an object, sent as they are.
+    /// The arguments, an object, sent unchanged.
     pub arguments: &'a Json,
-    /// What is read of the server, if no tool is called.
+    /// What is read from the server, if no tool is called.
     pub reads: Option<Reads>,
-    /// What its listing is compared with.
+    /// The rule for comparing its listing.
     pub pin: PinRule<'a>,
-    /// What hears how far the server is.
+    /// Receives progress reports.
     pub listener: Option<&'a Listener>,
 }
 
@@ -103,13 +103,13 @@ pub enum McpErrorKind {
     ServerEnded,
     /// The timeout passed before the answer.
     TimedOut,
-    /// Someone asked for the end.
+    /// The user asked to end it.
     Cancelled,
-    /// The server refused to begin.
+    /// The server refused to initialize.
     InitializeFailed,
-    /// The server speaks no revision that is spoken here.
+    /// The server speaks no known revision.
     UnsupportedProtocolVersion,
-    /// The tools could not be listed: an error, an endless or a broken list.
+    /// The tools could not be listed: an error, or an endless or invalid list.
     ListFailed,
     /// The server does not list the tool; it was not called.
     ToolNotListed,
@@ -117,11 +117,11 @@ pub enum McpErrorKind {
     DuplicateTool,
     /// The server lists the tool differently than it was pinned; it was not called.
     PinChanged,
-    /// How the server lists the tool could not be kept at its first use; it was not called.
+    /// The listing of the tool could not be stored at its first use; it was not called.
     PinNotKept,
     /// The call was answered with an error of the protocol.
     JsonRpcError,
-    /// The tool says that it failed (`isError`).
+    /// The tool reports that it failed (`isError`).
     ToolError,
     /// The answer needs something that a call does not support: input of a person, or a long-running task.
     UnsupportedAnswer,
@@ -158,20 +158,20 @@ impl McpErrorKind {
     }
 }
 
-/// Why an exchange failed; its message holds no secret and no control characters.
+/// Why an exchange failed. The message has no secrets and no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct McpFault {
     /// What went wrong.
     pub kind: McpErrorKind,
-    /// A sentence without a final stop.
+    /// The problem, as a sentence without a final stop.
     pub message: String,
 }
 
 /// How the server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerExit {
-    /// By itself, before or after its input was closed.
+    /// On its own, before or after its input was closed.
     ByItself,
     /// It did not exit when its input was closed after the answer, and was ended.
     Ended,
@@ -190,49 +190,49 @@ impl ServerExit {
     }
 }
 
-/// The result of an exchange with a server. Holds everything that is known, also on failure.
+/// The result of an exchange with a server. Contains everything that is known, also after a failure.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
-    /// How its process ended; `None` when it was never started. The counts of the streams are those of the log.
+    /// How its process ended; `None` if it was never started. The byte counts are those of the log.
     pub outcome: Option<Outcome>,
     /// How it ended.
     pub exit: Option<ServerExit>,
-    /// Why it failed; `None` when the tool answered and did not fail.
+    /// Why it failed; `None` if the tool answered and did not fail.
     pub fault: Option<McpFault>,
     /// The revision that was spoken.
     pub protocol_version: Option<String>,
     /// Name and version, as the server gives them.
     pub server: Option<Json>,
-    /// Every tool that is listed. The calls of a kept server share the list.
+    /// Every listed tool. The calls of a kept server share the list.
     pub tools: Arc<Vec<ListedTool>>,
-    /// The tool that was asked for, when it is listed once.
+    /// The requested tool, if it is listed exactly once.
     pub tool: Option<ListedTool>,
-    /// The pin that the tool was compared with; none at its first use, and when it did not come to that.
+    /// The pin that the tool was compared with; `None` at its first use, and if the exchange failed before.
     pub pin: Option<Pin>,
-    /// What is listed differently than it was pinned.
+    /// The differences between the listing and the pin.
     pub changes: Vec<PinChange>,
-    /// The id of the call's request, when it was sent.
+    /// The id of the call's request, if it was sent.
     pub request_id: Option<i64>,
     /// The call's request as it was sent, redacted.
     pub request: Option<Json>,
-    /// What the tool answered.
+    /// The answer of the tool.
     pub answer: Option<McpAnswer>,
-    /// The whole answer of a server that is kept, with its text masked, if the log has all of it.
+    /// The whole answer of a kept server, with its text masked, if the log has all of it.
     pub result: Option<Json>,
     /// The error that the call was answered with, redacted.
     pub error: Option<Json>,
-    /// Responses of the server.
+    /// The number of responses.
     pub responses: u64,
-    /// Lines of its standard output that were no messages.
+    /// The number of lines of standard output that were not messages.
     pub log_lines: u64,
-    /// From its start to the answer.
+    /// The time from the start to the answer.
     pub answered_after: Option<Duration>,
 }
 
-/// Changes of a pinned tool that a receipt lists; a pin shows all of them.
+/// The maximum number of changes of a pinned tool in a receipt; a pin shows all of them.
 const CHANGES: usize = 500;
 
-/// A described block of content with the names that the protocol has for its members.
+/// A described content block with the member names of the protocol.
 #[derive(Serialize)]
 struct SpokenBlock<'a> {
     #[serde(rename = "type")]
@@ -256,7 +256,7 @@ fn as_spoken(block: &ContentBlock) -> Json {
 }
 
 impl Exchange {
-    /// Masks the names of the tools. Names were compared as the server wrote them; from here on they are only shown.
+    /// Masks the names of the tools. From here on, names are only shown and no longer compared.
     #[cfg(feature = "client")]
     pub(crate) fn mask_names(&mut self, redactor: &Redactor) {
         let masked = |tool: &ListedTool| redactor.redact_str(&tool.name);
@@ -267,7 +267,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the receipt of an MCP call with what only such a receipt has.
+    /// Adds the MCP members to the receipt of a call.
     pub fn complete(&self, mut receipt: Receipt, request: &McpRequest<'_>, redactor: &Redactor) -> Receipt {
         let clean = |text: &str| redactor.redact_str(text);
         let object = |json: &Json| json.as_object().cloned();
@@ -317,8 +317,7 @@ impl Exchange {
         }
     }
 
-    /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was
-    /// none.
+    /// Returns the response in the form of 0.30.0, an object, with its content described; empty without a response.
     fn response(&self) -> McpResponse {
         let (result, error) = match (&self.answer, &self.error) {
             (Some(answer), _) => {
@@ -337,7 +336,7 @@ impl Exchange {
         McpResponse { jsonrpc: Some("2.0".to_owned()), id, result, error, ..McpResponse::default() }
     }
 
-    /// Returns the answer in one line, or why there is none.
+    /// Returns the answer or the error in one line.
     fn response_text(&self) -> Option<String> {
         let fault = || self.fault.as_ref().map(|fault| fault.message.clone());
         self.answer.as_ref().map(|answer| answer.summary.clone()).or_else(fault)

@@ -1,4 +1,4 @@
-//! Entries of the catalog for tools that a server lists.
+//! Creates catalog entries for the tools that a server lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const DESCRIPTION: usize = 300;
 /// The maximum length of an imported name, in characters.
 const NAME: usize = 80;
 
-/// Builds a tool for listing the server, with only the file access of every run.
+/// Creates a tool for listing the server, with only the file access of every run.
 ///
 /// Its timeout is that of the runtime, by default 30 s, limited by `most`, the maximum of the policy.
 pub fn import_tool(runtime: &Runtime, most: Option<Seconds>) -> Tool {
@@ -73,7 +73,7 @@ pub fn import_ids<'e>(
     ids
 }
 
-/// Makes the entry of a tool that a server lists: disabled, with the command and the approval of `asking`.
+/// Creates the entry of a tool that a server lists: disabled, with the command and the approval of `asking`.
 pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: &str) -> Tool {
     let text = |text: &Option<String>, limit: usize| {
         let text =
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_gets_the_time_of_its_runtime_and_no_more_than_the_policy_allows() {
+    fn the_policy_limits_the_timeout_of_a_runtime() {
         let check = |own: Option<f64>, most: Option<f64>, expect: f64| {
             let timeout = own.map(|own| Seconds::new(own).unwrap());
             let runtime = Runtime { timeout, ..Runtime::new("voice", "python3 server.py").unwrap() };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_make_the_same_id_are_numbered_and_keep_their_number() {
+    fn equal_ids_are_numbered_and_keep_their_number() {
         let runtime = Runtime::new("voice", "python3 server.py").unwrap();
         let listed = |name: &str| ListedTool::from_json(&Json::object([("name", Json::from(name))])).unwrap();
         let names = ["a/b", "a.b", "a-b", "日本", "", "a.b"];
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_off_asks_always_and_may_do_nothing() {
+    fn an_imported_entry_is_disabled_and_has_no_rights() {
         let runtime = Runtime::new("voice", "python3 server.py").unwrap();
         let listed = Json::parse(
             r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,

@@ -1,24 +1,28 @@
-//! Calls of MCP tools: a local server is started, spoken to over its standard streams, and ended. A [`Server`] is kept
-//! for many requests instead.
+//! Calls MCP tools of local servers.
 //!
-//! The server runs under the rules of a script: no shell, own process tree, sandbox, capped and masked logs, one
-//! timeout from its start to its answer. The official SDK speaks the protocol: `initialize`, `initialized`, every page
-//! of `tools/list`, and only then `tools/call`, for a tool that is listed, once, and as it was pinned. Whatever goes
-//! wrong is an [`McpFault`] with a stable [`McpErrorKind`]; nothing here panics or blocks for ever on what a server
-//! does.
+//! It owns the conversation with a server: it starts the server, speaks to it over its standard streams, and ends it. A
+//! [`Server`] is kept for many requests instead. It also owns pins, which detect tools that a server changed after
+//! their approval. It does not know queues, policies or the gateway.
 //!
-//! Handshake revisions 2024-11-05 to 2025-11-25 are spoken with servers that answer `initialize`; a server that refuses
-//! it is asked with `server/discover` and spoken to in the stateless revision 2026-07-28. That revision advises clients
-//! of both kinds to ask `server/discover` first, and to remember the answer. Here `initialize` goes first:
+//! The server runs under the rules of a script: no shell, a supervised process tree, a sandbox, capped and masked logs,
+//! and one timeout from its start to its answer. The official SDK speaks the protocol: `initialize`, `initialized`,
+//! every page of `tools/list`, and only then `tools/call`. A tool is called only if it is listed exactly once and
+//! matches its pin. Every failure is an [`McpFault`] with a stable [`McpErrorKind`]. A misbehaving server cannot make
+//! this crate panic or block forever.
 //!
-//! * Every call is a process of its own, so each call would pay for the extra request.
+//! Handshake revisions 2024-11-05 to 2025-11-25 are used with servers that answer `initialize`. A server that refuses
+//! it gets `server/discover`, and then the stateless revision 2026-07-28. That revision advises clients of both kinds
+//! to send `server/discover` first, and to remember the answer. Brigade sends `initialize` first:
+//!
+//! * Every call starts a new process, so each call would pay for the extra request.
 //! * Servers of the older revisions may exit at an unknown first request, or never answer it.
-//! * A server of the stateless revision alone answers `initialize` at once, with an error that lists its revisions.
+//! * A server of only the stateless revision answers `initialize` at once, with an error that lists its revisions.
 //!
-//! A server of both kinds is spoken to in 2025-11-25, which has all that a call needs. The receipt names the revision.
+//! With a server of both kinds, 2025-11-25 is used, which has everything that a call needs. The receipt names the
+//! revision.
 //!
-//! Messages are read from lines. Lines that are no messages are logs and change nothing; one that claims to be a
-//! response and cannot be read fails the call. The asynchronous runtime lives on one thread, inside one call.
+//! Messages are read from lines. Lines that are not messages count as logs and change nothing. A line that claims to be
+//! a response and cannot be read fails the call. The asynchronous runtime runs on one thread, inside one call.
 //!
 //! [`Pin`] and [`diff`] are pure and work without the feature `client`.
 //!

@@ -13,10 +13,10 @@ use crate::pin::{ListedTool, diff};
 use crate::pins::{McpTool, OnFirstUse, PinRecord, PinStore, ServerCommand};
 use crate::rows::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport, PinCheck, server_issues};
 
-/// What a list is compared with.
+/// The basis that a list is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparisonBasis {
-    /// All pins, including those of servers that cannot be asked. Changes are stored beside the pins.
+    /// All pins, including those of servers that cannot be asked. Changes are stored in the pins' files.
     Pins,
     /// The catalog entries of the requested tools, and their pins.
     ContractsAndPins,
@@ -46,7 +46,7 @@ struct SharedServer<'c> {
     keys: Vec<McpTool>,
     /// The command that starts the server.
     command: ServerCommand,
-    /// Its answer, or why there is none.
+    /// Its answer, or why it did not answer.
     said: Result<Exchange, Silence>,
 }
 
@@ -56,20 +56,20 @@ pub struct Comparison<'a> {
     pub store: PinStore<'a>,
     /// The catalog.
     pub catalog: &'a Catalog,
-    /// What a list is compared with.
+    /// The basis that a list is compared with.
     pub against: ComparisonBasis,
     /// Asks the server of a tool for its list.
     pub ask: &'a dyn Fn(&Tool) -> Result<Exchange, Silence>,
-    /// Reads the stored input schema of a tool; none when it cannot be read, which has an issue of its own.
+    /// Reads the stored input schema of a tool; `None` if it cannot be read, which is reported as a separate issue.
     pub schema: &'a dyn Fn(&Tool) -> Option<Json>,
 }
 
 impl Comparison<'_> {
-    /// Asks the servers of tools, and compares what they say with what is stored. Tools that share a server and a
-    /// command are asked for once; those that are no whole MCP tools are passed over.
+    /// Asks the servers of tools for their lists, and compares these with what is stored. Tools with the same server
+    /// and command are asked for once. Tools that are not complete MCP tools are skipped.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn report(&self, tools: &[&Tool]) -> Result<LiveReport, FsError> {
         compare(self, &self.asked(tools)?)
     }
@@ -171,7 +171,7 @@ fn compare(comparison: &Comparison<'_>, asked: &[SharedServer<'_>]) -> Result<Li
     Ok(report)
 }
 
-/// Stores changes beside the pins, so exactly the shown change can be accepted.
+/// Stores changes in the pins' files, so exactly the shown change can be accepted.
 fn note_listings(
     store: &PinStore<'_>,
     asked: &[SharedServer<'_>],
@@ -232,7 +232,7 @@ fn live_tool(
     };
     if 1 < found.len() {
         let message = format!("the server lists it {} times, so it is never called", found.len());
-        // Only the author of the server can mend it.
+        // Only the author of the server can fix it.
         issues.push(issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message));
         return line;
     }
@@ -257,7 +257,7 @@ fn live_tool(
                 &mcp.server,
                 Some(&mcp.tool),
                 format!(
-                    "the input schema of `{}` is not what the server lists: review it, and queue calls anew",
+                    "the input schema of `{}` differs from the server's listing: review it, and queue the calls again",
                     escape_terminal(&line.tool_id)
                 ),
             )
@@ -266,7 +266,7 @@ fn live_tool(
     line
 }
 
-/// Returns the place of the stored schema: its file, else the entry.
+/// Returns the place of the stored schema: its file, or otherwise the entry.
 fn schema_of(tool: &Tool) -> Place {
     match &tool.input_schema_path {
         Some(path) => Place::file(path),
@@ -290,7 +290,7 @@ fn contract_changes(stored: Option<Json>, listed: &ListedTool) -> Vec<String> {
     }
 }
 
-/// Tells whether a server's answer applies to a pin: it was asked for the pinned tool, or it is the only server with
+/// Returns whether a server's answer applies to a pin: it was asked for the pinned tool, or it is the only server with
 /// that name.
 fn answers_for(asked: &[SharedServer<'_>], index: usize, pin: &PinRecord) -> bool {
     let one = &asked[index];

@@ -1,7 +1,7 @@
-//! What a server lists besides its tools: resources, templates of resources, and prompts.
+//! The resources, resource templates and prompts that a server lists.
 //!
-//! Nobody reviews these lists, so only what names something is taken from them: URIs and names, which people match with
-//! patterns, media types, sizes, and the names of arguments. Titles and descriptions are not.
+//! These lists are not reviewed by a person. So only identifying members are used: URIs and names, which people match
+//! with patterns, media types, sizes, and the names of arguments. Titles and descriptions are dropped.
 
 mod names;
 
@@ -25,7 +25,7 @@ pub struct OfferedResource {
     pub uri: String,
     /// Its media type.
     pub media_type: Option<String>,
-    /// Its length in bytes, as the server says.
+    /// Its length in bytes, as reported by the server.
     pub size: Option<u64>,
 }
 

@@ -16,10 +16,10 @@ use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, Pi
 use crate::requester::Requester;
 use crate::server::RequestTerms;
 
-/// The family of tools that a server is asked for.
+/// The family of MCP tools.
 const MCP: &str = "mcp";
 
-/// A call of one tool, as [`execute`](brigade_exec::execute) makes it.
+/// A call of one tool, for [`execute`](brigade_exec::execute).
 #[derive(Debug)]
 pub struct ToolCall<'a> {
     request: McpRequest<'a>,
@@ -72,7 +72,7 @@ impl Peer for ToolCall<'_> {
     }
 }
 
-/// A call of one tool by a server that is kept, as [`execute`](brigade_exec::execute) makes it.
+/// A call of one tool by a kept server, for [`execute`](brigade_exec::execute).
 pub struct KeptCall<'a> {
     server: &'a Server,
     call: ToolCall<'a>,
@@ -81,7 +81,7 @@ pub struct KeptCall<'a> {
 }
 
 impl<'a> KeptCall<'a> {
-    /// Lets a kept server make a call. `start_id` names its start in the receipt.
+    /// Creates the call for a kept server. `start_id` identifies the server's start in the receipt.
     pub fn new(
         server: &'a Server,
         call: ToolCall<'a>,
@@ -117,7 +117,7 @@ impl KeptPeer for KeptCall<'_> {
     }
 }
 
-/// A question for the tools of a server.
+/// A request for the tools of a server.
 #[derive(Debug, Default)]
 struct Listing {
     exchange: Exchange,
@@ -136,9 +136,9 @@ impl Peer for Listing {
     }
 }
 
-/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing.
+/// Starts a server like a call would, lists its tools, and ends it. Calls no tool.
 ///
-/// The sink gets what the server writes, secrets included.
+/// The sink gets the output of the server, including secrets.
 pub fn list_live(server: &Conversation<'_>, sink: &mut dyn Sink) -> Exchange {
     let mut listing = Listing::default();
     let ConversationResult { outcome, problem } = talk(server, sink, &mut listing);
@@ -152,7 +152,7 @@ pub fn list_live(server: &Conversation<'_>, sink: &mut dyn Sink) -> Exchange {
     exchange
 }
 
-/// Takes the outcome out of an exchange, and its fault as the problem.
+/// Moves the outcome out of an exchange, with its fault as the problem.
 fn spoken(exchange: &mut Exchange) -> ConversationResult {
     ConversationResult {
         outcome: exchange.outcome.take(),

@@ -1,17 +1,17 @@
 //! The listing of a tool when it was approved, compared with later listings.
 //!
-//! Pure. A server that changes the description or the parameters of a tool after its approval may mislead its caller.
-//! So the listed tool is stored as a [`Pin`], and later listings are compared with it.
+//! This module is pure. A server that changes the description or the parameters of a tool after its approval may
+//! mislead its caller. So the listed tool is stored as a [`Pin`], and later listings are compared with it.
 //!
-//! | what the server lists | enters the fingerprint |
+//! | member of the listing | enters the fingerprint |
 //! | --- | --- |
-//! | `name` | as it is |
-//! | `description` | with every run of white space as one space; an empty one is none |
-//! | `inputSchema` | by its values: not by the order of keys, of `required` or of a list of types, nor by white space |
+//! | `name` | unchanged |
+//! | `description` | with every run of white space as one space; an empty one counts as missing |
+//! | `inputSchema` | by its values, not by white space or the order of keys, of `required` or of type lists |
 //! | `title`, `annotations`, `outputSchema`, icons, `_meta` | no |
 //!
-//! The fingerprint is made of what the server said, once, when that is read; what is kept beside it to show the
-//! difference is free of secrets, so a change inside of one shows in the fingerprint alone.
+//! The fingerprint is computed once, from the original listing. The stored copy, which shows the differences, has no
+//! secrets. So a change inside a secret shows only in the fingerprint.
 
 mod diff;
 mod schema_diff;
@@ -30,26 +30,26 @@ pub use diff::{PinChange, PinChangeKind, diff};
 /// The schema id of pin records.
 const SCHEMA: &str = "brigade.mcp_pin.v1";
 
-/// A tool as a server lists it; made by [`ListedTool::from_json`], which fingerprints it.
+/// A tool as a server lists it. Created by [`ListedTool::from_json`], which computes its fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedTool {
-    /// Its name, as it is called.
+    /// The name by which it is called.
     pub name: String,
     /// Its title.
     pub title: Option<String>,
     /// Its description.
     pub description: Option<String>,
-    /// The schema of its arguments; `null` when the server gives none.
+    /// The schema of its arguments; `null` if the server gives none.
     pub input_schema: Json,
     /// The schema of its structured result.
     pub output_schema: Option<Json>,
-    /// Hints of the server (`readOnlyHint` and the like), not to be trusted.
+    /// Hints of the server, such as `readOnlyHint`. They must not be trusted.
     pub annotations: Option<Json>,
     fingerprint: Fingerprint,
 }
 
 impl ListedTool {
-    /// Reads one element of the answer to `tools/list`; `None` when it has no name.
+    /// Reads one element of the answer to `tools/list`; `None` if it has no name.
     pub fn from_json(json: &Json) -> Option<ListedTool> {
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
         let mut tool = ListedTool {
@@ -65,7 +65,8 @@ impl ListedTool {
         Some(tool)
     }
 
-    /// Computes the fingerprint of these fields, which is that of the server's listing unless secrets were masked.
+    /// Computes the fingerprint of the current fields. It equals that of the server's listing unless secrets were
+    /// masked.
     fn fingerprint_of_words(&self) -> Fingerprint {
         Fingerprint::builder("brigade.mcp-pin.v1")
             .text("name", self.name.as_str())
@@ -74,13 +75,13 @@ impl ListedTool {
             .finish()
     }
 
-    /// Returns the fingerprint of what the server said of name, description and input schema.
+    /// Returns the fingerprint of name, description and input schema as the server listed them.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// Takes secrets out of everything but the name, which is compared with the one that is wanted; the fingerprint
-    /// stays that of what the server said.
+    /// Removes secrets from everything but the name, which is compared with the requested one. The fingerprint of the
+    /// original listing is kept.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> ListedTool {
         let redactor = &redactor.for_settings();
@@ -101,7 +102,7 @@ impl ListedTool {
     }
 }
 
-/// Redacts every text by what it says. Names count for nothing: a parameter `password` still has the type `string`.
+/// Redacts every text by its content. Names do not count: a parameter `password` still has the type `string`.
 pub(super) fn redact_texts(json: &Json, redactor: &Redactor) -> Json {
     match json {
         Json::String(text) => Json::from(redactor.redact_str(text)),
@@ -115,7 +116,7 @@ pub(super) fn redact_texts(json: &Json, redactor: &Redactor) -> Json {
     }
 }
 
-/// Sorts what is a set in a schema: `required`, and a list of types.
+/// Sorts the parts of a schema that are sets: `required`, and lists of types.
 fn normal(schema: &Json) -> Json {
     match schema {
         Json::Object(members) => Json::Object(
@@ -202,7 +203,7 @@ impl From<Pin> for PinDocument {
 impl TryFrom<PinDocument> for Pin {
     type Error = PinError;
 
-    /// Checks that the fingerprint is the one of the listing, as far as the listing hides no secret.
+    /// Checks that the fingerprint matches the listing, unless the listing hides a secret.
     fn try_from(document: PinDocument) -> Result<Pin, PinError> {
         let tool = ListedTool {
             name: document.name,
@@ -226,18 +227,18 @@ impl TryFrom<PinDocument> for Pin {
 const FINGERPRINT_MISMATCH: &str = "`fingerprint` is not that of the listing";
 
 impl Pin {
-    /// Pins a tool. It should be [redacted](ListedTool::redacted), as those of an exchange are.
+    /// Creates the pin of a tool. The tool should be [redacted](ListedTool::redacted), as the tools of an exchange are.
     pub fn new(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
         let tool = ListedTool { title: None, output_schema: None, annotations: None, ..tool.clone() };
         Pin { tool, pinned_at, extra: Object::new() }
     }
 
-    /// Returns the tool as far as it is pinned: name, description and input schema.
+    /// Returns the pinned part of the tool: name, description and input schema.
     pub fn tool(&self) -> &ListedTool {
         &self.tool
     }
 
-    /// Returns the fingerprint of what the server said.
+    /// Returns the fingerprint of the original listing.
     pub fn fingerprint(&self) -> Fingerprint {
         self.tool.fingerprint
     }
@@ -277,7 +278,7 @@ mod tests {
                         "required": ["text", "n"]}}"#;
 
     #[test]
-    fn key_order_white_space_and_the_order_of_sets_do_not_count() {
+    fn order_and_white_space_do_not_change_fingerprints() {
         let other = r#"{"inputSchema":{"required":["n","text"],"properties":{"n":{"type":["null","integer"]},
             "text":{"type":"string"}},"type":"object"},"description":"Says\n  it again ","name":"echo",
             "annotations":{"readOnlyHint":true}}"#;
@@ -336,7 +337,7 @@ mod tests {
         let changes = pin.changes(&leaky("87654321").redacted(&redactor));
         assert_eq!(
             changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["what is listed changed inside of a part that looks secret and is not shown"]
+            ["the listing changed inside a part that looks like a secret and is not shown"]
         );
         let schema = r#"{"name": "x", "inputSchema": {"properties": {"password": {"type": "string"}}}}"#;
         assert_eq!(listed(schema).redacted(&redactor), listed(schema), "a name alone hides nothing");

@@ -1,16 +1,16 @@
-//! Pins of MCP tools on disk: how a server listed a tool when it was first used, and how it lists it differently now.
+//! Stores pins of MCP tools: how a server listed a tool at its first use, and how it lists the tool differently now.
 //!
 //! * A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it.
-//! * If the server lists the tool differently later, a call is not made. The new listing is kept beside the pin as what
-//!   is *offered*; looking at the list keeps it, too.
+//! * If the server lists the tool differently later, a call is refused. The new listing is stored in the pin's file as
+//!   *offered*. Viewing the list stores it, too.
 //! * [`PinStore::renew`] makes the offered listing the pin. So does the next approval of a call of the tool, which
 //!   shows the changes and binds exactly that listing.
 //! * A pin that cannot be read refuses every call of its tool.
 //!
-//! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted
-//! beside the pin, until it lists the tool again.
+//! Calls that were approved for another listing no longer run. If a server stops listing a pinned tool, that is
+//! recorded in the pin's file until the server lists the tool again.
 //!
-//! Beside the pins, `servers/` keeps which tools each server listed at first and lists since.
+//! The directory `servers/` records which tools each server listed at first and lists now.
 
 mod find;
 mod key;
@@ -41,16 +41,16 @@ pub use store::{PinRecord, PinTrouble};
 /// The directory of the pins.
 pub const PINS: &str = ".brigade/tools/pins";
 
-/// The text of the lock.
+/// The text that the lock shows about its holder.
 const HOLDER: &str = include_str!("pins/holder.txt");
 
-/// The file whose lock is held while a first use makes a pin.
+/// The file that is locked while the first use of a tool creates its pin.
 const LOCK: &str = ".lock";
 
-/// How long to wait for it; it is held for as long as a file takes to be written.
+/// How long to wait for the lock. It is held only while a file is written.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no pin to compare with.
+/// Why no pin can be returned.
 #[derive(Debug, ThisError)]
 pub enum PinLookupError {
     /// The pin cannot be read, so the call may not run.
@@ -66,7 +66,7 @@ pub enum PinLookupError {
 pub struct PinStore<'a> {
     /// The workspace.
     pub fs: &'a dyn Fs,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
@@ -75,37 +75,37 @@ pub struct PinStore<'a> {
 pub struct BrokenPin {
     /// Its path in the workspace.
     pub path: RelPath,
-    /// Why.
+    /// The problem.
     pub trouble: PinTrouble,
 }
 
-/// What a call asks for.
+/// The MCP tool that a call uses.
 pub struct McpOfCall<'c> {
-    /// Whose pin it needs.
+    /// The key of the pin that it needs.
     key: McpTool,
-    /// The tool, as far as the catalog has it.
+    /// The tool, if the catalog has it.
     tool: Option<&'c Tool>,
     catalog: &'c Catalog,
 }
 
 impl<'c> McpOfCall<'c> {
-    /// Puts together again what [`PinStore::of_call`] found for a call that names this tool.
+    /// Restores the result of [`PinStore::of_call`] for a call that names this tool.
     pub fn known(catalog: &'c Catalog, call: &Call, named: &McpTool, key: McpTool) -> McpOfCall<'c> {
         McpOfCall { key, tool: tool_of(catalog, call, named), catalog }
     }
 
-    /// Returns whose pin the call needs.
+    /// Returns the key of the pin that the call needs.
     pub fn key(&self) -> &McpTool {
         &self.key
     }
 
-    /// Returns the tool, as far as the catalog has it.
+    /// Returns the tool, if the catalog has it.
     pub fn tool(&self) -> Option<&'c Tool> {
         self.tool
     }
 }
 
-/// Finds the tool of a call. What the call was made of may be gone from the catalog, or be another tool by now.
+/// Finds the tool of a call. Its entry may be gone from the catalog or may have changed since the call was planned.
 fn tool_of<'c>(catalog: &'c Catalog, call: &Call, named: &McpTool) -> Option<&'c Tool> {
     catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(named))
 }
@@ -114,19 +114,19 @@ fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
     let path = format!("{PINS}/{}", tool.file_name());
     Blocker::new(reasons::MCP_PIN_UNREADABLE, format!("the pin `{path}` cannot be trusted: {trouble}"))
         .field("mcp_tool_name")
-        .hint("look at the file; without it, the next call pins the tool anew")
+        .hint("check the file; if you delete it, the next call pins the tool again")
 }
 
 impl PinStore<'_> {
-    /// Makes what a server said differently the pin.
+    /// Makes the offered listing the pin.
     pub fn renew(&self, record: PinRecord, offered: &Pin) -> Result<PinRecord, FsError> {
         let renewed = PinRecord { pin: Pin::new(offered.tool(), self.clock.now()), offered: None, ..record };
         self.write(&renewed)?;
         Ok(renewed)
     }
 
-    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
-    /// pin as it is now, and what changed.
+    /// Makes the waiting change of a call's tool its pin, if the approval bound exactly this change. Returns the
+    /// current pin and the changes.
     pub fn take_waiting(
         &self,
         catalog: &Catalog,
@@ -145,7 +145,7 @@ impl PinStore<'_> {
         })
     }
 
-    /// Returns the pin of the tool that a stored call asks for, when it can be read.
+    /// Returns the pin of the tool of a stored call, if it can be read.
     pub fn beside(&self, catalog: &Catalog, call: &Call) -> Result<Option<PinRecord>, FsError> {
         // Only MCP tools have pins.
         if McpTool::of_contract(&call.family, &call.contract).is_none() {
@@ -172,7 +172,7 @@ impl PinStore<'_> {
         Ok(Some(McpOfCall { key, tool, catalog }))
     }
 
-    /// Returns what a plan needs to know of the pin of a tool, and why it refuses every call, when it cannot be read.
+    /// Returns the facts about the pin of a tool for a plan. If the pin cannot be read, also returns the blocker.
     pub fn fact(&self, catalog: &Catalog, tool: &Tool) -> Result<(PinFact, Option<Blocker>), FsError> {
         if tool.family == Some(Family::Mcp)
             && let Some(blocker) = refusal_of_build()
@@ -190,11 +190,11 @@ impl PinStore<'_> {
         })
     }
 
-    /// Returns the pin of a call's tool as it was read; none before its first use. A change that the call's approval
-    /// bound becomes the pin, should that have been cut short.
+    /// Returns the stored pin of a call's tool; `None` before its first use. If the call's approval bound a change that
+    /// is not yet the pin, makes it the pin first.
     ///
     /// # Errors
-    /// When there is a pin and it cannot be read, so that the call may not run; when the disk fails.
+    /// Fails if the pin cannot be read, so that the call may not run, or on a disk error.
     pub fn of_verified(
         &self,
         mcp: &McpOfCall<'_>,
@@ -212,20 +212,19 @@ impl PinStore<'_> {
         }))
     }
 
-    /// Keeps which names the server of a call lists.
+    /// Stores the tool names that the server of a call lists.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn note_listed(&self, mcp: &McpOfCall<'_>, listed: &[ListedTool]) -> Result<(), FsError> {
         let Some(tool) = mcp.tool else { return Ok(()) };
         self.note_names(mcp.catalog, tool, listed.iter().map(|tool| tool.name.as_str()), OnFirstUse::Begin)
     }
 
-    /// Makes what the server says of a call's tool its pin, unless someone else has done so meanwhile, whose pin then
-    /// comes back.
+    /// Pins the listing of a call's tool. If another process has pinned the tool meanwhile, returns that pin.
     ///
     /// # Errors
-    /// With the reason why the tool may not be called.
+    /// Returns the reason why the tool may not be called.
     pub fn first_use(&self, mcp: Option<&McpOfCall<'_>>, listed: &ListedTool) -> Result<Option<Pin>, String> {
         let text = |error: FsError| error.to_string();
         let Some(mcp) = mcp else { return Ok(None) };
@@ -242,11 +241,11 @@ impl PinStore<'_> {
         Ok(None)
     }
 
-    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
-    /// Returns the pin's id when it does. The names that the server lists are kept by [`PinStore::note_listed`].
+    /// Stores the listing of the tool: as the pin at the first use, or as the offer if it differs from the pin. Returns
+    /// the pin's id if it differs. [`PinStore::note_listed`] stores the names that the server lists.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn keep(
         &self,
         mcp: &McpOfCall<'_>,
@@ -266,7 +265,7 @@ impl PinStore<'_> {
         let command = mcp.tool.map(ServerCommand::from_tool);
         let read;
         let record = match pinned {
-            // Its first use, which made the pin, or someone else's that did so meanwhile.
+            // The first use of the tool created the pin, here or in another process.
             None => {
                 let Ok(Some(record)) = self.read(&mcp.key) else { return Ok(None) };
                 read = record;
@@ -279,8 +278,8 @@ impl PinStore<'_> {
         Ok(changed)
     }
 
-    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is
-    /// not. A pin that holds is known to be of the server that has this command.
+    /// Stores a listing as the offer if it differs from the pin; otherwise removes an older offer. If the pin holds,
+    /// its server is known to be the one with this command.
     pub fn note_listing(
         &self,
         record: &PinRecord,
@@ -300,7 +299,7 @@ impl PinStore<'_> {
         self.write(&PinRecord { offered, missing_since: None, command, ..record.clone() })
     }
 
-    /// Keeps beside a pin that its server does not list the tool any more.
+    /// Records in the pin's file that its server no longer lists the tool.
     pub fn note_vanished(&self, record: &PinRecord, seen_at: Timestamp) -> Result<(), FsError> {
         if record.missing_since.is_some() {
             return Ok(());
@@ -335,14 +334,13 @@ impl PinStore<'_> {
     }
 }
 
-/// Reads a record, a byte order mark skipped.
-/// The first thing that is read of a file: the id of its schema, with its version.
+/// The part of a file that is read first: the id of its schema, with its version.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// Returns whether a document has another version of a schema, which must be left alone.
+/// Returns whether a document has another version of the schema, which must not be changed.
 fn is_newer(json: &Json, schema: &str) -> bool {
     let any_version = schema.trim_end_matches(|c: char| c.is_ascii_digit());
     from_json(json).is_ok_and(|head: Head| head.schema != schema && head.schema.starts_with(any_version))

@@ -1,4 +1,4 @@
-//! Who asked for a call, as far as its server speaks to them while it runs.
+//! Lets a server talk to the caller of a call while the call runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use brigade_redact::Redactor;
 
 use crate::pin::redact_texts;
 
-/// What a server may ask of the caller of a call.
+/// What a server may ask the caller of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// Input of a person: `elicitation/create`.
+    /// Input from a person: `elicitation/create`.
     Elicitation,
-    /// A message of the client's model: `sampling/createMessage`.
+    /// A message from the client's model: `sampling/createMessage`.
     Sampling,
 }
 
@@ -39,11 +39,11 @@ impl QuestionKind {
 /// A question of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Tells it from other questions of the same moment.
+    /// Distinguishes it from other questions of the same request.
     pub key: String,
-    /// What it asks for.
+    /// The kind of question.
     pub kind: QuestionKind,
-    /// The parameters, as the server wrote them.
+    /// The parameters, unchanged.
     pub params: Json,
 }
 
@@ -59,14 +59,14 @@ pub struct ReplyError {
 /// Sends an answer back.
 type SendBack = Box<dyn FnOnce(Result<Json, ReplyError>) + Send>;
 
-/// The way back to a server that asked something. Dropping it says that nobody answers.
+/// Returns the answer to a server's question. Dropping it reports that the question was not answered.
 pub struct Reply {
     kind: QuestionKind,
     send: Option<SendBack>,
 }
 
 impl Reply {
-    /// Creates the way back for a question.
+    /// Creates the reply to a question; `send` sends it.
     pub fn new(kind: QuestionKind, send: impl FnOnce(Result<Json, ReplyError>) + Send + 'static) -> Reply {
         Reply { kind, send: Some(Box::new(send)) }
     }
@@ -93,7 +93,7 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// What a server hears when nobody answers its question: that a person left the form, or that no model was asked.
+/// Returns the answer to an unanswered question: the person cancelled the form, or no model was asked.
 fn unanswered(kind: QuestionKind) -> Result<Json, ReplyError> {
     match kind {
         QuestionKind::Elicitation => Ok(Json::object([("action", Json::from("cancel"))])),
@@ -110,46 +110,46 @@ pub struct McpLog {
     pub level: String,
     /// The part of the server that wrote it.
     pub logger: Option<String>,
-    /// What it says, as the server wrote it.
+    /// Its content, unchanged.
     pub data: Json,
 }
 
-/// Who asked for a call. The methods are called between messages of the server, so they must not wait.
+/// The caller of a call. The methods are called between messages of the server, so they must not block.
 pub trait Requester: Send + Sync {
-    /// Returns the capabilities of the client that a server of 2026-07-28 is told of with the call: an object with
-    /// members such as `elicitation`.
+    /// Returns the capabilities of the client that a server of 2026-07-28 gets with the call: an object with members
+    /// such as `elicitation`.
     fn capabilities(&self) -> Json;
 
-    /// Returns the id of the client, if all of its calls may get what a server says in any of them. `None` if each call
-    /// only gets its own.
+    /// Returns the id of the client, if any of its calls may get messages about all of its calls. `None` if each call
+    /// only gets its own messages.
     fn client(&self) -> Option<String> {
         None
     }
 
-    /// Returns the session of the call. What a server logs once it has answered a call comes to no other session.
+    /// Returns the session of the call. Log messages after the answer to a call are sent only to its session.
     fn session(&self) -> Option<String> {
         self.client()
     }
 
-    /// Hears a log message.
+    /// Receives a log message.
     fn hear(&self, log: McpLog);
 
-    /// Returns the lowest level of log messages that the client wants; `None` if it did not say.
+    /// Returns the lowest level of log messages that the client wants; `None` if the client set none.
     fn log_level(&self) -> Option<String>;
 
-    /// Gets questions of the same moment, and answers them at any later time.
+    /// Receives questions of one request, and answers them at any later time.
     fn ask(&self, questions: Vec<(Question, Reply)>);
 }
 
-/// Lets a server speak to the caller of a call in its own name and without secrets.
+/// Forwards a server's messages to the caller of a call, with the server's name and without secrets.
 pub struct NamedRequester {
-    /// Who asked for the call.
+    /// The caller.
     pub requester: Arc<dyn Requester>,
-    /// The server, which stands in front of what it asks a person.
+    /// The server, whose name is put in front of questions to a person.
     pub server_id: String,
-    /// Whether it may ask the client's model.
+    /// Whether the server may ask the client's model.
     pub sampling: bool,
-    /// Masks what it says.
+    /// Masks the server's messages.
     pub redactor: Redactor,
 }
 
@@ -187,7 +187,7 @@ impl Requester for NamedRequester {
                 QuestionKind::Elicitation => "elicitation",
                 QuestionKind::Sampling => "sampling",
             };
-            // What the client does not declare, it is not asked. Dropping the way back says so.
+            // Questions that the client does not support are not sent. Dropping the reply reports that.
             if declared.get(name).is_none() {
                 continue;
             }
@@ -196,7 +196,7 @@ impl Requester for NamedRequester {
                 let message = members.get("message").and_then(Json::as_str).unwrap_or_default();
                 members.insert("message".to_owned(), format!("{}: {message}", self.server_id).into());
             }
-            // Answers are told apart by it, and come back without it.
+            // Answers are matched by the masked key, and returned with the original one.
             let masked = self.redactor.redact_str(&question.key);
             let key = if masked == question.key { masked } else { format!("{masked}-{}", passed.len() + 1) };
             passed.push((Question { key, params, ..question }, reply));

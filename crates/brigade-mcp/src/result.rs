@@ -1,4 +1,4 @@
-//! The result of a tool, as MCP has it.
+//! The result of a tool in the form of MCP.
 
 use brigade_core::Json;
 use brigade_core::json::{from_json, to_json};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{marks_of, masked, with_masked};
 
-/// The member of `_meta` that says why a tool of Brigade did not do what was asked.
+/// The member of `_meta` that says why a tool of Brigade failed.
 const ERROR: &str = "brigade/error";
 
-/// The result of a tool. Its values are those of the tool: [`Json`], or another kind of JSON value.
+/// The result of a tool. Its values are [`Json`], or another kind of JSON value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult<V = Json> {
@@ -20,40 +20,40 @@ pub struct ToolResult<V = Json> {
     /// The result as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<V>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// What a program may want to know besides.
+    /// Further data for programs.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<V>,
 }
 
-/// Why a tool of Brigade did not do what was asked.
+/// Why a tool of Brigade failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolError {
     /// The kind of failure, as a stable word.
     pub code: String,
-    /// What a program wants to know besides.
+    /// Further data for programs.
     #[serde(default)]
     pub data: Json,
 }
 
 impl ToolResult {
-    /// Writes what a tool of Brigade did.
+    /// Creates the result of a tool of Brigade.
     pub fn of_text(text: &str, structured: Option<Json>) -> ToolResult {
         let block = Json::object([("type", Json::from("text")), ("text", Json::from(text))]);
         ToolResult { content: vec![block], structured_content: structured, ..ToolResult::default() }
     }
 
-    /// Writes why it did not do what was asked.
+    /// Creates the result of a tool of Brigade that failed.
     pub fn failed(text: &str, code: &str, data: Option<Json>) -> ToolResult {
         let error = ToolError { code: code.to_owned(), data: data.unwrap_or_default() };
         let meta = Json::object([(ERROR, to_json(&error).expect("an error is JSON"))]);
         ToolResult { is_error: Some(true), meta: Some(meta), ..ToolResult::of_text(text, None) }
     }
 
-    /// Reads a result. `None` if it has the members of one with other types.
+    /// Reads a result. `None` if its members have other types.
     pub fn read(json: &Json) -> Option<ToolResult> {
         from_json(json).ok()
     }
@@ -63,7 +63,7 @@ impl ToolResult {
         to_json(self).expect("a result is JSON")
     }
 
-    /// Returns the result for the caller, with its text masked. Its `_meta` says how many places that are.
+    /// Returns the result for the caller, with its text masked. Its `_meta` has the number of masked places.
     #[must_use]
     pub fn shown(&self, redactor: &Redactor) -> ToolResult {
         let mask = |value: &Json| redactor.redact_json(value);
@@ -76,20 +76,20 @@ impl ToolResult {
         masked.counted(marks_of(&self.to_json()))
     }
 
-    /// Says in `_meta` how many places are masked, without the marks that were there before.
+    /// Adds the number of masked places to `_meta`, without the marks that were there before.
     #[must_use]
     pub fn counted(self, before: usize) -> ToolResult {
         let json = with_masked(self.to_json(), before);
         ToolResult::read(&json).unwrap_or(self)
     }
 
-    /// Returns the texts of its blocks, a line each.
+    /// Returns the texts of its blocks, one per line.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|block| block.get("text")?.as_str());
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns why a tool of Brigade did not do what was asked.
+    /// Returns why a tool of Brigade failed.
     pub fn error(&self) -> Option<ToolError> {
         from_json(self.meta.as_ref()?.get(ERROR)?).ok()
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_other_programs_are_read_as_they_may_be_written() {
+    fn results_of_other_programs_are_read_in_any_form() {
         let read = |text: &str| ToolResult::read(&Json::parse(text).unwrap());
         let odd =
             read(r#"{"structuredContent":{},"isError":null,"_meta":7,"resultType":"complete"}"#).unwrap();

@@ -24,7 +24,7 @@ words! {
 words! {
     /// The state of a server's list.
     ListState {
-        /// It is as it was when it became known, or was accepted.
+        /// It has not changed since it became known or was accepted.
         Known = "known",
         /// Tools appeared or vanished.
         Changed = "changed",
@@ -85,7 +85,7 @@ pub struct PinSummary {
 }
 
 impl PinSummary {
-    /// Sums up a pin; `absolute` makes paths absolute.
+    /// Creates the row of a pin; `absolute` makes paths absolute.
     pub fn new(record: &PinRecord, absolute: impl Fn(&str) -> String) -> PinSummary {
         PinSummary {
             id: record.id(),
@@ -133,7 +133,7 @@ pub struct ServerSummary {
 }
 
 impl ServerSummary {
-    /// Sums up what a server lists; `absolute` makes paths absolute.
+    /// Creates the row of a server's list; `absolute` makes paths absolute.
     pub fn new(state: &ServerState, absolute: impl Fn(&str) -> String) -> ServerSummary {
         let listing = &state.listing;
         ServerSummary {
@@ -200,12 +200,12 @@ pub struct LiveIssue {
 }
 
 impl LiveIssue {
-    /// Puts the next step of the hint into the words of a face.
+    /// Formats the next step of the hint for one interface.
     pub fn spell(&mut self, speller: &dyn StepFormatter) {
         self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
 
-    /// Tells whether it is not for information only.
+    /// Returns whether it is more than information.
     pub fn is_bad(&self) -> bool {
         self.severity != Severity::Info
     }
@@ -245,7 +245,7 @@ pub struct LiveReport {
 }
 
 impl LiveReport {
-    /// Tells whether something is wrong that is not for information only.
+    /// Returns whether there is a problem, and not only information.
     pub fn is_bad(&self) -> bool {
         self.issues.iter().any(LiveIssue::is_bad)
     }
@@ -302,7 +302,7 @@ pub struct ImportedTool {
     pub mcp_tool_name: String,
     /// The server's description, shortened.
     pub description: Option<String>,
-    /// What is done with it.
+    /// What the import does with it.
     pub action: ImportAction,
     /// Why it was skipped.
     pub detail: Option<String>,
@@ -313,7 +313,7 @@ pub struct ImportedTool {
 }
 
 impl ImportedTool {
-    /// Starts the row of a tool that would be added as `tool_id`; `schema_path` is absolute.
+    /// Creates the row of a tool that would be added as `tool_id`; `schema_path` is absolute.
     pub fn new(tool_id: &str, mcp_tool_name: &str, schema_path: String) -> ImportedTool {
         ImportedTool {
             tool_id: tool_id.to_owned(),

@@ -1,4 +1,4 @@
-//! A server that is kept: what it is started with, what it is asked, and how it ends.
+//! A kept server: how it is started, its requests, and how it ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use brigade_redact::Redactor;
 use crate::exchange::{Listener, McpFault};
 use crate::requester::Requester;
 
-/// What a kept server is started with.
+/// How a kept server is started.
 pub struct ServerStart {
-    /// The program, prepared like that of a run.
+    /// The program, prepared like the program of a run.
     pub spec: Spec,
-    /// Gets both streams as the server writes them, up to the cap. Its last look may refuse the start.
+    /// Gets both streams unchanged, up to the cap. Its last look may refuse the start.
     pub sink: Box<dyn Sink + Send>,
-    /// The largest number of bytes of each stream that the sink gets. A server that writes more than this while no call
-    /// is in it is ended.
+    /// The maximum number of bytes of each stream for the sink. A server that writes more than this while it has no
+    /// request is ended.
     pub output_cap: u64,
-    /// How long it may take from its start until its tools are listed.
+    /// The maximum time from its start until its tools are listed.
     pub patience: Duration,
-    /// The capabilities that it is told of: an object with members such as `elicitation`.
+    /// The capabilities that it is offered: an object with members such as `elicitation`.
     pub capabilities: Json,
-    /// Masks what the server says of itself.
+    /// Masks the server's texts about itself.
     pub redactor: Redactor,
-    /// Follows it.
+    /// Is notified of its start and end.
     pub watcher: Box<dyn ServerWatcher>,
 }
 
-/// Follows a kept server. The methods are called from its own thread.
+/// Is notified of the start and end of a kept server. The methods are called from the server's thread.
 pub trait ServerWatcher: Send {
-    /// The process runs.
+    /// The process has started.
     fn started(&mut self, identity: &ProcessIdentity, enforcement: Option<&Enforcement>);
 
     /// The process and everything that it started have ended, or it was never started.
@@ -44,7 +44,7 @@ pub trait ServerWatcher: Send {
 pub struct ServerEnd {
     /// How its process ended; `None` if it never started.
     pub outcome: Option<Outcome>,
-    /// Why it ended, if nobody asked for it.
+    /// Why it ended, if the end was not requested.
     pub fault: Option<McpFault>,
     /// The revision that was spoken.
     pub protocol_version: Option<String>,
@@ -52,19 +52,19 @@ pub struct ServerEnd {
     pub server: Option<Json>,
 }
 
-/// How long a server that is to end has.
+/// How long a server may take to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Farewell {
-    /// To exit by itself, once its input is closed.
+    /// The time to exit after its input is closed.
     pub patience: Duration,
-    /// To end after `SIGTERM`.
+    /// The time to end after `SIGTERM`.
     pub grace: Duration,
 }
 
 impl Farewell {
-    /// Enough for a server that has something to write down.
+    /// Enough time for a server to write its data.
     pub const CALM: Farewell = Farewell { patience: Duration::from_secs(1), grace: Duration::from_secs(2) };
-    /// As long as the end of a gateway may take.
+    /// As much time as the end of a gateway allows.
     pub const BRIEF: Farewell =
         Farewell { patience: Duration::from_millis(500), grace: Duration::from_millis(700) };
 }
@@ -74,22 +74,22 @@ impl Farewell {
 pub struct ServerRequest<'a> {
     /// The method, such as `resources/read`.
     pub method: &'a str,
-    /// Its parameters, an object, sent with the digits that they have.
+    /// Its parameters, an object. Numbers keep their digits.
     pub params: Json,
 }
 
-/// The terms of one request to a kept server.
+/// The limits and receivers of one request to a kept server.
 #[derive(Clone, Default)]
 pub struct RequestTerms {
-    /// How long it may take until its answer, the start of the server included.
+    /// The maximum time until the answer, including the start of the server.
     pub timeout: Option<Duration>,
-    /// Cancels it, and nothing else of the server.
+    /// Cancels only this request.
     pub cancel: Option<CancelToken>,
-    /// The largest number of bytes of the answer for the sink.
+    /// The maximum number of bytes of the answer for the sink.
     pub output_cap: u64,
-    /// Hears how far it is.
+    /// Receives progress reports.
     pub listener: Option<Listener>,
-    /// Answers what the server asks meanwhile, and hears its log messages.
+    /// Answers questions of the server meanwhile, and receives its log messages.
     pub requester: Option<Arc<dyn Requester>>,
 }
 

@@ -1,36 +1,38 @@
-//! Makes results smaller: all members stay, and the longest of them are cut.
+//! Shrinks results: keeps all members and cuts the longest ones.
 
 use brigade_core::Json;
 
 use crate::result::ToolResult;
 
-/// What a result has around its text and its data, in bytes.
+/// The size of a result without its text and its data, in bytes.
 const RESULT_OVERHEAD: usize = 256;
 
-/// The least that is left of a text.
+/// The minimum length of a cut text.
 const MIN_TEXT_BYTES: usize = 16;
 
-/// Up to which length a text is a word, an id or a hash, of which a part says nothing, in bytes.
+/// Texts up to this length are never cut, in bytes. They are words, ids or hashes, whose parts mean nothing.
 const WORD: usize = 64;
 
-/// Which members a result has.
+/// Which members a result may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Members {
-    /// Those that its schema promises.
+    /// The members in its schema.
     Promised,
-    /// Any: it is a document of its own, of which a part would be another one.
+    /// Any: the result is a complete document, and a part of it would be a different document.
     Any,
 }
 
 impl Members {
-    /// Returns which members a tool gives, by whether its results are documents of their own.
+    /// Returns the members of a tool's results; `gives_any_document` means that they are complete documents.
     pub fn new(gives_any_document: bool) -> Members {
         if gives_any_document { Members::Any } else { Members::Promised }
     }
 }
 
-/// Cuts the longest text or list of a result again and again, until the result has at most `limit` bytes or nothing is
-/// left to cut. All members stay, and a member `truncated` says so, which is all that is left of a document of its own.
+/// Repeatedly cuts the longest text or list of a result, until the result has at most `limit` bytes or nothing is left
+/// to cut.
+///
+/// Keeps all members, and adds a member `truncated`. Of a complete document only this member remains.
 pub fn shrink(result: &mut Json, limit: usize, members: Members) {
     let mut left = size(result);
     if left <= limit {
@@ -69,7 +71,8 @@ fn longest(value: &Json) -> usize {
     }
 }
 
-/// Takes about so many bytes off the longest text or list in a value, or off the longest one in its longest element.
+/// Removes about this many bytes from the longest text or list in a value, or from the longest one in its longest
+/// element.
 fn cut_longest(value: &mut Json, over: usize) {
     match value {
         Json::String(text) if text.len() <= WORD => {}
@@ -81,7 +84,7 @@ fn cut_longest(value: &mut Json, over: usize) {
             let sizes: Vec<usize> = items.iter().map(size).collect();
             let largest = items.iter_mut().zip(&sizes).max_by_key(|(_, size)| **size);
             match largest {
-                // What would be left of it is worth more than what comes behind.
+                // One element has most of the bytes, so cut it instead of the elements after it.
                 Some((item, size)) if sizes.iter().sum::<usize>() < 2 * size && 0 < longest(item) => {
                     cut_longest(item, over);
                 }
@@ -104,22 +107,22 @@ fn cut_longest(value: &mut Json, over: usize) {
 }
 
 impl ToolResult {
-    /// Returns the result of a tool of Brigade with at most so many bytes as a document, text and data alike, or as few
-    /// as it can have with all its members. `note` is said at the end of a text that is cut. Of what a failure tells
-    /// besides its code, nothing is left if it does not fit.
+    /// Shrinks a result of Brigade's tools to a document of at most `limit` bytes, or to the minimum with all its
+    /// members. The limit includes text and data. `note` is appended to a text that is cut. For a failure, only the
+    /// code remains if the rest does not fit.
     #[must_use]
     pub fn within(&self, limit: usize, members: Members, note: &str) -> ToolResult {
         let mut most = limit.saturating_sub(RESULT_OVERHEAD) / 2;
         let mut least = self.clone();
         while limit < size(&least.to_json()) && MIN_TEXT_BYTES <= most {
             least = self.cut_to(most, members, note);
-            // Texts are written with escapes.
+            // Texts are written with escapes, which need more space.
             most = most / 4 * 3;
         }
         least
     }
 
-    /// Cuts the text and the data to so many bytes each.
+    /// Cuts the text and the data to this many bytes each.
     fn cut_to(&self, most: usize, members: Members, note: &str) -> ToolResult {
         let text = self.text();
         let mut structured = self.structured_content.clone();
@@ -154,13 +157,13 @@ mod tests {
             assert!(members.get("id") == data.get("id") && members.get("versions") == data.get("versions"));
             assert!(cut.text().ends_with("\n[cut]"), "{}", cut.text());
         }
-        // Nothing of it can be cut.
+        // Numbers cannot be cut.
         let numbers = Json::object((0..99).map(|number| (format!("n{number}"), Json::from(1_000_000))));
         let whole = ToolResult::of_text("1", Some(numbers.clone()));
         assert_eq!(whole.within(100, Members::Promised, "[cut]").structured_content, Some(numbers));
     }
 
-    /// Issue 17: words of schemas were cut, and results did not fit them any more.
+    /// Issue 17: words of schemas were cut, so results no longer matched them.
     #[test]
     fn words_stay_whole_and_rows_go() {
         let hash = "a".repeat(64);
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_document_of_its_own_is_not_shown_and_of_a_failure_the_code_stays() {
+    fn documents_are_not_cut_and_failures_keep_their_code() {
         let names = (0..99).map(|number| (format!("name{number}"), Json::from(true)));
         let schema = Json::object([("properties", Json::object(names))]);
         let whole = ToolResult::of_text(&schema.to_compact(), Some(schema.clone()));

@@ -1,4 +1,4 @@
-//! Servers that answer, each in its own way.
+//! Tests servers that answer, each in its own way.
 
 #![cfg(feature = "client")]
 
@@ -75,7 +75,7 @@ fn all_pages_are_read() {
 fn tools_are_listed_without_a_call() {
     let seen = Trial::new(&["odd-tools", "trace"]).list();
     assert_eq!(seen.message(), "");
-    assert_eq!(seen.exchange.tools.len(), 14, "what is no tool is left out");
+    assert_eq!(seen.exchange.tools.len(), 14, "entries that are not tools are left out");
     assert!(!seen.stderr.contains("tools/call"));
     assert_eq!(seen.exit(), Some(ServerExit::ByItself));
 }
@@ -164,7 +164,7 @@ fn a_large_answer_is_read_whole_and_the_log_is_capped() {
 }
 
 #[test]
-fn the_server_gets_the_arguments_as_they_are_and_the_receipt_does_not() {
+fn only_the_server_gets_unmasked_arguments() {
     let arguments = r#"{"big":123456789012345678901234567890,"exact":1.10,"note":"bound-EXAMPLE-value"}"#;
     let mut trial = Trial::new(&[]).tool("numbers").arguments(arguments);
     trial.secrets.push(SecretValue::new("bound-EXAMPLE-value"));
@@ -179,7 +179,7 @@ fn the_server_gets_the_arguments_as_they_are_and_the_receipt_does_not() {
 }
 
 #[test]
-fn the_server_gets_no_other_environment_than_it_is_given() {
+fn the_server_gets_only_the_given_environment() {
     let seen = Trial::new(&[]).tool("env").call();
     let names: Vec<&str> = seen.summary().split(' ').filter_map(|pair| pair.split('=').next()).collect();
     assert_eq!(names.iter().filter(|name| !["LC_CTYPE", "PATH", "BRIGADE_TRIAL"].contains(name)).count(), 0);
@@ -196,7 +196,7 @@ fn a_server_that_stays_is_ended_and_the_call_holds() {
 }
 
 #[test]
-fn a_listener_hears_how_far_the_call_is_and_of_nothing_else() {
+fn a_listener_gets_only_the_progress_of_its_call() {
     let (tells, told) = mpsc::channel();
     let listener = Listener::new(move |progress| tells.send(progress).unwrap());
     let mut trial = Trial::new(&["tells"]);

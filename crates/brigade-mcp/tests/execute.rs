@@ -1,10 +1,10 @@
-//! Approved MCP calls through `execute`: the receipt, the logs, the sandbox.
+//! Tests approved MCP calls through `execute`: the receipt, the logs, the sandbox.
 
 #![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+    reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
 mod common;
@@ -33,7 +33,7 @@ use brigade_projection::ProjectionSummary;
 use brigade_schema::Schema;
 use common::python;
 
-/// What a run left.
+/// The results of a run.
 struct RunOutcome {
     finished: RunResult,
     listed_tool: Option<ListedTool>,
@@ -163,7 +163,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     RunOutcome { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
 }
 
-/// Grants what Python is installed in, as the reader of facts does.
+/// Grants the installation of Python, as the reader of facts does.
 fn opened(mut decision: Decision) -> Decision {
     let paths = installation_of(python()).into_iter();
     decision.sandbox.grants.program_paths = paths.map(|path| path.display().to_string()).collect();
@@ -236,7 +236,7 @@ fn a_failure_is_one_sentence_everywhere() {
 }
 
 #[test]
-fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
+fn a_changed_tool_is_not_called_until_pinned_again() {
     let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).listed_tool.unwrap();
     let pin = Pin::new(&listed, Timestamp::from_unix_micros(0));
     let ran = run("", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
@@ -251,7 +251,7 @@ fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
 }
 
 #[test]
-fn a_server_that_stays_is_ended_without_failing_the_call() {
+fn ending_a_lingering_server_does_not_fail_the_call() {
     let ran = run("stays", "echo", r#"{"text": "x"}"#, POLICY, None);
     assert_eq!(ran.finished.status, RunStatus::Completed);
     assert_eq!(ran.key("mcp_server_exit"), Json::from("ended: did not exit when its input was closed"));

@@ -1,10 +1,10 @@
-//! Servers that do not answer, or wrongly.
+//! Tests servers that do not answer, or answer wrongly.
 
 #![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+    reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
 mod common;
@@ -23,7 +23,7 @@ fn check(faults: &[&str], kind: McpErrorKind, message: &str) {
 }
 
 #[test]
-fn errors_of_the_protocol_are_kept_without_their_secrets() {
+fn protocol_errors_are_kept_without_secrets() {
     let seen = Trial::new(&["rpc-error"]).call();
     assert_eq!(seen.kind(), Some(McpErrorKind::JsonRpcError));
     assert_eq!(seen.message(), "the call was answered with error -32602: the argument is bad");
@@ -74,7 +74,7 @@ fn a_server_may_refuse_to_begin() {
     check(
         &["wrong-first-answer"],
         McpErrorKind::MalformedMessage,
-        "the answer to the first request is not what belongs there",
+        "the answer to the first request is invalid",
     );
 }
 
@@ -114,7 +114,7 @@ fn a_server_that_ends_says_how() {
     check(
         &["closes-stdout"],
         McpErrorKind::ServerEnded,
-        "the server ended before it answered tools/call (it closed its output and went on)",
+        "the server ended before it answered tools/call (it closed its output and kept running)",
     );
     check(
         &["exits-at-once"],
@@ -173,7 +173,7 @@ fn a_program_that_is_no_server_is_a_fault() {
     let mut trial = Trial::new(&[]).timeout(Duration::from_millis(500));
     for (program, kind) in [
         ("/bin/true", McpErrorKind::ServerEnded),
-        // Says everything back: requests, which nobody answers.
+        // `cat` echoes every line, which looks like requests that are never answered.
         ("/bin/cat", McpErrorKind::TimedOut),
         ("/usr/bin/yes", McpErrorKind::TimedOut),
     ] {

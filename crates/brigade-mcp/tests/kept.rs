@@ -1,10 +1,10 @@
-//! Many requests to one kept server.
+//! Tests many requests to one kept server.
 
 #![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+    reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
 mod common;
@@ -25,7 +25,7 @@ use brigade_process::{CancelToken, Enforcement, ProcessIdentity, Program, Sink, 
 use brigade_redact::Redactor;
 use common::python;
 
-/// What a kept server told.
+/// Passes on how a kept server ended.
 struct Watcher(Sender<ServerEnd>);
 
 impl ServerWatcher for Watcher {
@@ -131,7 +131,7 @@ impl RunningServer {
 }
 
 #[test]
-fn many_calls_use_one_process_and_each_has_its_own_answer() {
+fn many_calls_share_a_process_and_get_their_answers() {
     for features in [&[][..], &["stateless"]] {
         let kept = start(features);
         let pid = said(&kept.server, "pid");
@@ -144,7 +144,7 @@ fn many_calls_use_one_process_and_each_has_its_own_answer() {
                     let arguments = format!(r#"{{"n":{index}.000000000000000000001}}"#);
                     let (exchange, log) = call_with(server, "echo", &arguments, PinRule::None, &terms());
                     assert_eq!(exchange.fault, None);
-                    // Every digit arrives, and the log has the answer to this call alone.
+                    // Every digit arrives, and the log has only the answer to this call.
                     assert!(exchange.request.as_ref().unwrap().to_compact().contains(&arguments), "{log}");
                     assert_eq!(log.lines().count(), 1, "{log}");
                     let id = Json::parse(log.trim()).unwrap().get("id").unwrap().as_i64();
@@ -161,7 +161,7 @@ fn many_calls_use_one_process_and_each_has_its_own_answer() {
 }
 
 #[test]
-fn a_cancelled_call_is_told_to_the_server_and_ends_nothing_else() {
+fn the_server_learns_of_a_cancelled_call() {
     let kept = start(&[]);
     let cancel = CancelToken::new().unwrap();
     let terms = RequestTerms { cancel: Some(cancel.clone()), ..terms() };
@@ -211,7 +211,7 @@ fn the_death_of_a_server_fails_the_calls_in_it() {
 }
 
 #[test]
-fn a_changed_list_is_read_again_and_compared_with_the_pin() {
+fn a_changed_list_is_compared_with_the_pin() {
     let kept = start(&[]);
     let (first, _) = call_with(&kept.server, "pid", "{}", PinRule::None, &terms());
     let pin = Pin::new(first.tool.as_ref().unwrap(), brigade_core::Timestamp::from_unix_micros(0));
@@ -226,7 +226,7 @@ fn a_changed_list_is_read_again_and_compared_with_the_pin() {
     assert_eq!(changed.request, None);
 }
 
-/// Answers every question with a name, and keeps what it heard.
+/// Answers every question with a name, and records the messages.
 #[derive(Default)]
 struct Person {
     asked: Mutex<Vec<Question>>,
@@ -255,7 +255,7 @@ impl Requester for Person {
 }
 
 #[test]
-fn questions_and_log_messages_go_to_whoever_asked_for_the_call() {
+fn questions_and_logs_reach_the_caller() {
     let kept = start(&[]);
     let person = Arc::new(Person::default());
     let heard = Arc::new(Mutex::new(0));
@@ -273,12 +273,12 @@ fn questions_and_log_messages_go_to_whoever_asked_for_the_call() {
     assert_eq!(levels, ["debug", "info", "error"]);
     let (_, _) = call_with(&kept.server, "sleep", r#"{"text":"0"}"#, PinRule::None, &terms);
     assert_eq!(*heard.lock().unwrap(), 1);
-    // Nobody is there to be asked.
+    // The client supports no questions.
     assert!(said(&kept.server, "sample").contains("32601"));
     assert!(said(&kept.server, "elicit").contains("decline"));
 }
 
-/// Keeps the way back to the server, so that its question stays open.
+/// Keeps the reply, so that the question stays open.
 #[derive(Default)]
 struct PendingRequester(Mutex<Vec<(Question, Reply)>>);
 
@@ -300,9 +300,9 @@ impl Requester for PendingRequester {
     }
 }
 
-/// Issue 14: the question went to the client whose call began last, and its reply to the other one's call.
+/// Issue 14: the question was sent to the client with the latest call, and its answer to the other client's call.
 #[test]
-fn a_question_that_may_be_of_several_clients_comes_to_nobody() {
+fn an_ambiguous_question_reaches_no_client() {
     let kept = start(&[]);
     let (first, other) = (Arc::new(PendingRequester::default()), Arc::new(PendingRequester::default()));
     let of =
@@ -333,7 +333,7 @@ fn a_question_that_may_be_of_several_clients_comes_to_nobody() {
 }
 
 #[test]
-fn what_a_server_without_a_handshake_requires_is_asked_and_brought_back() {
+fn required_input_is_asked_for_without_a_handshake() {
     let kept = start(&["stateless"]);
     let person = Arc::new(Person::default());
     let terms = RequestTerms { requester: Some(person.clone()), ..terms() };
@@ -376,7 +376,7 @@ impl Sink for RefusingSink {
 }
 
 #[test]
-fn resources_and_prompts_are_listed_and_read_by_one_process() {
+fn resources_and_prompts_share_one_process() {
     let kept = start_script("offers.py", &["file:///a=alpha", "file:///b=beta", "@review"]);
     let masks = Redactor::new(&[]);
     let listed = |reads| kept.server.offered(reads, &terms(), &masks).unwrap();
@@ -404,7 +404,7 @@ fn resources_and_prompts_are_listed_and_read_by_one_process() {
     assert!(exchange.answer.unwrap().summary.ends_with("alpha"));
     assert!(!exchange.request.unwrap().to_compact().contains("offers"), "the server id is not sent");
     assert_eq!(kind(&read("file:///gone")), Some(McpErrorKind::JsonRpcError));
-    // What it lists changes, and it says so.
+    // Its list changes, and it announces that.
     assert_eq!(read("file:///add").fault, None);
     assert!(resources.has_changed());
     assert_eq!(uris(&listed(Reads::Resource)).len(), 3);

@@ -1,10 +1,10 @@
-//! Servers that list a tool differently than before.
+//! Tests servers that list a tool differently than before.
 
 #![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+    reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
 mod common;
@@ -30,12 +30,12 @@ fn check(fault: &str, members: &str, expect: &[&str]) {
     assert!(!mark.exists(), "the tool was called");
     let changes: Vec<String> = seen.exchange.changes.iter().map(ToString::to_string).collect();
     assert_eq!(changes, expect);
-    // Agents read this.
+    // Agents read this message.
     assert_eq!(seen.message(), format!("not called: the tool changed since it was approved: {members}"));
     let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
     assert_eq!(receipt.mcp_pin.unwrap().state, "changed");
     assert_eq!(receipt.mcp_pin_changes.unwrap(), expect);
-    // Approved again, it runs.
+    // It runs after it is pinned again.
     trial.pin = Some(Pin::new(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(1)));
     trial.arguments = Json::object([("text", Json::from("hello"))]);
     assert_eq!(trial.call().summary(), "hello");

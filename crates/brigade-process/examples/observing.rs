@@ -1,10 +1,14 @@
-//! Measures what observing costs: programs with and without it, in turn.
+//! Measures what observing costs, by running programs with and without it in turn.
 //!
 //! `cargo run --release -p brigade-process --example observing -- ROUNDS PROGRAM [ARGUMENT]...` runs the program in the
-//! present directory as a sandboxed run would, and prints the medians.
+//! current directory as a sandboxed run would, and prints the medians.
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a measurement that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a measurement that cannot continue fails"
+)]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}

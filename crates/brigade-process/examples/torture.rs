@@ -1,10 +1,13 @@
-//! Runs many trials of the misbehaving programs and counts what they leave behind.
+//! Runs many trials of the misbehaving programs and counts the processes and files that they leave.
 //!
-//! `cargo run -p brigade-process --example torture -- TRIALS [THREADS]` prints one line of counts; the exit code is 0
-//! only when nothing was left behind and every outcome was as it should be.
+//! `cargo run -p brigade-process --example torture -- TRIALS [THREADS]` prints one line of counts. The exit code is 0
+//! only if nothing was left and every outcome was as expected.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people and for CI")]
-#![allow(clippy::disallowed_methods, reason = "sets up trials and looks for what they leave behind")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "sets up trials and searches for processes and files that they leave"
+)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,10 +22,10 @@ use brigade_process::{
     run,
 };
 
-/// How a trial is ended once the program says that it is ready.
+/// How a trial is ended once the program prints that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It ends by itself.
+    /// The program ends it.
     Itself,
     /// It is cancelled.
     Cancel,
@@ -126,7 +129,7 @@ fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -
         ("BRIGADE_TRIAL".into(), mark.clone().into()),
     ];
     if observe {
-        // It opens everything, so that the programs misbehave as they do alone.
+        // Opens everything, so that the programs misbehave as they do without a sandbox.
         spec.sandbox = Some(SandboxProfile {
             write: vec!["/".into()],
             network: Network::Allowed,
@@ -169,7 +172,7 @@ fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -
         return Err(format!("ended by {:?}", outcome.ended_by));
     }
     match outcome.observation {
-        // Where the time is up, the program may have opened nothing yet.
+        // After a timeout the program may have opened nothing yet.
         Some(Observation::Done(seen)) if seen.read.is_empty() && end != End::Timeout => {
             Err(format!("nothing was observed: {:?} {:?}", seen.counts, seen.unseen))
         }
@@ -179,7 +182,7 @@ fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -
     }
 }
 
-/// How many living processes were started with this `NAME=value`.
+/// Returns how many living processes were started with this `NAME=value`.
 fn living(mark: &str) -> usize {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return 0;

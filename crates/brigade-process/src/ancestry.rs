@@ -1,27 +1,26 @@
-//! Whether this process descends from a run.
+//! Detects whether this process descends from a run.
 //!
-//! Every program of a run is a descendant of its keeper, which adopts those that leave their parents. So the process
-//! tree tells, and no variable that a program could change. A keeper has a name of its own; a program that takes the
-//! same name only shuts itself out.
+//! Every program of a run is a descendant of its keeper, because the keeper adopts orphans. The check reads the process
+//! tree, not a variable that a program could change. Keepers have a reserved process name. A program that takes this
+//! name only locks itself out.
 
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use crate::private::owner_of;
 
-/// The name of keepers.
+/// The process name of keepers.
 #[cfg(target_os = "linux")]
 const KEEPER: &str = "brigade-keeper";
 
-/// How many ancestors are looked at.
+/// The maximum number of ancestors to read.
 #[cfg(target_os = "linux")]
 const GENERATIONS: usize = 1024;
 
-/// Tells whether this process was started by a run, at any depth, whose own private directory does not hold
-/// `workspace`.
+/// Returns whether a run started this process, at any depth, unless `workspace` is in that run's private directory.
 ///
-/// On Linux. A process that is not shown itself under `/proc` counts as started by a run: somebody hides its ancestors.
-/// Elsewhere the answer is always no.
+/// Linux only; elsewhere the answer is always no. A process that cannot read its own entry under `/proc` counts as
+/// started by a run, because its ancestors may be hidden.
 #[cfg(target_os = "linux")]
 pub fn is_inside_run(workspace: &Path) -> bool {
     let mut pid = std::process::id();
@@ -30,7 +29,7 @@ pub fn is_inside_run(workspace: &Path) -> bool {
     }
     for _ in 0..GENERATIONS {
         let Some((name, parent)) = parent_of(pid) else { return false };
-        // The directory of a run is named after the process that started it, the parent of its keeper.
+        // The directory of a run is named after the process that started it: the parent of its keeper.
         let is_own = || workspace.ancestors().filter_map(owner_of).any(|owner| owner == parent);
         if name == KEEPER && !is_own() {
             return true;
@@ -40,13 +39,13 @@ pub fn is_inside_run(workspace: &Path) -> bool {
     false
 }
 
-/// Tells whether this process was started by a run. Not known on this system, so the answer is no.
+/// Always returns false: this system has no way to find out.
 #[cfg(not(target_os = "linux"))]
 pub fn is_inside_run(_: &Path) -> bool {
     false
 }
 
-/// Tells whether the state of a process is that of this one.
+/// Returns whether this process state belongs to the given process id.
 #[cfg(target_os = "linux")]
 fn is_of(stat: &[u8], pid: u32) -> bool {
     stat.split(|byte| *byte == b' ').next() == Some(pid.to_string().as_bytes())
@@ -81,7 +80,7 @@ mod tests {
     fn a_process_knows_its_own_state() {
         let stat = std::fs::read("/proc/self/stat").unwrap();
         assert!(is_of(&stat, std::process::id()));
-        // In a process namespace without a `/proc` of its own, that of another process is shown.
+        // A process namespace that does not mount its own `/proc` shows the entry of another process.
         assert!(!is_of(&stat, std::process::id() + 1) && !is_of(b"", 1) && !is_of(b"12 (a) S", 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Programs that outlive the caller, and ending them later by their recorded identity.
+//! Starts programs that outlive the caller, and ends them later by their recorded identity.
 
 #[cfg(target_os = "linux")]
 use std::fs::File;
@@ -24,7 +24,7 @@ mod platform;
 #[path = "background/unix.rs"]
 mod platform;
 
-/// How long killing is repeated before remaining processes count as survivors.
+/// How long to repeat `SIGKILL` before the remaining processes count as survivors.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A started program that outlives the caller.
@@ -32,21 +32,23 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 pub struct DetachedProcess {
     /// The program.
     pub program: ProcessIdentity,
-    /// The process that writes its logs. It started the program, and on Linux adopts orphans of the program's tree. It
-    /// ends when none of them is left and the output has no more writers. If it is killed, writers to the output get a
-    /// broken pipe.
+    /// The process that writes the logs. It started the program, and on Linux it adopts orphans of the program's tree.
+    /// It ends when none of them is left and the output has no more writers. If it is killed, writers to the output get
+    /// a broken pipe.
     pub writer: ProcessIdentity,
-    /// Tells how the program ended, as long as the caller lives.
+    /// Reports how the program ended, as long as the caller lives.
     pub exit: ExitLine,
 }
 
-/// The line on which the parent of a detached program says how the program ended.
+/// The pipe on which the parent of a detached program reports how the program ended.
 #[derive(Debug)]
 pub struct ExitLine(pub(crate) Option<OwnedFd>);
 
 impl ExitLine {
-    /// Waits at most this long for the end of the program, and returns how it ended. [`Exit::Unknown`] without an end,
-    /// without its parent, and on systems where the caller is its parent.
+    /// Waits at most this long for the program to end, and returns how it ended.
+    ///
+    /// Returns [`Exit::Unknown`] if the program still runs, if its parent was killed, and on systems where the caller
+    /// is its parent.
     pub fn wait(&self, at_most: Duration) -> Exit {
         let Some(line) = &self.0 else { return Exit::Unknown };
         let timeout = Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos() as _ };
@@ -74,8 +76,10 @@ pub struct TreeEnd {
 ///
 /// The input of the program stays open without data; [`Spec::stdin`] is ignored. With `/dev/null`, servers that talk
 /// over their standard streams would see the end of input and exit, as many watchers do. To find re-parented processes
-/// later, set a unique variable and pass it to [`kill_tree`]. The process that writes the logs is a copy of the caller.
-/// Memory that the caller changes afterwards stays in use twice while the program runs.
+/// later, set a unique variable and pass it to [`kill_tree`].
+///
+/// The process that writes the logs is a fork of the caller. Memory that the caller changes later is therefore kept
+/// twice until the program ends.
 pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<DetachedProcess, SpawnError> {
     let _spawning = crate::spec::spawn_span(spec);
     let open = || {
@@ -90,8 +94,8 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<DetachedProcess, SpawnE
     Ok(started)
 }
 
-/// An input without data and without end: a pipe whose only descriptor is open for reading and writing, so every reader
-/// is also a writer.
+/// Opens an input without data and without end: a pipe whose only descriptor is open for reading and writing, so every
+/// reader is also a writer.
 #[cfg(target_os = "linux")]
 fn silent() -> io::Result<OwnedFd> {
     let (reader, _writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -131,7 +135,7 @@ pub fn kill_detached(
     end_tree(program, writer, marker, grace, platform::Root::Checked)
 }
 
-/// Ends the rest of a tree whose root was just alive, so the number of its session is still valid.
+/// Ends the rest of a tree whose root was alive a moment ago, so the number of its session is still valid.
 pub(crate) fn kill_without_keeper(
     identity: &ProcessIdentity,
     marker: Option<&str>,
@@ -140,7 +144,7 @@ pub(crate) fn kill_without_keeper(
     end_tree(identity, None, marker, grace, platform::Root::JustEnded)
 }
 
-/// Ends a tree, and logs how that went.
+/// Ends a tree, and logs the result.
 fn end_tree(
     identity: &ProcessIdentity,
     writer: Option<&ProcessIdentity>,

@@ -30,7 +30,7 @@ impl CancelSignal {
 #[derive(Debug)]
 struct CancelState {
     requests: AtomicU32,
-    /// Who asked first, where that was said.
+    /// Who cancelled first, if the caller named one.
     by: OnceLock<String>,
     read: OwnedFd,
     write: OwnedFd,
@@ -90,9 +90,9 @@ impl CancelToken {
 
     /// Installs handlers for these signals until the process ends. They trigger the returned token.
     ///
-    /// These signals then only trigger the token, so the caller must check it between runs. A signal that the process
-    /// was started to ignore (`nohup`) stays ignored. A process has one such token. Another call adds signals to it and
-    /// returns a clone.
+    /// The signals no longer end the process, so the caller must check the token between runs. A signal that the
+    /// process was started to ignore (`nohup`) stays ignored. A process has one such token. Another call adds signals
+    /// to it and returns a clone.
     pub fn on_signals(signals: &[CancelSignal]) -> io::Result<CancelToken> {
         let mut place = HANDLER_TOKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let token = match place.as_ref() {
@@ -106,18 +106,18 @@ impl CancelToken {
         Ok(token)
     }
 
-    /// Triggers the token, and says who asked for it. The first name stays.
+    /// Triggers the token and records who cancelled it. Only the first name is kept.
     pub fn cancel_by(&self, who: impl Into<String>) {
         let _ = self.0.by.set(who.into());
         self.cancel();
     }
 
-    /// Returns who triggered the token first, where that was said.
+    /// Returns who triggered the token first, if the caller named one.
     pub fn cancelled_by(&self) -> Option<&str> {
         self.0.by.get().map(String::as_str)
     }
 
-    /// Says in words that runs with this token are interrupted, and by whom.
+    /// Returns a sentence saying that the run was interrupted, and by whom.
     pub fn interruption(&self) -> String {
         match self.cancelled_by() {
             Some(who) => format!("the run was interrupted by {who}"),
@@ -138,7 +138,7 @@ impl CancelToken {
         self.0.requests.load(Ordering::SeqCst).saturating_add(handled)
     }
 
-    /// Tells whether the token was triggered.
+    /// Returns whether the token was triggered.
     pub fn is_cancelled(&self) -> bool {
         0 < self.requests()
     }
@@ -149,7 +149,7 @@ impl CancelToken {
         (number != 0).then_some(number)
     }
 
-    /// Waits up to `timeout` for the token, and tells whether it was triggered.
+    /// Waits up to `timeout` for the token, and returns whether it was triggered.
     pub fn wait(&self, timeout: Duration) -> bool {
         let timeout = rustix::time::Timespec::try_from(timeout).ok();
         let mut descriptors = [rustix::event::PollFd::new(&self.0.read, rustix::event::PollFlags::IN)];

@@ -1,7 +1,8 @@
-//! The last moment before a program is executed, at which the caller looks once more.
+//! Lets the caller check the system one last time, right before a program is executed.
 //!
-//! The child prepares everything, says so, and waits; the caller checks, and lets it go or not. So what is checked was
-//! read after the preparation, and the time until the program runs is that of one system call and a message.
+//! The child prepares everything, reports that it is ready, and waits. The caller then checks, and lets the child
+//! execute the program or ends it. So the check sees the state after all preparation. Between the check and the program
+//! there are only one system call and one message.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
@@ -12,12 +13,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::launch::{Failure, pipe, read_full, write_all, write_quietly};
 use crate::outcome::Step;
 
-/// What the child does at the last moment.
+/// The child's side of the gate.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: OwnedFd,
     go: OwnedFd,
-    /// The caller's ends, which no other process may hold: the child would wait for a caller that is gone.
+    /// The caller's ends of both pipes. No other process may hold them, or the child would wait for a dead caller.
     of_caller: [RawFd; 2],
 }
 
@@ -32,7 +33,7 @@ const GO: u8 = 1;
 
 const STAY: u8 = 0;
 
-/// Makes both sides.
+/// Creates both sides.
 pub(crate) fn gate() -> io::Result<(Gate, GateControl)> {
     let ((ready, ready_end), (go_end, go)) = (pipe()?, pipe()?);
     let of_caller = [ready.as_raw_fd(), go.as_raw_fd()];
@@ -40,15 +41,15 @@ pub(crate) fn gate() -> io::Result<(Gate, GateControl)> {
 }
 
 impl Gate {
-    /// Closes the copies of the caller's ends in a process that was forked from it. Makes plain system calls only.
+    /// Closes the caller's ends in a process that was forked from it. Makes plain system calls only.
     pub(crate) fn close_callers_ends(&self) {
         for descriptor in self.of_caller {
-            // SAFETY: in this process nobody uses the descriptor: it is a copy that came with the fork.
+            // SAFETY: this is the copy that came with the fork, and nothing in this process uses it.
             unsafe { libc::close(descriptor) };
         }
     }
 
-    /// Waits until the caller lets the program go. Makes plain system calls only.
+    /// Waits until the caller lets the child execute the program. Makes plain system calls only.
     pub(crate) fn pass(&self) -> Result<(), Failure> {
         let mut answer = [0u8; 1];
         let goes = write_all(&self.ready, &[GO]) && read_full(&self.go, &mut answer) == 1 && answer[0] == GO;
@@ -57,7 +58,7 @@ impl Gate {
 }
 
 impl GateControl {
-    /// Waits until the child is ready, or its keeper has something to report, and looks; returns when it began to look.
+    /// Waits until the child is ready or its keeper has a report, then calls `look`. Returns when `look` began.
     pub(crate) fn look(
         self,
         reports: &OwnedFd,
@@ -73,7 +74,7 @@ impl GateControl {
             if wanted[0].revents().contains(PollFlags::IN) {
                 break;
             }
-            // It could not be prepared.
+            // The child failed before it reached the gate; the report says why.
             if !wanted[1].revents().is_empty() {
                 return Ok(None);
             }
@@ -88,7 +89,7 @@ impl GateControl {
     }
 }
 
-/// How long it was from the beginning of the last look until the program was executed.
+/// Returns the time from the beginning of the last look until the program was executed.
 pub(crate) fn gap(began: Option<Instant>) -> Option<Duration> {
     began.map(|began| began.elapsed())
 }

@@ -1,4 +1,4 @@
-//! The environment of this process.
+//! Reads and sets properties of this process and of its host.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ pub fn variables() -> Vec<(OsString, OsString)> {
 /// Returns the current directory.
 ///
 /// # Errors
-/// Fails if the directory was removed or its path is unknown.
+/// Fails if the directory was removed or the system does not know its path.
 pub fn current_dir() -> io::Result<PathBuf> {
     std::env::current_dir()
 }
@@ -38,10 +38,10 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Keeps every signal from making a core file of this process, which would hold the values of secrets: neither a file
-/// nor a program that handles core files gets one.
+/// Prevents core files of this process, which would hold the values of secrets.
 ///
-/// For a program to call when it starts. What it runs with this crate gets the earlier limit back.
+/// Neither a file nor a program that handles core files gets one. Call this at the start of a program. Programs that it
+/// runs with this crate get the earlier limit back.
 pub fn leave_no_core_file() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: core_limit().rlim_max };
     // SAFETY: the limit outlives the call.
@@ -53,7 +53,7 @@ pub fn leave_no_core_file() {
     };
 }
 
-/// Returns how far the time of this host is ahead of UTC at a time, in minutes.
+/// Returns the offset of local time from UTC at the given time, in minutes.
 pub fn local_offset_minutes(unix_seconds: i64) -> i32 {
     let seconds: libc::time_t = unix_seconds;
     // SAFETY: `tm` is plain data, for which all zeroes is a value; both pointers are to locals.
@@ -64,7 +64,7 @@ pub fn local_offset_minutes(unix_seconds: i64) -> i32 {
     found.and_then(|offset| i32::try_from(offset / 60).ok()).unwrap_or_default()
 }
 
-/// The limit of core files that this process was started with.
+/// Returns the limit of core files that this process was started with.
 pub(crate) fn core_limit() -> libc::rlimit {
     static FIRST: std::sync::OnceLock<libc::rlimit> = std::sync::OnceLock::new();
     *FIRST.get_or_init(|| {
@@ -75,8 +75,9 @@ pub(crate) fn core_limit() -> libc::rlimit {
     })
 }
 
-/// Tells whether nobody can change the bytes of an open file, root included: its file system is read-only as a whole,
-/// or seals it (fs-verity).
+/// Returns whether not even root can change the bytes of an open file.
+///
+/// True if the whole file system is read-only, or seals the file (fs-verity).
 pub fn is_sealed(file: &std::fs::File) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -96,7 +97,7 @@ pub fn is_sealed(file: &std::fs::File) -> bool {
     }
 }
 
-/// Tells whether a file system, by its device, is read-only as a whole and not only where it is mounted.
+/// Returns whether the file system with this device is read-only itself, not only at one mount point.
 #[cfg(target_os = "linux")]
 fn is_read_only(mounts: &str, device: &str) -> bool {
     let options = |line: &str| {

@@ -64,7 +64,7 @@ impl Signal {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SignalError {
-    /// The process has ended. Another process may have its number by now and was not signalled.
+    /// The process has ended. Its number may belong to another process, which was not signalled.
     #[error("the process has ended")]
     Ended,
     /// The system refused the signal.
@@ -93,7 +93,7 @@ impl ProcessIdentity {
         Ok(ProcessIdentity { pid, start_time, boot_id: boot_id.to_owned() })
     }
 
-    /// Identifies the process that has this id now. Fails with `NotFound` if there is none. A zombie still counts.
+    /// Identifies the process that has this id now. Fails with `NotFound` if no process has it. A zombie still counts.
     pub fn from_pid(pid: u32) -> io::Result<ProcessIdentity> {
         let start_time = platform::start_time(pid)?;
         Ok(ProcessIdentity { pid, start_time, boot_id: boot_id()?.to_owned() })
@@ -114,12 +114,12 @@ impl ProcessIdentity {
         self.start_time
     }
 
-    /// Returns the boot of the process.
+    /// Returns the id of the boot in which the process started.
     pub fn boot_id(&self) -> &str {
         &self.boot_id
     }
 
-    /// Tells whether exactly this process still runs. A zombie has ended.
+    /// Returns whether exactly this process still runs. A zombie has ended.
     pub fn is_alive(&self) -> bool {
         self.is_this_boot() && platform::is_running(self.pid, self.start_time)
     }

@@ -1,4 +1,4 @@
-//! The keeper between the caller and the program, and its messages.
+//! The keeper: supervises one program for the caller and ends its tree.
 //!
 //! On Linux it is a forked process, elsewhere a thread. The caller sends one kind of command: end the tree within a
 //! grace period. The keeper answers with records of a fixed size. If the caller dies, the keeper ends the tree.
@@ -37,7 +37,7 @@ pub(crate) enum Report {
     Exited { status: i32, usage: Usage },
     /// This process could not be ended.
     Survivor { pid: u32, start_time: u64 },
-    /// Everything has ended; the keeper too.
+    /// Every process has ended, and the keeper too.
     Finished { outlived: u32 },
 }
 
@@ -96,7 +96,7 @@ impl Report {
 /// How long to wait for a keeper that is late in ending its tree.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Returns how long to wait for the end after a request with this grace period.
+/// Returns how long the keeper may take to end the tree after a request with this grace period.
 pub(crate) fn longest_end(grace: Duration, ending: Ending) -> Duration {
     grace.saturating_add(ending.kill_limit).saturating_add(KEEPER_TIMEOUT)
 }
@@ -134,8 +134,9 @@ impl Lines {
 }
 
 impl Keeper {
-    /// Starts the program under a new keeper; returns when it was executed or could not be, and how long that was after
-    /// the last `look`, which comes when everything else is prepared.
+    /// Starts the program under a new keeper, and calls `look` when everything else is prepared.
+    ///
+    /// Returns when the program was executed or failed to start, with the time from the last `look` to its execution.
     pub(crate) fn start_checked(
         mut image: Image,
         ending: Ending,
@@ -151,7 +152,7 @@ impl Keeper {
         let identity = match (looked, started) {
             (Ok(_), Ok(identity)) => identity,
             (Err(refused), started) => {
-                // The child was not let go, so there is nothing but its keeper.
+                // The gate stayed closed, so only the keeper and its child need to end.
                 drop((commands, started));
                 process.wait();
                 return Err(SpawnError::Refused(refused));
@@ -171,7 +172,7 @@ impl Keeper {
         &self.identity
     }
 
-    /// Returns a descriptor that is readable if there is a report.
+    /// Returns a descriptor that becomes readable when there is a report.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.reports.as_fd()
     }
@@ -187,7 +188,7 @@ impl Keeper {
         self.process.wake();
     }
 
-    /// Gives up on a keeper that does not answer. The rest is ended without it.
+    /// Kills a keeper that does not answer. The caller then ends the tree itself.
     pub(crate) fn kill(&self) {
         self.process.kill();
     }
@@ -243,7 +244,7 @@ pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnEr
             let boot = boot_id().map_err(|source| SpawnError::at(Step::Session, source))?;
             ProcessIdentity::from_record(pid, start_time, boot).map_err(|_| SpawnError::Keeper)
         }
-        // A place that was checked has become something else, such as a link.
+        // A path that was checked has become something else, such as a link.
         Some(Report::Failed { step: Step::Namespace, errno: libc::EEXIST | libc::ELOOP }) => {
             let why = "something in the workspace was replaced while the run was prepared";
             Err(SpawnError::at(Step::Namespace, io::Error::other(why)))
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_while_a_run_was_prepared_is_said() {
+    fn file_replaced_during_preparation_is_reported() {
         for errno in [libc::EEXIST, libc::ELOOP] {
             let (read, write) = pipe().unwrap();
             assert!(Report::Failed { step: Step::Namespace, errno }.send(&write));

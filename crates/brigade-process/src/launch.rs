@@ -54,9 +54,9 @@ pub(crate) struct Image {
     /// How the run is observed. This needs a keeper.
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
-    /// Stays open in the keeper.
+    /// The file that stays open in the keeper until the run has ended.
     pub(crate) held: Option<Arc<File>>,
-    /// Where it waits for the caller's last look.
+    /// Where the child waits for the caller's last look.
     pub(crate) gate: Option<Gate>,
     on_parent_death: OnParentDeath,
 }
@@ -152,7 +152,7 @@ impl Image {
         }
     }
 
-    /// Opens the program as this process would execute it, to be looked at. Makes one plain system call.
+    /// Opens the program the way this process would execute it, so that it can be checked. Makes one plain system call.
     #[cfg(target_os = "linux")]
     pub(crate) fn open_program(&self) -> Option<OwnedFd> {
         use rustix::fs::{Mode, OFlags};
@@ -165,7 +165,7 @@ impl Image {
         }
     }
 
-    /// The largest core file that the program may ask for.
+    /// Returns the largest core file that the program may ask for.
     #[cfg(target_os = "linux")]
     pub(crate) fn core_max(&self) -> libc::rlim_t {
         self.core.rlim_max
@@ -181,7 +181,7 @@ impl Image {
             check(Step::Pipes, unsafe { libc::dup2(source.as_raw_fd(), target as libc::c_int) })?;
         }
         close_on_exec_above_standard();
-        // SAFETY: the limit outlives the call. Only what was executed may leave a core file.
+        // SAFETY: the limit outlives the call. Only the executed program may leave a core file.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &self.core) };
         for (resource, limit) in &self.limits {
             // SAFETY: the limit outlives the call.
@@ -208,14 +208,14 @@ impl Image {
             check(Step::Session, unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
             // SAFETY: no memory is involved.
             if unsafe { libc::getppid() } != parent {
-                // The parent died before that, so nothing would end this process.
+                // The parent died before the signal was set, so nothing would end this process.
                 return Err(Failure { step: Step::Session, errno: libc::ESRCH });
             }
         }
         #[cfg(not(target_os = "linux"))]
         let _ = (parent, self.on_parent_death);
         if let ProgramSource::PathOf { device, inode } = self.how {
-            // The sandbox may hide the path, so this is the last time to check it.
+            // The sandbox may hide the path, so it must be checked now.
             let found = rustix::fs::stat(self.path.as_c_str())
                 .map_err(|errno| Failure { step: Step::Program, errno: errno.raw_os_error() })?;
             if (found.st_dev as u64, found.st_ino as u64) != (device, inode) {
@@ -275,7 +275,7 @@ pub(crate) fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// Sets the error number, at the end of a handler of a signal.
+/// Sets the error number, at the end of a signal handler.
 pub(crate) fn set_errno(errno: i32) {
     // SAFETY: the place is that of this thread.
     #[cfg(target_os = "linux")]
@@ -293,7 +293,8 @@ fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
     if result < 0 { Err(Failure { step, errno: last_errno() }) } else { Ok(()) }
 }
 
-/// ELF files are executed by descriptor. The interpreter of a script opens the path again, so a script needs its path.
+/// Returns how to execute the file: ELF files by descriptor, scripts by path because their interpreter opens the path
+/// again.
 fn how_to_execute(file: &File) -> io::Result<ProgramSource> {
     #[cfg(target_os = "linux")]
     {
@@ -379,7 +380,7 @@ fn close_on_exec_above_standard() {
     });
 }
 
-/// Closes all descriptors except those in two lists, in a forked process that drops nothing before it ends.
+/// Closes all descriptors except those in two lists. For a forked process that drops nothing before it ends.
 pub(crate) fn close_all_but_both(kept: &[RawFd], others: &[RawFd]) {
     let highest = kept.iter().chain(others).copied().fold(2, RawFd::max);
     for descriptor in (0..=highest).filter(|number| !kept.contains(number) && !others.contains(number)) {
@@ -496,7 +497,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(crate) struct ExecutedProgram<'a> {
     pub(crate) pid: libc::pid_t,
     pub(crate) start_time: u64,
-    /// What observes it. The program waits until its calls are answered.
+    /// The process that observes the program. The program waits until its calls are answered.
     pub(crate) watcher: Option<Watcher<'a>>,
 }
 
@@ -541,7 +542,7 @@ pub(crate) fn start_program(image: &Image) -> Result<ExecutedProgram<'_>, Failur
     Ok(ExecutedProgram { pid, start_time, watcher })
 }
 
-/// Writes as much as fits, without `SIGPIPE`, because its default action would end the embedding program.
+/// Writes as much as fits. Blocks `SIGPIPE`, because its default action would end the embedding program.
 pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::Result<usize> {
     // SAFETY: the sets are plain data on the stack. The signal is blocked in this thread, taken if the write caused it,
     // and then as it was before.

@@ -1,17 +1,23 @@
 //! Runs programs without a shell, supervises everything they start, and ends all of it.
 //!
-//! Owns: starting a program ([`Spec`]), supervising its process tree ([`run`], [`spawn_piped`], [`spawn_detached`]),
-//! ending a tree ([`kill_tree`]), capped streaming of output ([`Sink`]), process identities ([`ProcessIdentity`]), the
-//! kernel sandbox ([`SandboxProfile`]), and what a sandboxed run opened ([`Observation`]). Does not know: tools, calls,
-//! approvals, receipts, or the places of their files. All `unsafe` code of the project is in this crate.
+//! It owns:
+//! * starting a program ([`Spec`]) and supervising its process tree ([`run`], [`spawn_piped`], [`spawn_detached`]),
+//! * ending a tree ([`kill_tree`]),
+//! * streaming output up to a limit ([`Sink`]),
+//! * process identities ([`ProcessIdentity`]),
+//! * the kernel sandbox ([`SandboxProfile`]), and
+//! * observing which files a sandboxed run opens ([`Observation`]).
+//!
+//! It does not know tools, calls, approvals or receipts, nor where their files are. All `unsafe` code of the project is
+//! in this crate.
 //!
 //! On Linux each run has a *keeper*: a small process between the caller and the program. It adopts every orphaned
 //! descendant (as a child subreaper). So a run has ended when the keeper has no children left, even if they forked,
 //! changed session or ignored signals. If the caller dies, the keeper ends the tree and removes the run's private
 //! directory ([`PrivateFolder`]). Other systems can end only the process group, and [`Outcome::method`] says so.
 //!
-//! A program that outlives the caller has a *log writer* ([`Logs`]) instead of a keeper: a small process that limits
-//! the size of its logs.
+//! A program that outlives the caller has a *log writer* ([`Logs`]) instead of a keeper: a small process that writes
+//! its output and limits the size of its logs.
 //!
 //! ```
 //! use brigade_process::{Control, Exit, Program, Spec, Stream, run};
@@ -52,7 +58,7 @@ mod spec;
 mod launch;
 #[cfg(target_os = "linux")]
 mod tree;
-// Kept apart, so that they stay in reading order.
+// A separate group, so that rustfmt keeps the modules in reading order.
 mod keeper;
 mod observe;
 mod progress;

@@ -1,4 +1,4 @@
-//! Sockets that only their user can open, and who listens on an address.
+//! Opens sockets that only their user can connect to, and finds the process that listens on an address.
 
 use std::fs;
 use std::io;
@@ -7,28 +7,28 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// The file type of a socket in a mode, under this mask.
+/// The mode bits of a socket, after applying [`KIND`].
 const SOCKET: u32 = 0o140_000;
-/// The part of a mode that has the file type.
+/// The mask of the file type in a mode.
 const KIND: u32 = 0o170_000;
 
-/// A Unix socket with mode 0600 in a directory of the user's own. Dropping it removes the socket.
+/// A Unix socket with mode 0600 in a directory that only this user can write to. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct OwnSocket {
     /// The listening socket. Accepting does not block.
     pub listener: UnixListener,
-    /// Where it is.
+    /// The path of the socket.
     pub path: PathBuf,
     inode: u64,
 }
 
 impl OwnSocket {
-    /// Listens at a path. A socket there that nobody listens on is replaced.
+    /// Listens at a path. Replaces a socket there if no process listens on it.
     ///
     /// # Errors
     /// Fails with [`io::ErrorKind::PermissionDenied`] if others may write in the directory, with
-    /// [`io::ErrorKind::AddrInUse`] if somebody listens there, with [`io::ErrorKind::AlreadyExists`] if no socket is
-    /// there, and with errors of the system.
+    /// [`io::ErrorKind::AddrInUse`] if another process listens on the socket, with [`io::ErrorKind::AlreadyExists`] if
+    /// the path is not a socket, and with errors of the system.
     pub fn bind(path: &Path) -> io::Result<OwnSocket> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let metadata = fs::metadata(folder)?;
@@ -63,7 +63,7 @@ impl Drop for OwnSocket {
     }
 }
 
-/// Describes the process that listens on an address, as far as the system tells.
+/// Describes the process that listens on an address, if the system allows finding it.
 pub fn listener_of(address: &str) -> Option<String> {
     let inode = match address.parse::<SocketAddr>() {
         Ok(address) => listening(&address)?,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_against_a_socket_has_its_own_kind() {
+    fn each_refused_socket_has_its_error_kind() {
         let folder = tempfile::tempdir().unwrap();
         let own = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
         let refused = |name: &str| OwnSocket::bind(&folder.path().join(name)).err().map(|error| error.kind());

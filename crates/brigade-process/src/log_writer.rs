@@ -2,14 +2,14 @@
 //!
 //! The program's standard output and error are pipes into it. It appends what it reads. A log that would exceed the
 //! maximum is renamed to `NAME.1`, replacing an older one, and a new log starts. Like the keeper, it is forked without
-//! exec and uses only plain system calls and memory reserved before. It keeps nothing of the caller: no descriptor,
-//! directory, terminal or environment. It ignores all signals except `SIGKILL`, and ends when the pipes have no
-//! writers.
+//! exec and uses only plain system calls and memory reserved before. It inherits nothing from the caller: no
+//! descriptor, directory, terminal or environment. It ignores all signals except `SIGKILL`, and ends when the pipes
+//! have no writers.
 //!
 //! On Linux it is the parent of the program and adopts orphans of the program's tree, so that
-//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended, and tells the caller how
-//! the program ended, as long as that is there. On a full disk it keeps
-//! reading, so the program never blocks. Once there is room, a line in the log says how much is missing.
+//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended. If the caller still lives,
+//! it reports how the program ended. On a full disk it keeps reading, so the program never blocks. Once there is room
+//! again, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -61,7 +61,7 @@ impl LogFile {
             file: file.into(),
         };
         if !log.has_its_name(&rustix::fs::fstat(&log.file)?) {
-            return Err(io::Error::other("it was replaced while it was opened"));
+            return Err(io::Error::other("the log was replaced while it was opened"));
         }
         Ok(log)
     }
@@ -86,7 +86,8 @@ impl LogFile {
         if is_file && stat.st_nlink == 1 { Ok(file) } else { Err(Errno::MLINK) }
     }
 
-    /// Returns the length of the log. If its name was taken, a new log starts; while that fails, the old one continues.
+    /// Returns the length of the log. If another file took its name, a new log starts; while that fails, the old one
+    /// continues.
     fn length(&mut self) -> Result<u64, Errno> {
         let mut stat = rustix::fs::fstat(&self.file)?;
         if !self.has_its_name(&stat)
@@ -98,7 +99,7 @@ impl LogFile {
         Ok(stat.st_size as u64)
     }
 
-    /// Rotates the log. If that is impossible, it is emptied. Returns the number of lost bytes.
+    /// Rotates the log, or empties it if it cannot be rotated. Returns the number of lost bytes.
     fn rotate(&mut self, length: u64) -> Result<u64, Errno> {
         let stat = rustix::fs::fstat(&self.file)?;
         if self.has_its_name(&stat)
@@ -130,7 +131,7 @@ pub struct Logs {
     pub cap: u64,
 }
 
-/// Everything that the writer needs, before it is a process.
+/// Everything that the writer needs before its process starts.
 pub(crate) struct LogWriter {
     channels: [Channel; 2],
     cap: u64,
@@ -146,19 +147,20 @@ impl LogWriter {
             rustix::io::ioctl_fionbio(end, true)?;
         }
         let channels = [Channel::new(stdout, logs.stdout), Channel::new(stderr, logs.stderr)];
-        // A smaller limit has no room for the notice.
+        // A smaller limit would leave no room for the notice.
         let cap = logs.cap.max(256);
         Ok((LogWriter { channels, cap, buffer: vec![0; PIECE] }, [stdout_end, stderr_end]))
     }
 
-    /// Forks the writer process and returns its number. The process first calls the function, and ends if that returns
-    /// nothing.
+    /// Forks the writer process and returns its number. The process first calls the function, and ends if it returns
+    /// `None`.
     pub(crate) fn fork(&mut self, begin: impl FnOnce() -> Option<Charge>) -> io::Result<libc::pid_t> {
         fork_into(|| {
-            // SAFETY: no memory is involved. A writer must not take what a terminal sends to the caller's group.
+            // SAFETY: no memory is involved. A writer must not receive the signals that a terminal sends to the
+            // caller's group.
             unsafe { libc::setsid() };
             let Some(charge) = begin() else { return };
-            // SAFETY: the path ends with NUL. A writer must not hold a directory of the caller in use.
+            // SAFETY: the path ends with NUL. A writer must not keep a directory of the caller busy.
             unsafe { libc::chdir(c"/".as_ptr()) };
             collect_children(charge);
             #[cfg(target_os = "linux")]
@@ -182,12 +184,12 @@ impl LogWriter {
     }
 }
 
-/// The program whose end the writer tells.
+/// The program whose end the writer reports.
 #[derive(Clone, Copy)]
 pub(crate) struct Charge {
-    /// Its number.
+    /// Its process id, or 0 without a program.
     program: libc::pid_t,
-    /// Where the caller listens.
+    /// The pipe on which the caller waits for the report.
     line: RawFd,
 }
 
@@ -198,14 +200,14 @@ impl Charge {
         Charge { program, line: line.as_raw_fd() }
     }
 
-    /// The program is a child of somebody else.
+    /// The program is not a child of the writer.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn without_program() -> Charge {
         Charge { program: 0, line: -1 }
     }
 }
 
-/// The [`Charge`] of this process, for the handler of the signal. No program once its end was told.
+/// The [`Charge`] of this process, for the signal handler. Zero once the end was reported.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 static LINE: AtomicI32 = AtomicI32::new(-1);
 
@@ -234,14 +236,14 @@ extern "C" fn on_end_of_child(_signal: libc::c_int) {
     set_errno(errno);
 }
 
-/// Collects one ended child, and tells the end of the program. Returns whether there was one.
+/// Collects one ended child, and reports the end of the program. Returns whether a child was collected.
 fn collect(options: libc::c_int) -> bool {
     let mut status = 0;
     // SAFETY: the status outlives the call.
     let ended = unsafe { libc::waitpid(-1, &mut status, options) };
     if 0 < ended && PROGRAM.compare_exchange(ended, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
         let line = LINE.load(Ordering::SeqCst);
-        // SAFETY: the descriptor was kept for this, and is closed here alone.
+        // SAFETY: the descriptor was kept for this, and only this code closes it.
         let line = unsafe { OwnedFd::from_raw_fd(line) };
         Report::Exited { status, usage: Usage::default() }.send(&line);
     }
@@ -263,7 +265,7 @@ fn wait_for_any(channels: &[Channel; 2]) {
         [None, None] => return,
     };
     if polled.is_err_and(|errno| errno != Errno::INTR) {
-        // A lowered limit makes waiting impossible. Nothing else reads the pipes, so from now on the writer polls.
+        // A lowered limit makes waiting impossible. Nothing else reads the pipes, so the writer polls from now on.
         std::thread::sleep(POLL_INTERVAL);
     }
 }
@@ -272,7 +274,7 @@ fn wait_for_any(channels: &[Channel; 2]) {
 struct Channel {
     from: Option<OwnedFd>,
     log: LogFile,
-    /// Number of bytes missing in the log, and the reason for the last of them.
+    /// Number of bytes missing in the log, and the error that lost the last of them.
     missing: Option<(u64, Errno)>,
     is_at_start_of_line: bool,
 }
@@ -328,7 +330,7 @@ impl Channel {
             length = self.log.length()?;
             fitting = self::fitting(bytes, cap.saturating_sub(length));
         }
-        // Not one line fits into an empty log.
+        // Not even one line fits into an empty log.
         if fitting == 0 {
             fitting = usize::try_from(cap.saturating_sub(length)).unwrap_or(usize::MAX).min(bytes.len());
         }
@@ -374,7 +376,7 @@ impl Channel {
     }
 }
 
-/// Returns how many bytes fit into the room: all, or only complete lines.
+/// Returns how many bytes fit into `room`: all of them, or only complete lines.
 fn fitting(bytes: &[u8], room: u64) -> usize {
     match usize::try_from(room) {
         Ok(room) if room < bytes.len() => {

@@ -1,13 +1,13 @@
-//! What a run opened, changed, executed and connected to.
+//! Records what a run opened, changed, executed and connected to.
 //!
 //! On Linux the kernel notifies the keeper of each such call in the tree (seccomp user notification), and waits for its
 //! answer. The answer is always to continue: observing decides nothing. The keeper reads the arguments from the memory
 //! of the process, finds the file like the process would, and records it in memory shared with Brigade.
 //!
 //! The kernel does not report how a call ended. A file recorded as read, written or executed existed, and neither the
-//! sandbox nor its mode denied the access. They denied what is recorded as denied. A program that changes a path in
-//! another thread while the keeper reads it can cause a wrong record. So this documents honest programs, and is not a
-//! protection.
+//! sandbox nor its mode denied the access. Accesses that they denied are recorded as denied. A program that changes a
+//! path in another thread while the keeper reads it can cause a wrong record. So this documents honest programs; it
+//! does not protect against others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub struct ObservedUse {
     pub read: Vec<ObservedFile>,
     /// Workspace files executed.
     pub executed: Vec<ObservedFile>,
-    /// Workspace files opened for writing, truncated, removed, renamed or made.
+    /// Workspace files opened for writing, truncated, removed, renamed or created.
     pub written: Vec<ObservedFile>,
     /// Addresses that sockets connected or bound to.
     pub connected: Vec<ObservedAddress>,
@@ -112,7 +112,7 @@ pub struct ObservedCounts {
     pub read: u64,
     /// Files executed.
     pub executed: u64,
-    /// Files opened for writing, truncated, removed, renamed, linked or made.
+    /// Files opened for writing, truncated, removed, renamed, linked or created.
     pub written: u64,
     /// Sockets connected or bound.
     pub connected: u64,
@@ -160,7 +160,7 @@ pub enum Attempt {
     Write,
     /// Executed.
     Execute,
-    /// Created to be read, too. The file was made, and its reading is what the rules deny.
+    /// Created for reading and writing. The file was made, but the rules deny reading it.
     Create,
 }
 

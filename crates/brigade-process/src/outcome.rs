@@ -20,7 +20,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Tells whether the main process exited with code 0.
+    /// Returns whether the main process exited with code 0.
     pub fn success(self) -> bool {
         self == Exit::Code(0)
     }
@@ -140,17 +140,17 @@ pub struct Outcome {
     pub enforcement: Option<Enforcement>,
     /// What the run used, if it was observed.
     pub observation: Option<Observation>,
-    /// How long it was from the beginning of the last look until the program was executed; `None` when nobody looked.
+    /// The time from the beginning of the last look until the program was executed; `None` without a last look.
     pub check_gap: Option<Duration>,
 }
 
 impl Outcome {
-    /// Tells whether the timeout ended the run.
+    /// Returns whether the timeout ended the run.
     pub fn timed_out(&self) -> bool {
         self.ended_by == EndedBy::Timeout
     }
 
-    /// Tells whether a cancel request ended the run.
+    /// Returns whether a cancel request ended the run.
     pub fn cancelled(&self) -> bool {
         self.ended_by == EndedBy::Cancel
     }
@@ -231,15 +231,15 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// The program path, an argument, a variable or the directory has a NUL byte.
-    #[error("{0} holds a NUL byte")]
+    #[error("{0} contains a NUL byte")]
     Nul(&'static str),
     /// The name of a variable is empty or has `=`.
-    #[error("the name of an environment variable is empty or holds `=`")]
+    #[error("the name of an environment variable is empty or contains `=`")]
     VariableName,
     /// The requested sandbox cannot be applied.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The last look before the start found something against it.
+    /// The last look before the start refused it.
     #[error("{0}")]
     Refused(io::Error),
     /// The keeper ended before it could report.

@@ -21,7 +21,7 @@ impl OwnLimits {
         }))
     }
 
-    /// Raises lowered limits as far as this process may; without privileges, up to the remaining hard limit. Tells
+    /// Raises lowered limits as far as this process may; without privileges, up to the remaining hard limit. Returns
     /// whether all limits are restored. Makes only plain system calls.
     pub(crate) fn restore(&self) -> bool {
         let mut restored = true;

@@ -1,4 +1,4 @@
-//! A child to talk to: pipes on all three streams, and a supervised tree as in a run.
+//! Runs a child with pipes on all three streams, supervised like a run.
 
 use std::fs::File;
 use std::io;
@@ -49,7 +49,7 @@ impl Child {
         self.enforcement.as_ref()
     }
 
-    /// Waits up to a limit until the whole tree has ended on its own. `None` if it still runs.
+    /// Waits up to a limit until the whole tree has ended without a request. Returns `None` if it still runs.
     ///
     /// Reads no streams. The byte counts in the outcome are zero, because the caller has the pipes.
     pub fn wait(&mut self, at_most: Duration) -> Result<Option<Outcome>, RunError> {
@@ -141,7 +141,8 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     spawn_piped_checked(spec, ending, &mut || Ok(()))
 }
 
-/// Like [`spawn_piped`], with a last look when everything else is prepared; if it fails, the program is not started.
+/// Like [`spawn_piped`], but calls `look` when everything else is prepared. If `look` fails, the program is not
+/// started.
 ///
 /// The outcome has the time from this look until the program was executed.
 pub fn spawn_piped_checked(

@@ -1,4 +1,4 @@
-//! Two pipes with names, by which a program in the sandbox talks to one outside of it without a socket.
+//! Two named pipes that let a program in the sandbox talk to one outside without a socket.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,32 +7,32 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock, mknodat};
 
-/// What the other side writes.
+/// The pipe that the other side writes.
 const TO: &str = "to";
-/// What the other side reads.
+/// The pipe that the other side reads.
 const FROM: &str = "from";
 
-/// The two pipes, on the side that made them.
+/// The two pipes, on the side that created them.
 ///
-/// Both are opened once, when they are made. So nothing that happens to their names later leads anywhere else.
+/// Both are opened once, when they are created. So later changes of their names have no effect.
 #[derive(Debug)]
 pub struct NamedPipes {
-    /// What the other side wrote. It ends when [`NamedPipes::open`] is dropped and nobody writes.
+    /// Reads what the other side wrote. It ends when [`NamedPipes::open`] was dropped and no writer is left.
     pub input: File,
-    /// What the other side reads. Writing fails when `open` is dropped and nobody reads.
+    /// Writes what the other side reads. Fails when `open` was dropped and no reader is left.
     pub output: File,
-    /// Keeps both pipes open while nobody is on the other side.
+    /// Keeps both pipes open while the other side is not connected.
     pub open: OpenPipes,
 }
 
-/// Keeps pipes open while nobody is on the other side.
+/// Keeps pipes open while the other side is not connected.
 #[derive(Debug)]
 pub struct OpenPipes {
     _kept: [File; 2],
 }
 
 impl NamedPipes {
-    /// Makes both pipes in a directory that has nothing of their names. Only this user can open them.
+    /// Creates both pipes in a directory that does not have these names yet. Only this user can open them.
     ///
     /// # Errors
     /// Fails with errors of the system.
@@ -40,7 +40,7 @@ impl NamedPipes {
         let make = |name: &str| -> io::Result<(File, std::path::PathBuf)> {
             let path = directory.join(name);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-            // Open for both, so that neither the next open nor a write waits for the other side.
+            // Opened for reading and writing, so that neither the next open nor a write waits for the other side.
             Ok((pipe(&path, OpenOptions::new().read(true).write(true))?, path))
         };
         let (kept_to, to) = make(TO)?;
@@ -52,11 +52,11 @@ impl NamedPipes {
         })
     }
 
-    /// Opens the pipes of a directory on the other side: what is read, and what is written.
+    /// Connects to the pipes of a directory from the other side: returns the pipe to read and the pipe to write.
     ///
     /// # Errors
-    /// Fails if there are none, or nobody keeps them open, and with [`io::ErrorKind::WouldBlock`] if another process is
-    /// on this side already.
+    /// Fails if the pipes do not exist or their creator has ended, and with [`io::ErrorKind::WouldBlock`] if another
+    /// process is connected already.
     pub fn connect(directory: &Path) -> io::Result<(File, File)> {
         let to = pipe(&directory.join(TO), OpenOptions::new().write(true))?;
         flock(&to, FlockOperation::NonBlockingLockExclusive)?;
@@ -65,12 +65,12 @@ impl NamedPipes {
     }
 }
 
-/// Opens a pipe without waiting for anybody, and makes it one that waits when it is read or written.
+/// Opens a pipe without waiting for the other side. Later reads and writes wait.
 fn pipe(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     if !file.metadata()?.file_type().is_fifo() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no pipe"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a pipe"));
     }
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_side_writes_the_other_reads_again_and_again() {
+    fn each_side_reads_what_the_other_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut ours = NamedPipes::create(folder.path()).unwrap();
         for round in [*b"one", *b"two"] {
@@ -100,7 +100,7 @@ mod tests {
         }
         let NamedPipes { mut input, mut output, open } = ours;
         drop(open);
-        assert_eq!(input.read(&mut [0; 3]).unwrap(), 0, "nobody writes any more");
+        assert_eq!(input.read(&mut [0; 3]).unwrap(), 0, "no writer is left");
         assert_eq!(output.write(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
@@ -115,7 +115,7 @@ mod tests {
         fs::remove_file(folder.path().join(TO)).unwrap();
         fs::write(folder.path().join(TO), "").unwrap();
         assert!(NamedPipes::connect(folder.path()).is_err());
-        assert!(NamedPipes::create(folder.path()).is_err(), "what is there is not taken");
+        assert!(NamedPipes::create(folder.path()).is_err(), "existing pipes are not reused");
         assert_eq!(fs::read_to_string(target).unwrap(), "mine");
     }
 

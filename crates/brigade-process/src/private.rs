@@ -1,9 +1,10 @@
-//! The private directory of a run, and its removal.
+//! Creates and removes the private directory of a run.
 //!
-//! The process that created the directory removes it. If it was killed, the keeper of its run does. Without a keeper,
-//! the next process that creates such a directory does, because the name has its owner. Nothing of others is removed:
-//! links are not followed, other file systems are not entered, and a directory is identified by device and inode, or by
-//! name and owner if the process in its name has ended.
+//! The process that created the directory removes it. If that process was killed, the keeper of its run does. Without a
+//! keeper, the next process that creates such a directory does, because the name contains its owner.
+//!
+//! Nothing that belongs to others is removed. Links are not followed and other file systems are not entered. A
+//! directory is identified by device and inode, or by name and owner if the process in its name has ended.
 
 use std::ffi::CString;
 use std::fs::Metadata;
@@ -72,13 +73,13 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Removes it, and returns its path if something of it could not be removed.
+    /// Removes the directory. Returns its path if a part of it could not be removed.
     pub fn remove(self) -> Option<PathBuf> {
         self.disposal.remove();
         self.path.symlink_metadata().is_ok().then(|| self.path.clone())
     }
 
-    /// Returns how a keeper removes it.
+    /// Returns the information with which a keeper removes the directory.
     pub fn disposal(&self) -> Disposal {
         self.disposal.clone()
     }
@@ -132,7 +133,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// Returns the process that made the private directory at this path, if its name is that of one.
+/// Returns the process that created the private directory at this path, if its name has the form of one.
 #[cfg(target_os = "linux")]
 pub(crate) fn owner_of(path: &Path) -> Option<u32> {
     Owner::of_name(path.file_name()?.to_str()?).map(|owner| owner.pid)
@@ -158,7 +159,7 @@ impl Owner {
         is_whole.then_some(owner)
     }
 
-    /// Tells whether the process has certainly ended. This is unknown for another namespace.
+    /// Returns whether the process has certainly ended. For another process namespace this is unknown, so false.
     fn has_ended(&self) -> bool {
         let (Ok(boot), Ok(whole)) = (short_boot(), boot_id()) else { return false };
         if self.boot != boot {
@@ -207,17 +208,17 @@ mod linux {
 
     use super::Disposal;
 
-    /// How many directories on the way down are kept open.
+    /// How many directories of the current path stay open at once.
     const MAX_OPEN_DEPTH: usize = 128;
 
-    /// How often a directory that became deeper again is emptied once more.
+    /// The maximum number of rounds. Each round brings up one directory that was too deep.
     const MAX_ROUNDS: u32 = 100_000;
 
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
     /// A directory on the current path, the number of removals when it was entered, and how many of its directories
-    /// cannot be removed. Those come first, because each is the first one left when it is found.
+    /// cannot be removed. Those are listed first, because each was the first remaining one when it was found.
     struct Level {
         folder: OwnedFd,
         removed: u64,
@@ -230,7 +231,7 @@ mod linux {
         };
         let mut opened = open(&*disposal.path, FOLDER, Mode::empty());
         if matches!(opened, Err(Errno::ACCESS)) {
-            // The program closed it.
+            // The run may have removed the owner's rights on the directory.
             let handle = open(&*disposal.path, FOLDER | OFlags::PATH, Mode::empty());
             if let Ok(handle) = handle.as_ref()
                 && is_it(handle)
@@ -243,7 +244,7 @@ mod linux {
         if !is_it(&top) {
             return;
         }
-        // What is too deep is brought up, so each round gets further.
+        // Directories that are too deep are moved to the top, so each round gets further.
         let _ = rustix::fs::fchmod(&top, Mode::RWXU);
         for round in 0..MAX_ROUNDS {
             match empty(&top, disposal.device, round) {
@@ -255,16 +256,16 @@ mod linux {
         let _ = rmdir(&*disposal.path);
     }
 
-    /// What a round left.
+    /// What one round could not remove.
     enum Leftover {
         Nothing,
-        /// A directory that was too deep, which now lies at the top.
+        /// A directory that was too deep. It was moved to the top.
         Deeper,
-        /// What cannot be removed.
+        /// An entry that cannot be removed.
         Something,
     }
 
-    /// Moves a directory to the top, under a name of its own.
+    /// Moves a directory to the top under a new name.
     fn bring_up(top: &OwnedFd, around: &OwnedFd, round: u32) -> Option<()> {
         let mut name = [0u8; 32];
         let name = numbered(b"brought-up-", round, &mut name)?;
@@ -307,7 +308,7 @@ mod linux {
                 None if before != removed => {}
                 None if depth == 0 => return Leftover::Something,
                 None => {
-                    // A directory of which nothing can be removed would be entered forever.
+                    // A directory from which nothing can be removed would be entered forever.
                     let is_stuck = removed == level.removed;
                     levels[depth] = None;
                     depth -= 1;
@@ -319,7 +320,7 @@ mod linux {
         }
     }
 
-    /// Opens a directory to read and change it, also when its mode forbids that.
+    /// Opens a directory for reading and changing, even if its mode forbids that.
     fn open_closed(around: &OwnedFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd> {
         let opened = openat(around, name, FOLDER, Mode::empty());
         if let Ok(opened) = &opened {
@@ -328,7 +329,7 @@ mod linux {
         if !matches!(opened, Err(Errno::ACCESS)) {
             return opened;
         }
-        // Of the directory itself: a link has no mode of its own, and is not followed.
+        // Reads the mode of the entry itself. A link is not followed, because it has no mode.
         let found = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
             open_up(&openat(around, name, FOLDER | OFlags::PATH, Mode::empty())?)?;
@@ -336,7 +337,7 @@ mod linux {
         openat(around, name, FOLDER, Mode::empty())
     }
 
-    /// Gives its owner all rights on what is open as a handle.
+    /// Gives the owner all rights on an open handle.
     fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
         let mut path = [0u8; 32];
         let number = handle.as_raw_fd().unsigned_abs();
@@ -363,8 +364,8 @@ mod linux {
         std::ffi::CStr::from_bytes_until_nul(buffer).ok()
     }
 
-    /// Removes what it can in a directory, and returns the first directory in it that is not empty. The first `stuck`
-    /// ones are passed over.
+    /// Removes what it can in a directory, and returns the first directory in it that is not empty. Skips the first
+    /// `stuck` such directories.
     fn pass(folder: &OwnedFd, device: u64, mut stuck: usize, removed: &mut u64) -> Option<OwnedFd> {
         let _ = rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0));
         let mut buffer = [MaybeUninit::uninit(); 8192];
@@ -408,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_with_everything_in_it_and_nothing_else() {
+    fn removal_takes_its_content_and_nothing_else() {
         let around = tempfile::tempdir().unwrap();
         let kept = around.path().join("kept");
         fs::create_dir(&kept).unwrap();
@@ -433,7 +434,7 @@ mod tests {
         assert_eq!(fs::read_to_string(kept.join("file")).unwrap(), "x");
     }
 
-    /// Issue 12: what stays is said.
+    /// Issue 12: entries that stay are reported.
     #[test]
     #[cfg(target_os = "linux")]
     fn what_cannot_be_removed_is_named() {
@@ -459,7 +460,7 @@ mod tests {
         rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::empty()).unwrap();
         assert_eq!(left.as_deref(), Some(path.as_path()));
         assert!(path.join("sub/kept").exists());
-        // What is beside it goes nevertheless, wherever it is listed.
+        // Its neighbours are removed nevertheless, wherever the listing has them.
         let names = |folder: &Path| -> Vec<_> {
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
         };
@@ -471,7 +472,7 @@ mod tests {
         let around = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::create_in(around.path()).unwrap();
         let path = folder.path().to_owned();
-        // Deeper than a path can be long.
+        // The tree is deeper than the longest possible path.
         let mut at = rustix::fs::open(&path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
         for _ in 0..1500 {
             rustix::fs::mkdirat(&at, "deeper", rustix::fs::Mode::RWXU).unwrap();
@@ -501,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_processes_left_is_removed_and_nothing_that_may_be_anothers() {
+    fn only_folders_of_killed_processes_are_swept() {
         let around = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
         let ended = ProcessIdentity::from_pid(child.id()).unwrap();

@@ -1,4 +1,4 @@
-//! The state of a run, from the keeper's reports.
+//! Tracks the state of a run from the keeper's reports.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::keeper::{Keeper, KeeperEvent, Report, exit_of};
 use crate::own_limits::OwnLimits;
 use crate::{Exit, ProcessIdentity, Spec, Usage};
 
-/// Tells whether a variable names a run: `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID`.
+/// Returns whether a variable identifies a run: `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID`.
 fn names_a_run(name: &str) -> bool {
     name.strip_prefix("BRIGADE_").is_some_and(|rest| rest == "RUN_ID" || rest.ends_with("_RUN_ID"))
 }
@@ -24,7 +24,7 @@ pub(crate) struct Progress {
     pub(crate) survivors: Vec<ProcessIdentity>,
     /// The main process ended.
     pub(crate) exited: bool,
-    /// Everything has ended or survived.
+    /// Every process has ended or counts as a survivor.
     pub(crate) finished: bool,
     /// The variable `NAME=value` that identifies processes of the run.
     marker: Option<String>,
@@ -58,8 +58,8 @@ impl Progress {
                 KeeperEvent::Nothing => return Ok(()),
                 KeeperEvent::Report(report) => self.take(report, keeper),
                 KeeperEvent::Gone => {
-                    // Somebody killed the keeper. The kernel then kills the main process; the rest of its session
-                    // and whatever carries the name of the run can still be found.
+                    // The keeper was killed. The kernel then kills the main process. The rest of its session, and every
+                    // process with the marker of the run, can still be found.
                     self.limits.restore();
                     let marker = self.marker.as_deref();
                     let ended = kill_without_keeper(keeper.identity(), marker, GRACE_WITHOUT_KEEPER);

@@ -1,15 +1,15 @@
-//! Files that others may replace at any time: only regular ones are read, so that nothing waits for the other end of a
-//! pipe.
+//! Reads files that others may replace at any time. Only regular files are opened, so a pipe cannot make the reader
+//! wait.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a regular file for reading, behind any links.
+/// Opens a regular file for reading. Follows links.
 ///
 /// # Errors
-/// Fails if it cannot be opened, or is something else.
+/// Fails if the file cannot be opened or is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {
@@ -19,10 +19,10 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads the first bytes of a regular file, behind any links.
+/// Reads the first bytes of a regular file. Follows links.
 ///
 /// # Errors
-/// Fails if it cannot be read, or is something else.
+/// Fails if the file cannot be read or is not a regular file.
 pub(crate) fn first_bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(limit).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! One run from start to end, with streamed output.
+//! Runs one program from start to end and streams its output.
 
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ pub trait Sink {
     /// Receives raw bytes of the program: cut anywhere, in any encoding, never empty.
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
 
-    /// Looks once more, when all that is left to do is to execute the program; an error keeps it from that.
+    /// Checks once more, right before the program is executed. An error prevents the execution.
     fn about_to_start(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -179,7 +179,7 @@ enum EndUrgency {
 struct RunningProgram<'a> {
     control: &'a Control,
     deadline: Option<Instant>,
-    /// When to continue without the keeper.
+    /// When to give up on the keeper and end the tree without it.
     give_up: Option<Instant>,
     progress: Progress,
     ended_by: EndedBy,
@@ -306,7 +306,7 @@ impl RunningProgram<'_> {
         left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ })
     }
 
-    /// Passes on one part; `None` if there is no data now.
+    /// Passes one part to the sink; `None` if there is no data now.
     fn pass(
         &mut self,
         stream: Stream,

@@ -7,8 +7,8 @@
 //! | network, local sockets | system call filter | |
 //! | protected entries of a writable directory | read-only mounts of an own namespace; else Landlock with a closed top level | |
 //! | attributes (mode, owner, times) outside of writable paths | read-only mounts | where namespaces are permitted |
-//! | configuration of git in the home, which git insists on reading, seems empty | mounts | where namespaces are permitted |
-//! | `/dev/shm` of the run's own | mounts | where namespaces are permitted |
+//! | git configuration in the home, which git must read, appears empty | mounts | where namespaces are permitted |
+//! | a private `/dev/shm` for the run | mounts | where namespaces are permitted |
 //! | signals to other processes, device control | Landlock 6 and 5 | Linux 6.12, 6.10 |
 //! | limits, priorities and processors of other processes | system call filter | |
 //! | tracing, mounting, kernel modules, keys, io_uring and the like | system call filter | |
@@ -120,7 +120,7 @@ impl std::fmt::Debug for Code {
 
 /// What can be read in a workspace that is closed to reading. Its directories can still be listed.
 ///
-/// Where namespaces are permitted, a run that writes nothing beside code has a workspace of its own, in which links and
+/// Where namespaces are permitted, a run that writes only code gets its own view of the workspace, in which links and
 /// changes of the real one have no effect. Any other run follows no link below the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClosedWorkspace {
@@ -133,14 +133,14 @@ pub struct ClosedWorkspace {
     pub kept: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
-    /// Paths of the workspace by which the command names its program, and bound links. The links on the way are kept.
+    /// Workspace paths by which the command names its program, and bound links. Links in these paths are kept.
     pub named: Vec<PathBuf>,
-    /// Where links of the workspace lead: their paths below it, and what they led to when the code was read. The run
-    /// has them as they were.
+    /// Links of the workspace: their paths below it, and their targets when the code was read. The run sees them with
+    /// these targets.
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// Bound files outside of the workspace, without links.
     pub outside: Vec<PathBuf>,
-    /// Directories of the workspace that are there for the run, such as its working directory.
+    /// Directories of the workspace that the run needs to exist, such as its working directory.
     pub folders: Vec<PathBuf>,
 }
 
@@ -150,27 +150,27 @@ pub struct SandboxProfile {
     /// The directory that runs may write to, without links. When a path below it is opened, no part of it may be a
     /// link.
     pub workspace: Option<PathBuf>,
-    /// Directories of which nothing is seen but the entries of `read` and `write` that lie beneath them: not even
-    /// opened for reading can be what is there. None lies beneath another. Takes mount namespaces.
+    /// Directories of which the run sees only the entries of `read` and `write` below them. Other entries cannot even
+    /// be opened. No entry may be below another one. Needs mount namespaces.
     pub hidden: Vec<PathBuf>,
     /// Files and directories (with everything below, but nothing of the workspace) to read and execute. Usually
-    /// [`system_read_paths`] and [`installation_of`] the program. One that contains the workspace is opened around it,
-    /// so entries that are made there later stay closed. Missing ones are skipped.
+    /// [`system_read_paths`] and [`installation_of`] the program. If one contains the workspace, its other entries are
+    /// opened one by one, so entries created there later stay closed. Missing ones are skipped.
     pub installed: Vec<PathBuf>,
     /// Files and directories (with everything below) to read and execute. Usually the workspace and the configured
-    /// paths. Missing ones are skipped. Nothing is executed of a closed workspace.
+    /// paths. Missing ones are skipped. In a closed workspace nothing can be executed through this list.
     pub read: Vec<PathBuf>,
     /// Files and directories (with everything below) to read and write, and to execute where `read` is executed.
     /// Missing ones are skipped.
     pub write: Vec<PathBuf>,
     /// Paths below a writable one that stay unwritable, such as `.git` and `.brigade` of a workspace, except for
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
-    /// `write`, because without namespaces everything beside it is granted one by one.
+    /// `write`, because without namespaces all its neighbours are granted one by one.
     pub deny_write: Vec<PathBuf>,
-    /// A directory of the workspace that another one replaces for the run. Takes mount namespaces; without them it
-    /// stays as it is. The run makes no symbolic links.
+    /// A directory of the workspace that another directory replaces for the run. Needs mount namespaces; without them
+    /// the original stays. The run cannot create symbolic links.
     pub replaced: Option<Replaced>,
-    /// What can be read in a closed workspace. If `read` or `write` opens all of it nevertheless, `closed-reads` is not
+    /// What can be read in a closed workspace. If `read` or `write` opens the whole workspace, `closed-reads` is not
     /// enforced.
     pub closed: Option<ClosedWorkspace>,
     /// Whether network sockets can be created.
@@ -236,14 +236,14 @@ impl SandboxProfile {
     }
 }
 
-/// Who removes placeholders at the end of the run.
+/// Which process removes placeholders at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceholderCleanup {
     /// The keeper.
     Keeper,
-    /// Nobody, so no placeholders are created.
+    /// None of them, so no placeholders are created.
     Nobody,
-    /// Nothing is started. The result is the same as with a keeper, and no placeholders are created.
+    /// Only a query: nothing is started and no placeholders are created. The result is the same as with a keeper.
     Asking,
 }
 

@@ -75,7 +75,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns whether a limit is asked for that the kernel does not apply to the user of this process.
+    /// Returns whether a requested limit has no effect because the kernel does not apply it to the user of this
+    /// process.
     pub fn is_without_effect(&self) -> bool {
         self.processes.is_some() && rustix::process::geteuid().is_root()
     }
@@ -103,8 +104,8 @@ pub struct Spec {
     pub observe: Option<PathBuf>,
     /// The private directory of the run. The keeper removes it if the caller was killed. Without a keeper, it stays.
     pub private: Option<Disposal>,
-    /// A file that stays open until everything of the run has ended, also if the caller was killed: a process that
-    /// waits for a lock on it waits for the run. Only where the keeper is a process.
+    /// A file that stays open until every process of the run has ended, even if the caller was killed. A process that
+    /// waits for a lock on it therefore waits for the run. Only where the keeper is a process.
     pub held: Option<Arc<File>>,
 }
 
@@ -126,7 +127,7 @@ impl Spec {
     }
 }
 
-/// Begins the span of a start: its time is that of everything before the program runs.
+/// Opens the tracing span of a start, which measures the time until the program runs.
 pub(crate) fn spawn_span(spec: &Spec) -> EnteredSpan {
     tracing::debug_span!("spawn", program = ?spec.program.path()).entered()
 }

@@ -1,4 +1,4 @@
-//! A table of the processes of this machine and their descent.
+//! Reads the table of processes and their descent.
 //!
 //! Usable between fork and exec: it uses memory reserved before, and only plain system calls.
 
@@ -28,7 +28,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reserves capacity. Further processes appear after some of these have ended.
+    /// Reserves capacity. Processes beyond it are read after some of the others have ended.
     pub(crate) fn with_room() -> Table {
         Table { entries: Vec::with_capacity(1 << 15) }
     }
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Tells whether the table could be read while this process existed.
+    /// Returns whether the table contains this process.
     pub(crate) fn holds(&self, pid: i32) -> bool {
         self.find(pid).is_some()
     }
@@ -126,12 +126,12 @@ pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
     }
 }
 
-/// The list of processes, kept open in case no more descriptors can be opened.
+/// The open directory `/proc`, kept in case no more descriptors can be opened.
 #[derive(Debug)]
 pub(crate) struct Numbers(OwnedFd);
 
 impl Numbers {
-    /// Opens the list.
+    /// Opens the directory.
     pub(crate) fn open() -> Option<Numbers> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(c"/proc", flags, Mode::empty()).ok().map(Numbers)
@@ -149,7 +149,7 @@ impl Numbers {
             let Some(pid) = number(name.file_name().to_bytes()).and_then(Pid::from_raw) else {
                 continue;
             };
-            // Its number cannot be reused before it is collected, and this does not collect it.
+            // The number cannot be reused before the process is collected, and this call does not collect it.
             let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             if let Ok(None) = waitid(WaitId::Pid(pid), asked) {
                 let _ = kill_process(pid, Signal::KILL);

@@ -1,4 +1,4 @@
-//! What a person types on standard input, which may be waited for in vain.
+//! Reads a line from the terminal, with cancellation.
 
 use std::io;
 use std::time::Duration;
@@ -11,22 +11,24 @@ use crate::cancel::CancelToken;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// How long a process in the background waits before it looks whether it may read.
+/// How long a process in the background waits before it checks again whether it may read.
 const BACKGROUND: Duration = Duration::from_secs(1);
 
-/// What was typed.
+/// The result of reading a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedLine {
     /// A line, without its line feed.
     Line(String),
-    /// Nothing follows.
+    /// The end of the input.
     End,
-    /// Nobody wants it any more.
+    /// The token was triggered before a line was complete.
     Withdrawn,
 }
 
-/// Reads a line that a person types on standard input. Waits no longer than until the token is triggered, and takes no
-/// byte behind the line. A process in the background reads nothing, because the system would stop it.
+/// Reads one line from standard input, until the token is triggered.
+///
+/// Reads no byte after the line. A process in the background waits instead of reading, because the system would stop
+/// it.
 ///
 /// # Errors
 /// Fails if standard input cannot be read.
@@ -56,7 +58,7 @@ pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<TypedLine> {
             Ok(_) if byte[0] == b'\n' => return Ok(TypedLine::Line(text(&line))),
             Ok(_) if line.len() < MAX_LINE_BYTES => line.push(byte[0]),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
-            // A terminal that was closed.
+            // The terminal was closed.
             Err(Errno::IO) => return Ok(TypedLine::End),
             Err(error) => return Err(error.into()),
         }
@@ -67,9 +69,9 @@ fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()
 }
 
-/// Returns whether standard input is the terminal of another group of processes.
+/// Returns whether standard input is a terminal whose foreground group is another one.
 fn is_in_background() -> bool {
-    // SAFETY: both only ask the system, and take no pointers.
+    // SAFETY: both calls only query the system, and take no pointers.
     let (front, own) = unsafe { (libc::tcgetpgrp(libc::STDIN_FILENO), libc::getpgrp()) };
     0 <= front && front != own
 }

@@ -1,4 +1,4 @@
-//! Of a closed workspace a run reads and executes what it was given, as it was given.
+//! Tests that a run reads and executes only the approved files of a closed workspace, with their approved content.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -95,7 +95,7 @@ impl Ground {
         assert_eq!(outcome.exit, Exit::Code(0), "{output}");
         let enforced = outcome.enforcement.unwrap().enforced;
         assert!(enforced.contains(&"closed-reads"), "{enforced:?}");
-        // A run that writes beside code has no view of its own.
+        // A run that writes to other paths than code does not get its own view.
         assert_eq!(enforced.contains(&"sealed-code"), has_view, "{enforced:?}");
         match outcome.observation {
             Some(Observation::Done(observed)) => (*observed, output),
@@ -124,7 +124,7 @@ fn only_what_was_given_is_read_and_executed() {
 for path in ['lib/helper.py', 'other/way', 'data/deep/d.txt', 'lib/new.py', 'other/secret.txt', 'data/link', 'data/kept/state']:
     attempt(path, read(path))
 attempt('run', lambda: subprocess.check_output(['lib/run.sh']).decode().strip())
-attempt('data is no program', lambda: subprocess.check_output(['data/deep/d.txt']))
+attempt('data is not a program', lambda: subprocess.check_output(['data/deep/d.txt']))
 attempt('write', lambda: open('lib/helper.py', 'w'))
 sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
 "
@@ -132,7 +132,7 @@ sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
     let (observed, output) = ground.run(Trial::python(&script), ground.profile());
     let expect = "lib/helper.py word = 'approved'\nother/way PermissionError\ndata/deep/d.txt data\n\
         lib/new.py PermissionError\nother/secret.txt PermissionError\ndata/link PermissionError\ndata/kept/state PermissionError\nrun ran\n\
-        data is no program PermissionError\nwrite PermissionError\nimport approved\n";
+        data is not a program PermissionError\nwrite PermissionError\nimport approved\n";
     assert_eq!(output.replace("write OSError", "write PermissionError"), expect);
     let denied: Vec<_> = observed.denied.iter().map(|denied| (denied.path.as_path(), denied.what)).collect();
     for path in ["lib/new.py", "other/secret.txt"] {
@@ -143,7 +143,7 @@ sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
 }
 
 #[test]
-fn what_programs_are_installed_in_is_opened_around_the_workspace() {
+fn installations_are_opened_except_for_the_workspace() {
     let ground = Ground::new();
     let around = ground.workspace.parent().unwrap().to_owned();
     fs::create_dir_all(around.join("lib/deep")).unwrap();
@@ -164,12 +164,12 @@ print(sorted(os.listdir('..')))
         ['lib', 'link', 'temporary', 'workspace']\n";
     for installed in [around.clone(), around.join("link/.."), around.join("lib/link/../workspace/..")] {
         let mut profile = ground.profile();
-        // A link to the workspace, and what lies in it, are no installations either.
+        // A link to the workspace, and a directory in it, are not installations either.
         profile.installed.extend([installed, around.join("link"), ground.workspace.join("other")]);
         let (_, output) = ground.run(Trial::python(&script), profile);
         assert_eq!(output, expect);
     }
-    // The policy may open it, and then nobody says that it is closed.
+    // The policy may open it. Then `closed-reads` is not reported.
     let mut profile = ground.profile();
     profile.read.push(around);
     let enforcement = profile.check().unwrap();
@@ -178,7 +178,7 @@ print(sorted(os.listdir('..')))
 }
 
 #[test]
-fn what_was_changed_or_replaced_since_it_was_read_is_without_effect() {
+fn changes_after_approval_have_no_effect() {
     let ground = Ground::new();
     let profile = ground.profile();
     // After the bytes were read, and before the start.
@@ -202,7 +202,7 @@ print('ready', flush=True); sys.stdin.read()
 }
 
 #[test]
-fn while_it_runs_replacing_a_file_opens_nothing() {
+fn replacing_a_file_during_a_run_opens_nothing() {
     let ground = Ground::new();
     let helper = ground.workspace.join("lib/helper.py");
     let other = ground.workspace.join("lib/other");
@@ -230,7 +230,7 @@ print(sorted(seen))
 }
 
 #[test]
-fn while_it_runs_data_that_takes_the_place_of_code_is_not_read_as_code() {
+fn data_moved_over_code_is_not_read_as_code() {
     let script = "
 import os, sys
 open(sys.argv[1], 'w').close()
@@ -273,7 +273,7 @@ for path in ['lib/helper.py', 'data/deep/d.txt', 'lib/deep/d.txt']:
 }
 
 #[test]
-fn links_are_followed_only_where_they_are_bound() {
+fn only_bound_links_are_followed() {
     let ground = Ground::new();
     ground.write("data/evil.py", "word = 'linked'\n");
     symlink("../data/evil.py", ground.workspace.join("lib/json.py")).unwrap();
@@ -300,7 +300,7 @@ attempt('data', read('data/evil.py'))
         assert!(["link PermissionError", "link OSError"].contains(&lines[0]), "{output}");
         assert_eq!(lines[1..], ["run ran", "shell shell", "data word = 'linked'"]);
     }
-    // In a workspace of its own, a bound link leads where it led.
+    // In the run's own view, a bound link leads to its approved target.
     fs::remove_file(ground.workspace.join("run")).unwrap();
     symlink("data/evil.py", ground.workspace.join("run")).unwrap();
     let mut profile = ground.profile();

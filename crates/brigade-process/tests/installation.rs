@@ -1,4 +1,4 @@
-//! What of a home is readable for a program: its installation, and nothing that somebody only names.
+//! Tests which parts of a home a program can read: its installation, but not what a file only names.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_process::{ProgramOrigin, Surroundings, installation_in};
 
-/// Writes a file that can be executed, with the directories above it.
+/// Writes an executable file, with the directories above it.
 fn program(path: &Path, text: &str) -> PathBuf {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -44,7 +44,7 @@ fn an_installation_opens_no_home() {
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
-    // A program of one's own: itself only.
+    // The user's own program: only the program itself.
     check(make("bin/mine", "#!/bin/sh\n"), &["bin/mine"]);
     fs::create_dir_all(home.join("lib")).unwrap();
     check(home.join("bin/mine"), &["bin/mine"]);
@@ -107,7 +107,7 @@ fn an_installation_opens_no_home() {
             ".local/state/fnm_multishells/7_7/bin/node",
         ],
     );
-    // uv, and SDKMAN behind its link to the current version.
+    // uv, and SDKMAN through its link to the current version.
     make(".local/share/uv/python/cpython-3.12/lib/python3.12/os.py", "");
     check(
         make(".local/share/uv/python/cpython-3.12/bin/python3.12", "\x7fELF"),
@@ -125,7 +125,7 @@ fn an_installation_opens_no_home() {
             ".sdkman/candidates/java/current/bin/java",
         ],
     );
-    // What pip installed for the user.
+    // Packages that pip installed for the user.
     make(".local/lib/python3.12/site-packages/x.py", "");
     check(make(".local/bin/x", "#!/bin/sh\n"), &[".local/bin/x", ".local/lib"]);
     // A tool of npm, linked from its bin directory.
@@ -136,7 +136,7 @@ fn an_installation_opens_no_home() {
 }
 
 #[test]
-fn what_lies_in_the_workspace_opens_nothing_outside() {
+fn workspace_files_open_nothing_outside() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
     let work = home.join("work");
@@ -181,24 +181,24 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
     check(work.join("bin/f"), &[]);
     // Not executable, so nothing executes it.
     check(make("work/bin/g", "#!/usr/bin/env python3\n", 0o644), &[]);
-    // Links to what is no program, and to a program with a directory that is no known installation.
+    // Links to files that are not programs, and to a program in a directory that is not a known installation.
     check(link("work/bin/h", &ssh), &[]);
     check(link("work/bin/i", &ssh.join("id")), &[]);
     check(link("work/bin/j", &other), &["other/bin/tool"]);
     link("work/linked", &home.join("other"));
     check(work.join("linked/bin/tool"), &["other/bin/tool"]);
-    // Names that mean something elsewhere.
+    // Names that other tools use.
     check(make("work/bin/rustup", "\x7fELF", 0o755), &[]);
     fs::create_dir_all(work.join("installs")).unwrap();
     check(make("work/shims/node", "#!/bin/sh\nexec asdf exec node\n", 0o755), &[]);
-    // A virtual environment whose home leads to something that is no program.
+    // A virtual environment whose home is not a Python program.
     make("work/v/pyvenv.cfg", &format!("home = {}\n", work.join("v/fake").display()), 0o644);
     let python = make("work/v/bin/python", "\x7fELF", 0o755);
     link("work/v/fake/python3", &ssh);
     check(python.clone(), &[]);
     make("work/v/pyvenv.cfg", &format!("home = {}\n", ssh.display()), 0o644);
     check(python, &[]);
-    // What is to work: a virtual environment of an installation, and programs of PATH.
+    // Cases that must work: a virtual environment of an installation, and programs on PATH.
     let version = [".pyenv/versions/3.12", ".pyenv/versions/3.12/bin/python3"];
     make("work/w/pyvenv.cfg", &format!("home = {}\n", real.parent().unwrap().display()), 0o644);
     let python = link("work/w/bin/python3", &real);
@@ -211,7 +211,7 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
 }
 
 #[test]
-fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation() {
+fn workspace_named_programs_open_known_installations() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
     let make = |name: &str, text: &str| program(&home.join(name), text);
@@ -227,7 +227,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{} {named_by:?}", program.display());
     };
-    // A directory with programs and libraries, on no PATH, and one that is on it.
+    // A directory with programs and libraries that is not on PATH, and one that is.
     make("dev/tools/lib/part.txt", "");
     let tool = make("dev/tools/bin/runner", "#!/bin/sh\n");
     check(&tool, ProgramOrigin::Command, &["dev/tools", "dev/tools/bin/runner"]);
@@ -235,7 +235,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     make("dev/known/lib/part.txt", "");
     let tool = make("dev/known/bin/runner", "#!/bin/sh\n");
     check(&tool, ProgramOrigin::Workspace, &["dev/known", "dev/known/bin/runner"]);
-    // What is no program.
+    // A target that is not a program.
     let folder = tool.parent().unwrap();
     check(folder, ProgramOrigin::Workspace, &[]);
     // A known kind of installation.
@@ -248,7 +248,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     make("free/lib/python3.13t/os.py", "");
     let free = ["free/bin", "free/bin/python3.13t", "free/lib"];
     check(&make("free/bin/python3.13t", "\x7fELF"), ProgramOrigin::Workspace, &free);
-    // Issue 12: a project that is no installation, whatever stands beside its programs.
+    // Issue 12: a project that is not an installation, whatever is next to its programs.
     for (number, neighbour) in [
         "lib/python-notes.txt",
         "lib/python3.12/x.py",
@@ -268,7 +268,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     }
     let own = "web/node_modules/p/bin/tool";
     check(&make(own, "#!/bin/sh\n"), ProgramOrigin::Workspace, &[own]);
-    // Directories called like those of version managers, and the one of PATH.
+    // Directories with the names of version managers' directories, and the one on PATH.
     make("any/lib/secret", "");
     check(&make("any/shims/node", "#!/bin/sh\n"), ProgramOrigin::Workspace, &["any/shims/node"]);
     make(".rustup/settings.toml", "");
@@ -279,7 +279,7 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
 }
 
 #[test]
-fn what_is_only_called_like_an_installation_opens_itself() {
+fn only_the_name_of_an_installation_is_not_enough() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
     let work = root.path().join("work");
@@ -302,7 +302,7 @@ fn what_is_only_called_like_an_installation_opens_itself() {
             make(&format!("{place}{directory}/secret"), "secret");
         }
     }
-    // Scripts with names of others.
+    // Scripts with the names of known programs.
     make("mono/pyvenv.cfg", "");
     check(&make("mono/bin/python", script), &["mono/bin/python"]);
     fs::remove_file(home.join("mono/pyvenv.cfg")).unwrap();
@@ -319,12 +319,12 @@ fn what_is_only_called_like_an_installation_opens_itself() {
     make("web/bin/node", script);
     make("web/lib/node_modules/other/package.json", "{}");
     check(&make("web/lib/node_modules/p/tool", script), &["web/lib/node_modules/p/tool"]);
-    // The home is the root of no installation, whatever lies in it.
+    // The home is never the root of an installation, whatever it contains.
     make("pyvenv.cfg", "");
     make("conda-meta/history", "");
     make("conda-meta/python-3.11.json", "{}");
     check(&make("bin/python", "\x7fELF"), &["bin/python"]);
-    // A project with a virtual environment in its root: no more than that has.
+    // A project with a virtual environment in its root: only the parts of that environment are opened.
     make("mono/pyvenv.cfg", "home = /usr/bin\n");
     let python = make("mono/bin/python3", "\x7fELF");
     let environment = ["bin", "bin/python3", "include", "pyvenv.cfg"];
@@ -336,7 +336,7 @@ fn what_is_only_called_like_an_installation_opens_itself() {
 }
 
 #[test]
-fn a_home_and_a_workspace_behind_links_are_what_they_are() {
+fn linked_home_and_workspace_are_recognized() {
     let root = tempfile::tempdir().unwrap();
     let (real, home) = (root.path().join("real"), root.path().join("home"));
     let make = |name: &str, text: &str| program(&real.join(name), text);
@@ -370,7 +370,7 @@ fn a_home_and_a_workspace_behind_links_are_what_they_are() {
                 let is_local = |path: &PathBuf| path.ends_with(".local") || path.ends_with(".local/share");
                 assert!(!found.iter().any(|path| open(path) || is_local(path)), "{found:?}");
             }
-            // A link in the workspace is one, whatever the workspace is called.
+            // A link in the workspace counts as one, whatever name the workspace has.
             let program = alias.join("bin/l");
             let found = installation_in([(program.as_path(), ProgramOrigin::Command)], &around).paths;
             assert!(!found.iter().any(|path| path.ends_with("mono")), "{found:?}");

@@ -19,7 +19,7 @@ fn peak() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-// The only test of this program: another one would share its memory.
+// The only test of this binary, because another one would share its memory.
 #[test]
 fn three_hundred_megabytes_pass_through_sixteen() {
     let size: u64 = 300 << 20;

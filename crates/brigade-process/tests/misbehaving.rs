@@ -1,4 +1,4 @@
-//! Programs that misbehave leave nothing behind, and what they printed arrives.
+//! Tests that misbehaving programs leave no processes and that their output arrives.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -24,7 +24,7 @@ fn control() -> Control {
     Control { timeout: Some(Duration::from_secs(20)), ending, ..Control::default() }
 }
 
-/// Runs one program of the corpus; cancels as soon as it says `ready`.
+/// Runs one program of the corpus and cancels it as soon as it prints `ready`.
 #[track_caller]
 fn cancelled_when_ready(name: &str) -> Outcome {
     let trial = Trial::new(fixture(name));
@@ -42,7 +42,7 @@ fn cancelled_when_ready(name: &str) -> Outcome {
     outcome
 }
 
-/// Runs one program of the corpus until it ends by itself.
+/// Runs one program of the corpus until it ends.
 #[track_caller]
 fn until_it_ends(name: &str) -> Outcome {
     let trial = Trial::new(fixture(name));
@@ -63,7 +63,7 @@ fn cancelled_trees_are_gone() {
 }
 
 #[test]
-fn what_ignores_asking_is_killed_after_the_grace() {
+fn programs_that_ignore_sigterm_are_killed() {
     for name in ["ignores-term.sh", "subreaper.py"] {
         let outcome = cancelled_when_ready(name);
         assert_eq!((outcome.ended_by, outcome.exit), (EndedBy::Cancel, Exit::Signal(9)), "{name}");
@@ -89,7 +89,7 @@ fn descendants_do_not_outlive_the_main_process() {
 }
 
 #[test]
-fn a_program_that_closes_its_output_is_waited_for() {
+fn closed_output_does_not_end_the_wait() {
     let outcome = until_it_ends("closes-stdout.py");
     assert_eq!((outcome.exit, outcome.outlived), (Exit::Code(7), 0));
 }

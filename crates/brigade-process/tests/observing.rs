@@ -1,4 +1,4 @@
-//! What a run opens, executes and connects to is seen, and nothing changes by that.
+//! Tests that a run's files, programs and connections are observed, and that observing changes nothing.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -53,7 +53,7 @@ impl Ground {
         profile
     }
 
-    /// Runs it with these rules; it must end well.
+    /// Runs it with these rules. It must succeed.
     #[track_caller]
     fn observe(&self, mut trial: Trial, profile: SandboxProfile) -> (ObservedUse, String) {
         trial.spec.directory = self.workspace.clone();
@@ -126,7 +126,7 @@ os.close(os.open('b.txt', os.O_RDONLY, dir_fd=folder)); os.listdir('.')
 ";
     let (observed, _) = ground.observe(Trial::python(script), ground.profile());
     let mut read = names(&observed.read);
-    // Some versions of Python look for their modules there.
+    // Some versions of Python search for their modules there.
     read.remove(Path::new(""));
     assert_eq!(read, set(&["lib/a.txt", "lib/deep/b.txt", "lib/deep", "lib"]));
     let folders: Vec<_> = observed.read.iter().filter(|file| file.is_folder).collect();
@@ -168,7 +168,7 @@ os.close(os.open('lib/0', os.O_RDONLY, dir_fd=os.open('/proc/self/cwd', os.O_RDO
 "
     );
     let (observed, output) = ground.observe(Trial::python(&script), ground.profile());
-    assert_eq!(output.lines().count(), 1, "one is not there: {output}");
+    assert_eq!(output.lines().count(), 1, "one file is missing: {output}");
     let read: BTreeSet<String> =
         names(&observed.read).iter().map(|path| path.display().to_string()).collect();
     assert!(read.is_superset(&expect), "{read:?}");
@@ -176,9 +176,9 @@ os.close(os.open('lib/0', os.O_RDONLY, dir_fd=os.open('/proc/self/cwd', os.O_RDO
 }
 
 #[test]
-fn what_a_process_hides_is_seen_or_counts_as_unseen() {
+fn hidden_paths_are_read_or_reported_as_unseen() {
     let ground = Ground::new();
-    // A path in a page that may only be executed, and one in a process that keeps others out.
+    // A path in a page that may only be executed, and one in a process that denies others access to its memory.
     let hidden = "
 import ctypes, mmap, os
 library = ctypes.CDLL(None, use_errno=True)
@@ -317,7 +317,7 @@ fn a_killed_keeper_is_told() {
     let mut trial =
         Trial::python("import os, time\nopen('lib/a.txt').close()\nos.kill(os.getppid(), 9)\ntime.sleep(60)");
     trial.spec.directory = ground.workspace.clone();
-    // Its sandbox would keep it from signalling where the kernel can.
+    // With later versions, its sandbox would prevent the signal.
     let profile = SandboxProfile { landlock_at_most: Some(5), mode: Mode::BestEffort, ..ground.profile() };
     trial.spec.sandbox = Some(profile);
     trial.spec.observe = Some(ground.workspace.clone());

@@ -1,4 +1,4 @@
-//! Pipes to a child, programs that outlive the caller, and callers that die.
+//! Tests pipes to a child, programs that outlive the caller, and callers that die.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -29,7 +29,7 @@ fn ending() -> Ending {
 
 const CAP: u64 = 1 << 20;
 
-/// The logs `log` and `errors` in a directory.
+/// Creates the logs `log` and `errors` in a directory.
 fn logs(folder: &Path, cap: u64) -> Logs {
     let open = |name: &str| {
         let file = File::options().append(true).create(true).open(folder.join(name)).unwrap();
@@ -38,7 +38,7 @@ fn logs(folder: &Path, cap: u64) -> Logs {
     Logs { stdout: open("log"), stderr: open("errors"), cap }
 }
 
-/// Waits for what cannot be waited on; fails after a while.
+/// Polls a condition, and fails after a while.
 #[track_caller]
 fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
@@ -97,7 +97,7 @@ fn dropping_a_child_ends_its_tree() {
 }
 
 #[test]
-fn a_child_lives_on_when_the_thread_that_started_it_ends() {
+fn a_child_outlives_the_thread_that_started_it() {
     let trial = Trial::new("/bin/cat".into());
     let mut child = std::thread::scope(|scope| {
         scope.spawn(|| spawn_piped(&trial.spec, ending()).unwrap()).join().unwrap()
@@ -107,7 +107,7 @@ fn a_child_lives_on_when_the_thread_that_started_it_ends() {
     assert!(child.finish(Duration::from_secs(20)).unwrap().exit.success());
 }
 
-/// The keeper of a child: the parent of its main process.
+/// Returns the keeper of a child: the parent of its main process.
 fn keeper_of(child: &brigade_process::Child) -> ProcessIdentity {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.identity().pid())).unwrap();
     let parent = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
@@ -142,7 +142,7 @@ fn a_stopped_keeper_goes_on_when_it_is_needed() {
 }
 
 #[test]
-fn a_keeper_that_is_stopped_again_and_again_is_given_up() {
+fn a_repeatedly_stopped_keeper_is_given_up() {
     // Stops its parent for as long as it is alive.
     let script = "import os, signal\nprint('ready', flush=True)\nkeeper = os.getppid()\n\
         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
@@ -174,7 +174,7 @@ fn a_detached_tree_lives_until_it_is_ended() {
                 std::thread::yield_now();
             }
             assert_eq!(living(&trial.mark).len(), 1);
-            // Without the mark nothing says that the daemon belongs to it.
+            // Without the mark the daemon cannot be attributed to the tree.
             assert_eq!(kill_tree(&identity, None, GRACE).signalled, 0);
             let ended = kill_tree(&identity, Some(&trial.mark), Duration::from_secs(10));
             assert_eq!((ended.signalled, ended.killed), (1, 0));
@@ -209,18 +209,18 @@ fn a_detached_program_that_cannot_start_says_why() {
 }
 
 #[test]
-fn it_is_told_how_a_detached_program_ended() {
+fn the_end_of_a_detached_program_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let check = |script: &str, expect: Exit| {
         let begun = spawn_detached(&Trial::shell(script).spec, logs(folder.path(), CAP)).unwrap();
         assert_eq!(begun.exit.wait(Duration::from_secs(20)), expect, "{script}");
-        // It is told once, and the line is at its end.
+        // The end is reported once; then the pipe is at its end.
         assert_eq!(begun.exit.wait(Duration::from_secs(20)), Exit::Unknown, "{script}");
     };
     check("exit 3", Exit::Code(3));
     check("kill -9 $$", Exit::Signal(9));
     check("exec >/dev/null 2>&1; exit 4", Exit::Code(4));
-    // Another process of the tree that ends first is not taken for it.
+    // The end of another process of the tree is not reported as the program's.
     check("(exit 1) & wait; (exit 2) & exit 5", Exit::Code(5));
     let lives = Trial::shell("sleep 300");
     let begun = spawn_detached(&lives.spec, logs(folder.path(), CAP)).unwrap();
@@ -235,7 +235,7 @@ fn length(path: impl AsRef<Path>) -> u64 {
 }
 
 #[test]
-fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest() {
+fn logs_stay_below_the_cap_and_lose_only_the_oldest() {
     let folder = tempfile::tempdir().unwrap();
     let (log, older) = (folder.path().join("log"), folder.path().join("log.1"));
     let script = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); echo line $i; done; echo oops >&2";
@@ -250,7 +250,7 @@ fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest()
         assert!(now <= cap && before <= cap, "{now} {before}");
         rotations += usize::from(0 < before);
     }
-    assert!(0 < rotations, "nobody looked in time");
+    assert!(0 < rotations, "the change was missed");
     assert!(!begun.program.is_alive());
     let text = std::fs::read_to_string(older).unwrap() + &std::fs::read_to_string(log).unwrap();
     let numbers: Vec<u32> =
@@ -261,7 +261,7 @@ fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest()
     assert_eq!(std::fs::read_to_string(folder.path().join("errors")).unwrap(), "oops\n");
 }
 
-/// Returns what `/proc` says of a process behind its name: its state, parent, group and session.
+/// Returns the fields of `/proc/PID/stat` after the name, such as state, parent, group and session.
 fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind) = stat.rsplit_once(") ")?;
@@ -269,9 +269,9 @@ fn stat_of(pid: u32) -> Option<Vec<String>> {
 }
 
 #[test]
-fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
+fn all_orphans_of_a_detached_tree_are_found() {
     let folder = tempfile::tempdir().unwrap();
-    // A daemon: a session and an environment of its own, its parent gone, its output elsewhere.
+    // A daemon: its own session, another environment, a parent that has ended, and output elsewhere.
     let script = "import os, sys, time\n\
         if os.fork() == 0:\n\
         \x20   os.setsid()\n\
@@ -292,13 +292,13 @@ fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
         let daemon: u32 = std::fs::read_to_string(&log).unwrap().trim().parse().unwrap();
         let daemon = ProcessIdentity::from_pid(daemon).unwrap();
         until(|| std::fs::read(format!("/proc/{}/environ", daemon.pid())).unwrap().is_empty());
-        // What began the daemon is its session, and is about to exit.
+        // The session is the number of the process that started the daemon, which is about to exit.
         let session = stat_of(daemon.pid()).unwrap()[3].clone();
         until(|| stat_of(session.parse().unwrap()).is_none_or(|stat| stat[0] == "Z"));
         if main == "goes" {
             until(|| !begun.program.is_alive());
         }
-        assert!(begun.writer.is_alive(), "it waits for what the program left");
+        assert!(begun.writer.is_alive(), "it waits for the remaining processes");
         let ended = kill_detached(&begun.program, Some(&begun.writer), Some(&trial.mark), GRACE);
         assert_eq!((ended.signalled, ended.survivors.len()), (expect, 0), "{main}");
         assert!(!daemon.is_alive());
@@ -318,7 +318,7 @@ fn a_line_that_never_ends_is_cut_too() {
 }
 
 #[test]
-fn a_writer_holds_nothing_of_its_caller_and_takes_no_requests_to_end() {
+fn a_log_writer_ignores_signals_and_inherits_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut trial = Trial::shell("read line; echo never");
     trial.spec.directory = "/".into();
@@ -362,7 +362,7 @@ fn a_log_that_is_taken_away_begins_anew() {
     std::fs::remove_file(&log).unwrap();
     std::fs::write(&fifo, "").unwrap();
     until(|| text() == "two\n");
-    // An alias of another file is none of its logs.
+    // A link to another file is not one of its logs.
     std::fs::remove_file(&log).unwrap();
     std::fs::write(folder.path().join("precious"), "mine\n").unwrap();
     std::os::unix::fs::symlink("precious", &log).unwrap();
@@ -372,12 +372,12 @@ fn a_log_that_is_taken_away_begins_anew() {
 }
 
 #[test]
-fn what_cannot_be_written_is_read_all_the_same_and_missed_once() {
+fn unwritable_output_is_read_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
     assert!(Command::new("mkfifo").args([&first, &second]).status().unwrap().success());
-    // More than a pipe holds, so it only comes further when somebody reads.
+    // More output than a pipe holds, so the program only continues after it is read.
     let script = format!(
         "echo one; cat {}; head -c 1000000 /dev/zero; cat {}; echo two",
         first.display(),
@@ -393,7 +393,7 @@ fn what_cannot_be_written_is_read_all_the_same_and_missed_once() {
     };
     limit("4");
     std::fs::write(&first, "").unwrap();
-    // Opens for writing only once the program opens it for reading, by when all the zeroes are gone.
+    // This open returns only when the program opens the pipe for reading, after all the zeroes were read.
     let second = File::options().write(true).open(&second).unwrap();
     limit("unlimited");
     drop(second);
@@ -408,7 +408,7 @@ fn what_cannot_be_written_is_read_all_the_same_and_missed_once() {
     assert!(text.ends_with("two\n"));
 }
 
-/// The name of the test below, run by the one after it as a program of its own.
+/// The name of the test below. The test after it runs it as a separate program.
 const VICTIM: &str = "victim_that_runs_a_tree";
 
 #[test]
@@ -428,7 +428,7 @@ fn victim_that_runs_a_tree() {
     write!(std::io::stderr(), "{:?}", outcome.ended_by).unwrap();
 }
 
-/// Starts the test above as a program of its own and returns when its tree is ready.
+/// Starts the test above as a separate program and returns when its tree is ready.
 fn start_victim(trial: &Trial, program: &str) -> std::process::Child {
     let (name, value) = trial.mark.split_once('=').unwrap();
     let mut victim = Command::new(std::env::current_exe().unwrap())
@@ -463,7 +463,7 @@ fn a_caller_that_is_killed_leaves_nothing_behind() {
 #[test]
 fn signals_to_the_caller_cancel_its_runs() {
     for signal in [Signal::Interrupt, Signal::Terminate, Signal::Hangup] {
-        // Started by ourselves, so that it ignores no signal, whatever these tests were started with.
+        // Started by this process, so that it ignores no signals, whatever these tests were started with.
         let mut trial = Trial::new(std::env::current_exe().unwrap());
         trial.spec.argv.extend(["--exact", VICTIM, "--nocapture"].map(Into::into));
         trial.spec.environment.push(("BRIGADE_VICTIM_RUNS".into(), "ignores-term.sh".into()));
@@ -484,7 +484,7 @@ fn signals_to_the_caller_cancel_its_runs() {
 
 #[test]
 fn ignored_signals_stay_ignored() {
-    // `nohup` does the same for SIGHUP: whoever starts a program so means it.
+    // `nohup` does the same for SIGHUP: the person who starts a program this way intends it.
     let mut trial = Trial::shell("trap '' HUP; exec \"$0\" \"$@\"");
     let program = std::env::current_exe().unwrap();
     trial.spec.argv.push(program.into());

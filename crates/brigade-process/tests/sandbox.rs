@@ -1,4 +1,4 @@
-//! Ways out of the sandbox are closed, and honest programs work in it.
+//! Tests that ways out of the sandbox are closed and that honest programs work in it.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -51,7 +51,7 @@ impl Ground {
         Ground { _root: root, workspace, temporary, home }
     }
 
-    /// Reading as for every tool; writing only beneath `temporary`.
+    /// Allows the reads that every tool gets, and writing only below `temporary`.
     fn reading(&self) -> SandboxProfile {
         let mut read = system_read_paths();
         read.extend(installation_of(&python()));
@@ -84,7 +84,7 @@ fn control() -> Control {
     Control { timeout: Some(Duration::from_secs(60)), ..Control::default() }
 }
 
-/// Runs Python in the sandbox, returns what it printed.
+/// Runs Python in the sandbox and returns its output.
 #[track_caller]
 fn python_says(ground: &Ground, profile: SandboxProfile, script: &str) -> String {
     let trial = ground.enter(Trial::python(script), profile);
@@ -93,7 +93,7 @@ fn python_says(ground: &Ground, profile: SandboxProfile, script: &str) -> String
     output.trim().to_owned()
 }
 
-/// Makes every attempt; each must fail with an error of the system, not succeed and not end otherwise.
+/// Makes every attempt. Each must fail with a system error, and must not succeed or end in another way.
 #[track_caller]
 fn check_blocked(ground: &Ground, profile: SandboxProfile, attempts: &[impl AsRef<str>]) {
     let mut script = "import os, socket, ctypes\n".to_owned();
@@ -108,7 +108,7 @@ fn check_blocked(ground: &Ground, profile: SandboxProfile, attempts: &[impl AsRe
     assert!(said.ends_with("done"), "{said}");
 }
 
-/// Every profile that forbids something must forbid it on old kernels as well, in its own way.
+/// Returns the profile for several kernel versions. Each must forbid the same.
 fn versions(profile: &SandboxProfile) -> Vec<SandboxProfile> {
     [None, Some(4), Some(2), Some(1)]
         .into_iter()
@@ -168,7 +168,7 @@ fn the_state_and_the_repository_are_never_written() {
 }
 
 #[test]
-fn the_rest_of_the_workspace_is_written_with_the_right() {
+fn other_workspace_files_can_be_written_if_granted() {
     let ground = Ground::new();
     for profile in versions(&ground.writing()) {
         let script = "import os\n\
@@ -201,7 +201,7 @@ fn new_entries_at_the_top_need_namespaces() {
 }
 
 #[test]
-fn a_repository_that_does_not_exist_cannot_be_made() {
+fn a_missing_repository_cannot_be_created() {
     let ground = Ground::new();
     fs::remove_dir_all(ground.workspace.join(".git")).unwrap();
     for attempt in [
@@ -222,7 +222,7 @@ fn a_repository_that_does_not_exist_cannot_be_made() {
 }
 
 #[test]
-fn a_writable_folder_beneath_a_protected_one_is_writable() {
+fn writable_folder_below_protected_one_is_writable() {
     let ground = Ground::new();
     let mut profile = ground.writing();
     profile.write.push(ground.workspace.join(".brigade/checkpoints"));
@@ -264,7 +264,7 @@ fn secrets_of_the_machine_seem_empty_to_root() {
 }
 
 #[test]
-fn attributes_outside_are_protected_where_namespaces_are() {
+fn namespaces_protect_attributes_outside() {
     let ground = Ground::new();
     if ground.writing().check().unwrap().enforced.contains(&"attributes") {
         let attempts = [
@@ -317,7 +317,7 @@ fn local_sockets_are_closed() {
     let connect = format!("socket.socket(socket.AF_UNIX).connect({:?})", path.to_str().unwrap());
     for profile in versions(&ground.reading()) {
         let pair = |kind: &str| format!("socket.socketpair(socket.AF_UNIX, {kind})");
-        // A raw pair is one of datagrams, and flags change nothing.
+        // A raw pair becomes one of datagrams, and flags change nothing.
         let kinds =
             ["socket.SOCK_DGRAM", "socket.SOCK_RAW", "socket.SOCK_RDM", "3 | socket.SOCK_CLOEXEC", "0"];
         let mut attempts: Vec<String> = kinds.into_iter().map(pair).collect();
@@ -331,7 +331,7 @@ fn local_sockets_are_closed() {
     let mut profile = ground.reading();
     profile.local_sockets = LocalSockets::Allowed;
     python_says(&ground, profile.clone(), &format!("import socket; {connect}"));
-    // Abstract ones stay closed.
+    // Abstract sockets stay closed.
     use std::os::linux::net::SocketAddrExt;
     let name = format!("brigade-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
@@ -366,7 +366,7 @@ fn other_processes_are_out_of_reach() {
     check_blocked(&ground, ground.writing(), &attempts);
 }
 
-/// A process of the same user that has nothing to do with the run; killed in the end.
+/// A process of the same user that does not belong to the run. It is killed at the end.
 struct Victim(std::process::Child);
 
 impl Drop for Victim {
@@ -411,7 +411,7 @@ fn how_other_processes_run_is_out_of_reach() {
     check_blocked(&ground, ground.writing(), &attempts);
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     assert_eq!(limits, fs::read_to_string("/proc/self/limits").unwrap());
-    // What a program does to itself, and asking, is fine.
+    // A program may change its own limits and priorities, and read those of others.
     let script = "import os, resource\n\
         resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n\
         resource.prlimit(0, resource.RLIMIT_NOFILE, (64, 64))\n\
@@ -424,7 +424,7 @@ fn how_other_processes_run_is_out_of_reach() {
 }
 
 #[test]
-fn enforce_refuses_where_best_effort_says_what_is_missing() {
+fn enforce_refuses_what_best_effort_reports() {
     let ground = Ground::new();
     let without = SandboxProfile { landlock_at_most: Some(0), ..ground.reading() };
     assert!(without.check().is_err());
@@ -479,9 +479,9 @@ fn shared_memory_is_private_where_namespaces_are() {
     }
 }
 
-/// Issue 17: git, which has no workspace that is confined, saw nothing of a repository there.
+/// Issue 17: git, which has no closed workspace, could not see a repository there.
 #[test]
-fn what_a_run_may_open_in_shared_memory_is_not_covered() {
+fn opened_shared_memory_is_not_covered() {
     let ground = Ground::new();
     let Ok(shared) = tempfile::tempdir_in("/dev/shm") else { return };
     let shared = shared.path().canonicalize().unwrap();
@@ -501,7 +501,7 @@ fn a_start_that_fails_leaves_no_placeholder() {
         let mut trial = ground.enter(Trial::new("/does/not/exist".into()), ground.writing());
         trial.spec.argv = vec![argument.into()];
         assert!(brigade_process::run(&trial.spec, &mut brigade_process::Discard, &control()).is_err());
-        // The keeper removes it before it ends, and it ends before the failure is told.
+        // The keeper removes it before it ends, and it ends before the failure is reported.
         assert!(!ground.workspace.join(".git").exists());
     }
 }
@@ -575,9 +575,9 @@ fn no_program_raises_its_limits() {
     }
 }
 
-/// Issue 12, finding 18: what a program of root may not do to the machine.
+/// Issue 12, finding 18: a program of root must not change the machine.
 #[test]
-fn no_program_keeps_what_changes_the_machine() {
+fn capabilities_to_change_the_machine_are_dropped() {
     // DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, AUDIT_READ.
     let code = "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n\
         for name in ['CapPrm', 'CapEff', 'CapAmb']:\n\
@@ -606,7 +606,7 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
     for mut profile in [ground.reading(), ground.writing()] {
         profile.hidden = vec![hidden.clone(), other.clone()];
         profile.write.push(hidden.join("in/run"));
-        // What stays closed beneath what is shown stays closed there, too, whether it exists or not.
+        // Closed paths below a shown one stay closed, whether they exist or not.
         profile.deny_write.extend([".git", ".state"].map(|name| hidden.join("in/run").join(name)));
         profile.read.push(hidden.join("health.json"));
         let attempts = [
@@ -630,7 +630,7 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
     }
 }
 
-/// A sink that has a last look.
+/// A sink with a last look.
 struct LastLookSink(std::io::Result<()>);
 
 impl brigade_process::Sink for LastLookSink {
@@ -644,7 +644,7 @@ impl brigade_process::Sink for LastLookSink {
 }
 
 #[test]
-fn the_last_look_comes_when_everything_is_prepared() {
+fn the_last_look_comes_after_all_preparation() {
     let ground = Ground::new();
     for profile in [Some(ground.writing()), None] {
         let mut trial = Trial::shell("echo ran > ran");

@@ -1,4 +1,4 @@
-//! What a program gets, what it does not get, and how a failed start is told.
+//! Tests what a program inherits and how a failed start is reported.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -119,7 +119,7 @@ fn copy_program(from: &str, to: &Path) {
 }
 
 #[test]
-fn a_checked_binary_runs_although_its_path_was_swapped() {
+fn a_checked_binary_runs_after_its_path_was_swapped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
     copy_program("/bin/true", &path);
@@ -132,7 +132,7 @@ fn a_checked_binary_runs_although_its_path_was_swapped() {
 }
 
 #[test]
-fn a_checked_script_is_refused_when_its_path_was_swapped() {
+fn a_checked_script_with_a_swapped_path_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
     let script = |path: &Path, code: i32| {

@@ -1,4 +1,4 @@
-//! Queueing calls: alone, in batches, or with their claim, and which stored call is a duplicate of a new one.
+//! Queues calls: alone, in batches, or with their claim. Finds the stored call of which a new one is a duplicate.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ impl EnqueueOutcome {
         match self {
             EnqueueOutcome::Queued(call) => (*call, None),
             EnqueueOutcome::Duplicate(call) => {
-                let reason = format!("a call that asks for the same is {}", call.call.status);
+                let reason = format!("an equivalent call is {}", call.call.status);
                 (*call, Some(reason))
             }
             EnqueueOutcome::Rejected(call) => {

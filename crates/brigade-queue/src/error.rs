@@ -82,7 +82,7 @@ pub enum QueueError {
     NotThisRun {
         /// The call.
         call: CallId,
-        /// The run that was to be finished.
+        /// The run that should have been finished.
         run: RunId,
     },
     /// The call is running or was run. No call runs twice.
@@ -106,7 +106,7 @@ pub enum QueueError {
         /// The reason.
         reason: &'static str,
     },
-    /// What stands in the place of a receipt is not a valid one.
+    /// The file of a receipt is not a valid receipt.
     #[error("`{}`: {}", .0.place, .0.problem)]
     Unreadable(BadReceipt),
     /// The record was written by a newer version of Brigade. It can be read but is never rewritten.

@@ -1,4 +1,4 @@
-//! Finds the call, checkpoint or run that a prefix stands for, and says why there is none.
+//! Resolves a prefix to a call, checkpoint or run, and explains when that fails.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     Match, QueueError, Records, ResolvedRun, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
 };
 
-/// The lengths of mistyped ids whose neighbours are looked for.
+/// The shortest and longest mistyped ids for which similar ids are searched.
 const MIN_NEAR_LEN: usize = 6;
 const MAX_NEAR_LEN: usize = 64;
 
@@ -20,7 +20,7 @@ const MAX_NEAR_LEN: usize = 64;
 const MAX_NEAR_IDS: usize = 1_000;
 
 impl View<'_> {
-    /// Finds the call that a prefix stands for. Of several calls, only those that allow the step are meant.
+    /// Finds the call with a prefix. If several match, only calls that allow the step count.
     ///
     /// # Errors
     /// Fails if no call or several calls match, or on a disk error.
@@ -52,7 +52,7 @@ impl View<'_> {
         self.candidates(records, &IdPrefix::new(&start), MAX_NEAR_IDS)
     }
 
-    /// Finds the checkpoint that a prefix stands for.
+    /// Finds the checkpoint with a prefix.
     ///
     /// # Errors
     /// Fails if no checkpoint or several checkpoints match, or on a disk error.
@@ -66,7 +66,7 @@ impl View<'_> {
         })
     }
 
-    /// Finds the finished or running run that a prefix stands for.
+    /// Finds the finished or running run with a prefix.
     ///
     /// # Errors
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
@@ -99,10 +99,10 @@ impl ResolvedRun {
 }
 
 impl Verification {
-    /// Checks that the ledger has the entry at which the verification was to begin, unless it was cut.
+    /// Checks that the ledger has the entry at which the verification starts, unless the ledger was truncated.
     ///
     /// # Errors
-    /// Fails if the ledger is shorter, and nothing shows that it was cut.
+    /// Fails if the ledger is shorter and has no sign of truncation.
     pub fn check_start(&self, from: u64) -> Result<(), Failure> {
         if from <= 1 || from <= self.last || !self.findings.is_empty() {
             return Ok(());
@@ -130,7 +130,7 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     Err(failure.hint(format!("statuses are {words}")))
 }
 
-/// Takes away what was found by a bare word, such as `call`: an id is meant from its dash on.
+/// Discards a match of only the word before the dash, such as `call`. A prefix must include the dash.
 fn exact<T>(kind: &str, prefix: &IdPrefix, found: Match<T>, id: impl Fn(&T) -> String) -> Match<T> {
     match found {
         Match::One(found) if prefix.is_start_of(kind) && id(&found) != prefix.as_str() => Match::None,
@@ -138,7 +138,7 @@ fn exact<T>(kind: &str, prefix: &IdPrefix, found: Match<T>, id: impl Fn(&T) -> S
     }
 }
 
-/// Returns what was found. `near` gives the ids that a mistyped one is compared with.
+/// Returns the single match. `near` returns the ids to compare a mistyped one with.
 fn the_one<T>(
     what: &str,
     prefix: &IdPrefix,

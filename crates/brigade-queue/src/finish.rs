@@ -294,7 +294,7 @@ fn record_one(
     });
     let run = claim.run_id.clone();
     if !has_runner(&stored, host) {
-        host.end_strays(stored.call.claim.as_ref().expect("it has just got one"));
+        host.end_strays(stored.call.claim.as_ref().expect("it was set above"));
     }
     let found = transaction.snapshot().receipt(run.as_str())?;
     let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();
@@ -366,8 +366,8 @@ pub(crate) fn checkpoints_of(
     Ok(added)
 }
 
-/// Returns the receipt of a run whose runner is gone without a receipt, as the next writer records it: the outcome that
-/// the runner kept, or that it was interrupted.
+/// Returns the receipt of a run whose runner is gone without a receipt, as the next writer records it. It has the
+/// outcome that the runner kept, or says that the run was interrupted.
 pub fn unrecorded_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let kept = kept_outcome(stored, host).map(|outcome| outcome.as_recorded());
     kept.unwrap_or_else(|| interrupted_receipt(host, stored, run, now))
@@ -413,7 +413,7 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
 fn resumed(mut receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
-        // As the next writer will record it.
+        // The status is the one that the next writer will record.
         CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(receipt.id.as_str()),
         CheckpointStatus::Pending
         | CheckpointStatus::Rejected

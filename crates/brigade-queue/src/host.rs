@@ -23,12 +23,12 @@ pub trait Host: Send + Sync {
     /// Returns whether the log of a run exists. `path` is relative to the workspace.
     fn has_log(&self, path: &str) -> bool;
 
-    /// Returns what is kept of a run that ended and could not be recorded.
+    /// Returns the kept outcome of a run that ended and could not be recorded.
     fn outcome(&self, _run: &RunId) -> Option<Outcome> {
         None
     }
 
-    /// Removes what is kept of a run, and the room for it. The run is recorded.
+    /// Removes the kept outcome of a recorded run, and frees its space.
     fn forget_outcome(&self, _run: &RunId) {}
 }
 
@@ -44,12 +44,12 @@ impl LocalHost {
     }
 }
 
-/// The time that remaining processes have to exit after they were asked to.
+/// How long remaining processes have to exit after the request.
 const STRAYS_GRACE: Duration = Duration::from_millis(500);
 
 impl Host for LocalHost {
     fn is_alive(&self, runner: &Runner) -> bool {
-        // The process that asks is alive.
+        // The calling process is alive.
         if runner.pid == std::process::id() && this_runner().is_ok_and(|this| this == *runner) {
             return true;
         }

@@ -41,15 +41,15 @@ pub struct JournalStore {
     holder: String,
     lock_timeout: Duration,
     known: Mutex<KnownFiles>,
-    /// Writes what is synced later.
+    /// The tree that delays syncs.
     late: Option<Arc<DeferredFs>>,
 }
 
-/// What is known of the files since they were last read or written here, so that nothing is read twice.
+/// The state of the files when they were last read or written here, so that no line is read twice.
 #[derive(Default)]
 struct KnownFiles {
     state: Option<Arc<State>>,
-    /// Whether a writer has recovered what was in the files before.
+    /// Whether a writer has already recovered records that the journal had lost.
     is_recovered: bool,
     ledger: Option<LedgerEnd>,
 }
@@ -57,13 +57,13 @@ struct KnownFiles {
 impl JournalStore {
     /// Opens the store of a workspace without accessing the disk.
     ///
-    /// `holder` is shown to processes that wait for the lock in vain, with the time since when it is held.
+    /// Processes that wait too long for the lock are shown `holder` and the time since when it is held.
     pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
         let journal = kind::journal(fs);
         JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
     }
 
-    /// Sets what writes [what is durable soon](Durability::Soon). The caller syncs it.
+    /// Sets the tree for [delayed syncs](Durability::Soon). The caller syncs it.
     #[must_use]
     pub fn with_late(self, late: Arc<DeferredFs>) -> JournalStore {
         JournalStore { late: Some(late), ..self }
@@ -73,7 +73,7 @@ impl JournalStore {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the state as it is now. If it was read before, only what was appended since is read.
+    /// Reads the current state. If it was read before, reads only the lines appended since.
     fn load(&self) -> Result<Arc<State>, QueueError> {
         let mut known = self.known();
         if let Some(state) = &mut known.state {
@@ -91,7 +91,7 @@ impl JournalStore {
         Ok(state)
     }
 
-    /// Reads the state as it is now, and nothing from memory.
+    /// Reads the current state from the files, without using memory.
     fn read_anew(&self) -> Result<State, QueueError> {
         *self.known() = KnownFiles::default();
         Ok(self.journal.load()?)
@@ -152,13 +152,13 @@ impl JournalStore {
             let known = std::mem::take(&mut *self.known());
             is_recovered = known.is_recovered;
             ledger = known.ledger;
-            // A state that somebody reads is left to them.
+            // A state that a reader still uses is not reused.
             known.state.and_then(Arc::into_inner)
         };
         let mut writer = self.journal.lock_knowing(known, &holder, self.lock_timeout)?;
         match (late, &self.late) {
             (Some(late), _) => writer.write_late(late.clone()),
-            // What is synced now must not stand behind what is not.
+            // The synced line must not come after an unsynced one.
             (None, Some(pending)) if pending.is_pending() => pending.sync()?,
             (None, _) => {}
         }
@@ -195,7 +195,7 @@ impl Store for JournalStore {
 
 /// The files, while the lock is held.
 struct JournalTransaction<'a> {
-    /// There until the transaction is dropped.
+    /// `Some` until the transaction is dropped.
     writer: Option<Writer>,
     /// The end of the ledger, if it is known.
     ledger: Option<LedgerEnd>,
@@ -206,7 +206,7 @@ struct JournalTransaction<'a> {
 
 impl Drop for JournalTransaction<'_> {
     fn drop(&mut self) {
-        // The state is kept before the lock is released, so that the next writer here finds it.
+        // The state is stored before the lock is released, so that the next writer of this process finds it.
         let mut known = self.store.known();
         let state = self.writer.take().and_then(Writer::into_state);
         known.ledger = self.ledger.take().filter(|_| state.is_some());
@@ -231,7 +231,7 @@ impl JournalTransaction<'_> {
         }
     }
 
-    /// Returns whether the ledger ends as it is known, with an entry that the records name.
+    /// Returns whether the ledger still has this end and the records name its last entry.
     fn ledger_is_at(&self, end: &LedgerEnd) -> Result<bool, QueueError> {
         let state = self.state();
         Ok(state.place().ledger().ends_so(end) && end.sequence() <= state.max_ledger()?)

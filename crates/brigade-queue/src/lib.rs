@@ -4,7 +4,7 @@
 //! with any [`Store`], which keeps records and decides nothing. [`JournalStore`] keeps them in files under
 //! `.brigade/tools`: `calls.jsonl` (a journal of `brigade-journal`) with its segments, receipts and their ledger in
 //! `runs/`, and `checkpoints/`. [`MemoryStore`] keeps them in memory. `brigade-call` defines which steps a call can
-//! take. Nothing is executed here.
+//! take. This crate executes nothing, and does not know tools, policies or the files of a workspace.
 //!
 //! [`Queue::read`] reads the queue without waiting. [`Queue::lock`] waits to become the only writer. Everything that a
 //! method of [`LockedQueue`] returns is durable.

@@ -1,4 +1,4 @@
-//! Lists of calls, and of runs a page at a time.
+//! Lists calls, and runs one page at a time.
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub struct CallFilter {
 }
 
 impl View<'_> {
-    /// Passes on calls, oldest first, one at a time. Holds at most as many in memory as the limit.
+    /// Calls `found` with each call, oldest first. Keeps at most as many in memory as the limit.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -51,17 +51,17 @@ impl View<'_> {
 /// Which runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Only those of this status.
+    /// Only runs with this status.
     pub status: Option<RunStatus>,
-    /// Only those of this tool.
+    /// Only runs of this tool.
     pub tool: Option<String>,
-    /// Only the newest so many.
+    /// At most this many, the newest.
     pub limit: Option<usize>,
-    /// Only those that come after this run in the list, so older ones: for the next page.
+    /// Only runs after this one in the list, which are older. For the next page.
     pub before: Option<IdPrefix>,
 }
 
-/// A run of a list, before its receipt is read for it.
+/// A run in a list, before its receipt is read.
 #[derive(Clone, Debug)]
 pub struct ListedRun {
     /// Its id.
@@ -85,7 +85,7 @@ impl ListedRun {
         }
     }
 
-    /// The id under which the receipt is stored, which may differ from what it says itself.
+    /// The id under which the receipt is stored, which may differ from the id in the receipt.
     pub fn stored_id(&self) -> &str {
         &self.stored_id
     }
@@ -96,32 +96,32 @@ impl ListedRun {
 pub struct RunPage {
     /// The runs of the page, newest first.
     pub runs: Vec<ListedRun>,
-    /// The newest run of all.
+    /// The newest of all runs.
     pub latest: Option<ListedRun>,
-    /// The run that the next page comes after; absent when there are no older ones.
+    /// The run after which the next page starts; `None` on the last page.
     pub next_before: Option<String>,
     /// Receipts that cannot be read.
     pub errors: Vec<BadReceipt>,
 }
 
 impl View<'_> {
-    /// Lists runs, newest first, behind the run of the id `before`. With a limit, reads about as many as it lists and
-    /// passes over.
+    /// Lists runs, newest first, that come after the run `before`. With a limit, reads about as many as it lists and
+    /// skips.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn list_runs(&self, filter: &RunFilter, before: Option<&str>) -> Result<RunPage, QueueError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
         let fits = |run: &&ListedRun| {
             filter.status.as_ref().is_none_or(|status| run.status == *status)
                 && filter.tool.as_ref().is_none_or(|tool| run.tool_id == *tool)
         };
-        // The place of the first one of the page.
+        // The position of the first run of the page.
         let start = |runs: &[ListedRun]| match before {
             Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
             None => 0,
         };
-        // One more than is listed, to know whether there are older ones.
+        // One more than requested, to know whether there are older ones.
         let mut wanted = limit.saturating_add(1);
         let (listed, bad) = loop {
             let (listed, bad) = listed_runs(self, wanted)?;
@@ -139,7 +139,7 @@ impl View<'_> {
     }
 }
 
-/// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
+/// Lists runs, newest first, and unreadable receipts. `usize::MAX` lists all.
 fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
     if wanted < usize::MAX {
         let list = view.receipts(wanted)?;

@@ -1,4 +1,4 @@
-//! The call or run that a prefix stands for, also a run that has no receipt yet.
+//! Resolves a prefix to a call or run, including runs without a receipt.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,20 +13,20 @@ use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredC
 /// The maximum number of calls with a prefix that are examined for a step.
 const MAX_EXAMINED_CALLS: usize = 1_000;
 
-/// How many equal calls are compared to find the last.
+/// How many equal calls are compared to find the last one.
 const MAX_COMPARED_CALLS: usize = 32;
 
-/// The number of newest runs in which the last approved call of a tool is searched, if the store remembers none.
+/// How many of the newest runs are searched for the last approved call of a tool, if the store does not remember it.
 const RECENT: usize = 32;
 
-/// The run that is meant.
+/// A run that a prefix resolved to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResolvedRun {
-    /// One that is over.
+    /// It has ended.
     Over(Box<StoredReceipt>),
-    /// One that is running.
+    /// It is running.
     Running(OpenRun),
-    /// One whose runner is gone, and which the next change of the queue gives its receipt.
+    /// Its runner is gone. The next change of the queue stores its receipt.
     Abandoned(OpenRun),
 }
 
@@ -48,7 +48,8 @@ impl ResolvedRun {
         }
     }
 
-    /// Returns the id that its receipt is or will be stored under, whatever the receipt says. Its logs have it, too.
+    /// Returns the id that its receipt is or will be stored under, which is also the id of its logs. The receipt itself
+    /// may have another id.
     pub fn stored_id(&self) -> &str {
         match self {
             ResolvedRun::Over(stored) => &stored.stored_id,
@@ -58,11 +59,11 @@ impl ResolvedRun {
 }
 
 impl View<'_> {
-    /// Finds the call that a prefix stands for. An exact id wins. Of several calls that match, only those that `fits`
-    /// accepts count; without any, the match is ambiguous and has no candidates.
+    /// Finds the call with a prefix. An exact id takes precedence. Of several matches, only calls that `fits` accepts
+    /// count. If it accepts none, the match is ambiguous and has no candidates.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn find_call(
         &self,
         prefix: &IdPrefix,
@@ -97,11 +98,11 @@ impl View<'_> {
         })
     }
 
-    /// Returns the call of the same caller that asked for the same and ended last, of those that were run. Of many, the
-    /// newest are compared.
+    /// Returns the last finished call of the same caller with the same request. If there are many, compares only the
+    /// newest.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn ran_like(&self, call: &Call) -> Result<Option<StoredCall>, QueueError> {
         let Some(short) =
             call.call_fingerprint.as_deref().and_then(|digits| digits.parse::<Fingerprint>().ok())
@@ -136,19 +137,19 @@ impl View<'_> {
         Ok(last)
     }
 
-    /// Returns the stored call that would stand for a new one, if that were queued.
+    /// Returns the stored call that makes a new one a duplicate.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn stands_for(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
         Ok(duplicate_of(self.snapshot(), new)?.map(|found| found.into_call().0))
     }
 
-    /// Returns the call that waits for its decision or run, or at a checkpoint, or was rejected or held, and asks for
-    /// the same as a new one.
+    /// Returns the call with the same request as a new one that is pending, approved, waiting at a checkpoint, rejected
+    /// or held.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn waiting_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
         if let Some(found) = self.stands_for(new)? {
             return Ok(Some(found));
@@ -156,15 +157,15 @@ impl View<'_> {
         self.like(new, &[CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending])
     }
 
-    /// Returns the call of the same caller that runs now and asks for the same as a new one.
+    /// Returns the running call of the same caller with the same request as a new one.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn running_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
         self.like(new, &[CallStatus::Running])
     }
 
-    /// Returns the newest call of the same caller that asks for the same, by the first status that one has.
+    /// Returns the newest call of the same caller with the same request, by the first status that has one.
     fn like(&self, new: &Call, statuses: &[CallStatus]) -> Result<Option<StoredCall>, QueueError> {
         let mut found = None;
         for status in statuses {
@@ -182,12 +183,13 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Returns the call of a tool that was approved last: the one that the store remembers, which a person approved,
-    /// else the one of the newest 32 runs, which a rule or Brigade v0.30 may have approved. The cost does not grow with
-    /// the history.
+    /// Returns the call of a tool that was approved last.
+    ///
+    /// This is the call that the store remembers, which a person approved. Without one, it is found among the newest 32
+    /// runs, which a rule or Brigade v0.30 may have approved. The cost does not grow with the history.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn last_approved(&self, tool_id: &str, except: &CallId) -> Result<Option<StoredCall>, QueueError> {
         let is_one = |stored: &StoredCall| {
             stored.call.tool_id == tool_id && stored.call.id != *except && stored.call.was_approved()
@@ -211,10 +213,10 @@ impl View<'_> {
         Ok(None)
     }
 
-    /// Finds the run that a prefix stands for, also one that is running.
+    /// Finds the run with a prefix, including a running one.
     ///
     /// # Errors
-    /// When the store fails, or the receipt is unreadable.
+    /// Fails if the store fails, or the receipt is unreadable.
     pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         if let Match::One(FoundReceipt::Good(stored)) = self.find_run(prefix)?
             && stored.receipt.id() == prefix.as_str()
@@ -222,7 +224,7 @@ impl View<'_> {
             return Ok(Match::One(ResolvedRun::Over(stored)));
         }
         let running = self.open_runs(CallStatus::Running)?;
-        // Looked for once more: one that has ended meanwhile has its receipt now.
+        // Search again, because a run that ended meanwhile has its receipt now.
         let (stored, over) = match self.find_run(prefix)? {
             Match::One(FoundReceipt::Good(stored)) => {
                 let id = stored.receipt.id().to_owned();
@@ -246,7 +248,7 @@ impl View<'_> {
         Ok(found.map_or(Match::None, |run| Match::One(ResolvedRun::Running(run))))
     }
 
-    /// Finds a run without a receipt, whose runner is gone or could not record it.
+    /// Finds a run without a receipt whose runner is gone or could not record it.
     fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         let mut abandoned = self.open_runs(CallStatus::Interrupted)?;
         let kept =
@@ -263,10 +265,10 @@ impl View<'_> {
         })
     }
 
-    /// Tells whether a run is still running.
+    /// Returns whether a run is still running.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn is_running(&self, run: &OpenRun) -> Result<bool, QueueError> {
         let stored = self.call(&run.call_id)?;
         Ok(stored.is_some_and(|stored| {
@@ -276,7 +278,7 @@ impl View<'_> {
         }))
     }
 
-    /// Lists the runs of the calls that stand at a status.
+    /// Lists the runs of the calls with a status.
     fn open_runs(&self, status: CallStatus) -> Result<Vec<OpenRun>, QueueError> {
         let mut runs = Vec::new();
         self.for_each_call(&Calls::Of(status), &mut |stored| {

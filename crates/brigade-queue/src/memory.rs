@@ -263,7 +263,7 @@ impl MemoryTransaction<'_> {
         changed
     }
 
-    /// Stores a receipt, unless it is stored.
+    /// Stores a receipt, unless it is already stored.
     fn store(&mut self, receipt: &Receipt, taken: OnRunTaken) -> Result<StoredReceipt, QueueError> {
         let run = receipt.id().to_owned();
         let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());

@@ -5,11 +5,11 @@ use brigade_call::{Receipt, RunObserved};
 use crate::{FoundReceipt, QueueError, View};
 
 impl View<'_> {
-    /// Returns the observed run that stands for a run: itself, or the earlier equal one that it names. `None` if
-    /// neither was observed, or the earlier one is gone.
+    /// Returns the observed run for a run: the run itself, or the earlier equal one that it names. `None` if neither
+    /// was observed, or the earlier one is gone.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn observed_run(&self, run: &Receipt) -> Result<Option<(Receipt, RunObserved)>, QueueError> {
         let observation = |run: &Receipt| {
             let observed = run.observed.clone().filter(RunObserved::is_observed)?;

@@ -1,5 +1,5 @@
-//! The end of a run that cannot be recorded. Room is reserved for it before the run starts, and what is kept there is
-//! recorded later.
+//! Keeps the end of a run that cannot be recorded. Space for it is reserved before the run starts, and the kept outcome
+//! is recorded later.
 
 use brigade_call::{Call, Checkpoint, Receipt, RunObserved};
 use brigade_core::{CallId, Json, RunId, Timestamp};
@@ -11,7 +11,7 @@ use crate::journal::OutcomeReservation;
 use crate::queue::{FinishedRun, LockedQueue};
 use crate::running::{RunRemains, unrecorded};
 
-/// What a run left that was not recorded.
+/// The unrecorded end of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Outcome {
     /// Its receipt, which names no checkpoints.
@@ -21,12 +21,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the receipt as it is recorded if the checkpoints keep their ids.
+    /// Returns the receipt as it will be recorded, provided the checkpoints keep their ids.
     pub fn as_recorded(&self) -> Receipt {
         self.receipt.with_checkpoints(&self.checkpoints)
     }
 
-    /// Gives the receipt the arguments of its call, which were left out if there was no room for them.
+    /// Adds the arguments of the call to the receipt, if they were omitted for lack of space.
     pub(crate) fn with_arguments_of(mut self, call: &Call) -> Outcome {
         if self.receipt.args == Json::Null {
             self.receipt.args.clone_from(&call.args);
@@ -35,7 +35,7 @@ impl Outcome {
         self
     }
 
-    /// Returns it for a disk without room: without the lists of what the run used, and without the arguments, which the
+    /// Returns a smaller outcome for a full disk: without the lists of used files, and without the arguments, which the
     /// call has, too.
     pub(crate) fn without_lists(&self) -> Outcome {
         let mut receipt = self.receipt.clone();
@@ -51,10 +51,11 @@ impl Outcome {
 }
 
 impl OutcomeReservation {
-    /// Records how the claimed run ended. If that fails, the outcome is kept, unless somebody else has ended the run.
+    /// Records how the claimed run ended. If that fails, keeps the outcome, unless another process has already ended
+    /// the run.
     ///
     /// # Errors
-    /// Says what could not be recorded, and what becomes of it.
+    /// The error says why the end could not be recorded, and what happens to the outcome.
     pub fn record(
         mut self,
         locked: Result<LockedQueue<'_>, QueueError>,

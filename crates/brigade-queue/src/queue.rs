@@ -1,5 +1,5 @@
-//! The rules of the queue, independent of the store: how decisions, runs and answers change a call, and what happens to
-//! runs whose runner is gone.
+//! The rules of the queue, independent of the store: how decisions, runs and answers change a call, and how runs end
+//! whose runner is gone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ pub enum Review {
     Reject(String),
     /// Holds the call, with a reason.
     Hold(String),
-    /// Takes an approval back, with a reason: somebody decides again.
+    /// Withdraws an approval, with a reason, so that the call needs a new decision.
     Reopen(String),
 }
 
@@ -179,8 +179,8 @@ impl View<'_> {
         }
     }
 
-    /// Calls `found` for one call after the other until it breaks, without holding many in memory. All calls come in
-    /// queue order, calls with one status oldest first.
+    /// Calls `found` for each call until it breaks, without holding many in memory. All calls come in queue order,
+    /// calls with one status oldest first.
     pub fn for_each_call(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let order = if *which == Calls::All { Order::Queued } else { Order::Oldest };
         self.hand_out(which, order, found)
@@ -281,7 +281,8 @@ impl View<'_> {
         self.snapshot().receipt(run)
     }
 
-    /// Finds the receipt that a prefix stands for. An exact id wins over longer ones. The receipt may be unreadable.
+    /// Finds the receipt of the run with a prefix. An exact id takes precedence over longer ones. The receipt may be
+    /// unreadable.
     pub fn find_run(&self, prefix: &IdPrefix) -> Result<Match<FoundReceipt>, QueueError> {
         if prefix.as_str().parse::<RunId>().is_ok()
             && let Some(exact) = self.receipt(prefix.as_str())?
@@ -317,7 +318,7 @@ impl View<'_> {
         Ok(list)
     }
 
-    /// Finds the checkpoint that a prefix stands for.
+    /// Finds the checkpoint with a prefix.
     pub fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Match<StoredCheckpoint>, QueueError> {
         let text = prefix.as_str();
         if text.is_empty() {
@@ -464,7 +465,7 @@ impl LockedQueue<'_> {
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
     }
 
-    /// Stores the receipt of an attempt of a worker, and enters it into the ledger. No call is changed.
+    /// Stores the receipt of a worker's attempt, and adds it to the ledger. Changes no call.
     ///
     /// # Errors
     /// Fails if the run has another receipt, or the store fails.

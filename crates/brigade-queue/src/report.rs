@@ -35,7 +35,7 @@ pub struct LedgerFinding {
 }
 
 impl BrokenReceipt {
-    /// Says why a receipt cannot be read; `absolute` makes a path as reports have it.
+    /// Creates the row of an unreadable receipt; `absolute` converts a path to its form in reports.
     pub fn new(bad: &BadReceipt, absolute: impl Fn(&str) -> String) -> BrokenReceipt {
         BrokenReceipt { error: bad.problem.clone(), receipt_path: absolute(&bad.place) }
     }

@@ -1,4 +1,4 @@
-//! What a runner needs of the queue: approved calls, its own identity, and words for a run that was not recorded.
+//! Queue methods for runners: approved calls, the runner's identity, and messages for a run that was not recorded.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -25,9 +25,11 @@ impl View<'_> {
         Ok(approved)
     }
 
-    /// Returns whether a call of an agent may run now: fewer than `most` calls of the same agent run, whoever runs
-    /// them, and none of them writes in the workspace if this one does. Calls of the agent's own sessions and those of
-    /// its executions are counted apart, so that a task never keeps its agent from ending it.
+    /// Returns whether a call of an agent may run now.
+    ///
+    /// Fewer than `most` calls of the same agent may be running, in any process. If this call writes in the workspace,
+    /// none of them may write there. Calls of the agent's own sessions and calls of its executions are counted
+    /// separately, so that a task never prevents its agent from ending it.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -54,7 +56,7 @@ fn writes(call: &Call) -> bool {
 /// Returns the identity of this process for a claim.
 ///
 /// # Errors
-/// Fails if the system does not tell it.
+/// Fails if the system does not provide it.
 pub fn this_runner() -> Result<Runner, Failure> {
     static THIS: OnceLock<Runner> = OnceLock::new();
     if let Some(known) = THIS.get() {
@@ -79,8 +81,8 @@ impl ChainEnd {
             ChainEnd::Whole => None,
             ChainEnd::Lost => Some(
                 Hint::from(
-                    "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the \
-                     gap, which `",
+                    "the end of the ledger of receipts was lost or changed; the entry of this run comes after \
+                     the gap, which `",
                 )
                 .then(NextStep::VerifyRuns)
                 .then("` shows from now on"),
@@ -89,18 +91,18 @@ impl ChainEnd {
     }
 }
 
-/// What is left of a run that could not be recorded.
+/// What remains of a run that could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunRemains {
-    /// Its outcome: its receipt and its checkpoints.
+    /// Its outcome: the receipt and the checkpoints.
     Outcome,
     /// Its outcome, in the memory of this process.
     Here,
-    /// Its logs alone: another process has recorded how the run ended.
+    /// Only its logs, because another process has recorded how the run ended.
     Nothing,
 }
 
-/// Explains an end that could not be recorded. Running again would not record it.
+/// Explains that the end of a run could not be recorded. Running it again would not record it.
 pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: RunRemains) -> Failure {
     let why = failure.to_string();
     let why = why.trim_end_matches("; free some space and try again");
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_recorded_is_not_to_be_tried_again() {
+    fn a_run_that_was_not_recorded_is_not_retried() {
         let cases = [
             (RunRemains::Nothing, "interrupted from now on"),
             (RunRemains::Here, "this process keeps its outcome"),

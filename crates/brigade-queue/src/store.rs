@@ -36,13 +36,13 @@ pub struct StoredCall {
 pub struct StoredReceipt {
     /// The receipt.
     pub receipt: Receipt,
-    /// The id that it is stored under, which may differ from what it says itself.
+    /// The id that it is stored under, which may differ from the id in the receipt.
     pub stored_id: String,
-    /// The sha256 by which the chain of receipts knows it.
+    /// The sha256 in the chain of receipts.
     pub sha256: Fingerprint,
 }
 
-/// Something in the place of a receipt that is not a valid one.
+/// A file with the name of a receipt that is not a valid one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadReceipt {
     /// The place, as reports name it.
@@ -51,12 +51,12 @@ pub struct BadReceipt {
     pub problem: String,
 }
 
-/// What stands in the place of a receipt.
+/// The file of a receipt, valid or not.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundReceipt {
     /// A receipt.
     Good(Box<StoredReceipt>),
-    /// Something that is not a valid one.
+    /// Not a valid receipt.
     Bad(BadReceipt),
 }
 
@@ -89,7 +89,7 @@ pub struct RunList {
 }
 
 impl RunList {
-    /// Returns the only one of the list, such as the receipt of one run.
+    /// Returns the only receipt of the list, such as that of one run.
     pub(crate) fn only(mut self) -> Option<FoundReceipt> {
         let good = self.receipts.pop().map(|stored| FoundReceipt::Good(Box::new(stored)));
         good.or_else(|| self.errors.pop().map(FoundReceipt::Bad))
@@ -117,13 +117,13 @@ pub struct StoredCheckpoint {
     pub differs: Vec<String>,
 }
 
-/// Names the receipt that is stored under an id, as reports do, whatever the store is.
+/// Returns the name of the receipt with this stored id in reports. It is the same for every store.
 pub fn receipt_name(stored_id: &str) -> String {
     format!("{RUNS}/{stored_id}.json")
 }
 
 impl StoredReceipt {
-    /// Returns the name that reports have for it, relative to the workspace.
+    /// Returns its name in reports, relative to the workspace.
     pub fn name(&self) -> String {
         receipt_name(&self.stored_id)
     }
@@ -214,38 +214,38 @@ pub enum CallQuery<'a> {
     },
     /// All calls in queue order, for a list as long as the history that only shows them.
     Shown,
-    /// The pending, approved and rejected calls that may be equivalent to a new one, in queue order. Others may be
-    /// among them.
+    /// At least the pending, approved and rejected calls that may be equivalent to a new one, in queue order. May
+    /// include other calls.
     Similar(&'a Call),
-    /// The calls of a tool that a person approved last, the last first, as far as the store remembers them at a cost
-    /// that does not grow with the history.
+    /// The calls of a tool that a person approved last, newest first. The store returns as many as it can find at a
+    /// cost that does not grow with the history.
     LastApproved(&'a str),
 }
 
 /// Which receipts to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptQuery<'a> {
-    /// The receipt of a run by its full id, or what stands in its place.
+    /// The receipt of a run by its full id, valid or not.
     Run(&'a str),
-    /// At most so many, newest first; `usize::MAX` for all. Reads about as many as it returns.
+    /// At most this many, newest first; `usize::MAX` for all. Reads about as many as it returns.
     Newest(usize),
-    /// What stands in the place of receipts and could never be one. A store without such places has none.
+    /// Entries that have the name of a receipt but cannot be one. Empty for a store without files.
     Misplaced,
 }
 
-/// How much of each receipt is looked at, besides its run, its call and its status. A store may pass on more.
+/// Which members of each receipt are read, in addition to its run, call and status. A store may pass on more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing else.
+    /// None.
     Status,
-    /// What a list needs: the tool and the times.
+    /// The members for a list: the tool and the times.
     Listed,
-    /// What a diagnosis needs: how the run failed, with which arguments, and where its logs are.
+    /// The members for a diagnosis: how the run failed, its arguments, and where its logs are.
     Diagnosed,
 }
 
 impl Detail {
-    /// Lists the members of receipts that are looked at.
+    /// Lists the members of receipts that are read.
     pub(crate) fn members(self) -> &'static [&'static str] {
         match self {
             Detail::Status => &[],
@@ -275,16 +275,16 @@ pub enum Checkpoints<'a> {
     AddedFor(&'a str),
 }
 
-/// A call that a store found. It is made from a [`StoredCall`].
+/// A call that a store found. It is created from a [`StoredCall`].
 ///
-/// The journal does not parse the records of [`CallQuery::Shown`], because they are shown as they are kept.
+/// The journal does not parse the records of [`CallQuery::Shown`], because they are shown as stored.
 pub struct CallRecord<'a>(pub(crate) Form<'a>);
 
-/// How a record is handed out.
+/// The form of a record.
 #[expect(clippy::large_enum_variant, reason = "it is handed on once, and the large one is the usual one")]
 pub(crate) enum Form<'a> {
     Parsed(StoredCall),
-    /// A line of the journal that holds a record of this version, of a call that does not run.
+    /// A line of the journal with a record of this version, of a call that does not run.
     Line(&'a [u8]),
 }
 
@@ -327,8 +327,9 @@ pub enum Chain {
 pub enum Durability {
     /// Once they are written.
     AtOnce,
-    /// Soon. A power loss may take them within the next moment, but no killed process: they are written at once and may
-    /// be synced a little later, in the order of their writing. A store may treat this like [`Durability::AtOnce`].
+    /// Soon. The records are written at once and may be synced a little later, in the order of writing. They survive a
+    /// killed process, but a power loss within that time may lose them. A store may treat this like
+    /// [`Durability::AtOnce`].
     Soon,
 }
 
@@ -350,14 +351,14 @@ pub trait Store: Send + Sync {
 /// The stored records at one moment. Methods fail if the store cannot be read.
 #[expect(clippy::missing_errors_doc, reason = "all fail for the same reason")]
 pub trait Snapshot: Send + Sync {
-    /// Calls `found` for one call after the other until it breaks, without holding many in memory.
+    /// Calls `found` for each call until it breaks, without holding many in memory.
     fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError>;
 
-    /// Lists receipts, newest first, and what stands in their place.
+    /// Lists receipts, newest first, and invalid files.
     fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError>;
 
-    /// Verifies the chain of receipts, and calls `found` with every receipt in the detail that is asked for, on several
-    /// threads and in any order. Both together read each receipt once.
+    /// Verifies the chain of receipts, and calls `found` with every receipt in the requested detail, on several threads
+    /// and in any order. Together, both read each receipt once.
     fn examine(
         &self,
         chain: Chain,
@@ -394,7 +395,7 @@ impl dyn Snapshot + '_ {
         Ok(call)
     }
 
-    /// Returns the receipt of a run by its full id, or what stands in its place.
+    /// Returns the receipt of a run by its full id, valid or not.
     pub(crate) fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
         Ok(self.receipts(&ReceiptQuery::Run(run))?.only())
     }
@@ -419,16 +420,16 @@ pub trait Transaction {
     /// Stores new checkpoints. A checkpoint whose id is taken gets another one.
     fn add_checkpoints(&mut self, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError>;
 
-    /// Stores the receipt of a run, unless it is stored, and then enters it into the ledger, unless it is there.
+    /// Stores the receipt of a run, and then adds it to the ledger. Skips a step that was already done.
     fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError>;
 }
 
 /// A receipt to record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NewReceipt<'a> {
-    /// One that is not stored. Storing the same receipt again succeeds.
+    /// A receipt that is not stored yet. Storing the same receipt again succeeds.
     Unstored(&'a Receipt, OnRunTaken),
-    /// One that is stored and may be missing from the ledger.
+    /// A stored receipt that may be missing from the ledger.
     Stored(Box<StoredReceipt>),
 }
 
@@ -502,7 +503,7 @@ pub struct Verification {
     pub checked: u64,
     /// The inconsistencies in chain order. Files without an entry come last.
     pub findings: Vec<Finding>,
-    /// The sequence of the last entry, or 0 if there is none.
+    /// The sequence of the last entry, or 0 for an empty ledger.
     pub last: u64,
     /// Whether there is no ledger yet, because nothing was written since v0.30.
     pub is_unadopted: bool,

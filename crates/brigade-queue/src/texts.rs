@@ -1,4 +1,4 @@
-//! Lists of calls as text, for lists as long as the history.
+//! Lists calls as text, for lists as long as the history.
 
 use std::ops::ControlFlow;
 
@@ -14,11 +14,13 @@ use crate::{CallFilter, QueueError, View};
 const LISTED_DEPTH: usize = 2;
 
 impl View<'_> {
-    /// Passes on the JSON of calls, oldest first, as reports show them, indented as elements of a list at depth 1 of a
-    /// document. A list of all calls copies what the store keeps as text, and does not parse it into values.
+    /// Calls `found` with the JSON of each call, oldest first, as reports show it, indented as an element of a list at
+    /// depth 1 of a document.
+    ///
+    /// A list of all calls copies the stored text and does not parse it into values.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn for_each_text(
         &self,
         filter: &CallFilter,

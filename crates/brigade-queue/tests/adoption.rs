@@ -1,6 +1,6 @@
 //! State written by v0.30 or by older versions of this code, and damaged state.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -72,7 +72,7 @@ fn readers_see_the_state_of_v0_30_and_write_nothing() {
 }
 
 #[test]
-fn the_first_write_adopts_everything_and_keeps_the_original() {
+fn the_first_write_adopts_all_and_keeps_the_original() {
     let fs = sample("0.30.0");
     let before = original(&fs);
     let queue = queue(fs.clone(), true);
@@ -111,7 +111,7 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
 }
 
 #[test]
-fn an_adopted_checkpoint_takes_no_answer_if_its_call_cannot_resume() {
+fn an_adopted_checkpoint_cannot_be_answered() {
     let fs = sample("0.30.0");
     let queue = queue(fs.clone(), true);
     let before = fs.files();
@@ -146,7 +146,7 @@ fn an_adopted_call_is_matched_by_its_content() {
 }
 
 #[test]
-fn a_revision_read_before_adoption_is_valid_for_a_change() {
+fn a_revision_from_before_adoption_stays_valid() {
     let queue = queue(sample("0.30.0"), true);
     let revision = stored(&queue.read().unwrap(), "call-approved").revision;
     let mut locked = queue.lock(at(1)).unwrap();
@@ -174,7 +174,7 @@ fn our_own_first_version_is_read() {
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 1);
     assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(1)).unwrap());
-    assert_eq!(fs.files(), sample("v1").files(), "a writer finds nothing to do");
+    assert_eq!(fs.files(), sample("v1").files(), "a writer has nothing to do");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn our_own_batches_and_named_calls_are_read() {
     assert_eq!((verification.checked, verification.findings), (3, vec![]));
     assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(20)).unwrap());
-    assert_eq!(fs.files(), sample("v1-batches").files(), "a writer finds nothing to do");
+    assert_eq!(fs.files(), sample("v1-batches").files(), "a writer has nothing to do");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn readable_records_are_served_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_directory_in_the_place_of_the_journal_is_moved_only_by_a_compaction() {
+fn only_a_compaction_moves_a_misplaced_directory() {
     let fs = MemoryFs::new();
     fs.create_dir_all(&path(".brigade/tools/calls.jsonl")).unwrap();
     let queue = queue(fs.clone(), true);
@@ -244,7 +244,7 @@ fn a_directory_in_the_place_of_the_journal_is_moved_only_by_a_compaction() {
     blocked(queue.list_as_text(&mut |_| ControlFlow::Continue(())).unwrap_err());
     blocked(view.find_call(&IdPrefix::new("call-a"), &|_| true).unwrap_err());
     blocked(enqueue(&queue, "call-a", "x", 1).unwrap_err());
-    assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved unasked");
+    assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved without a request");
     assert_eq!(queue.damage().unwrap().len(), 1);
     assert_eq!(queue.compact(at(1)).unwrap().quarantined, 1);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -277,7 +277,7 @@ fn a_torn_line_does_not_merge_with_the_next() {
 }
 
 #[test]
-fn records_of_a_newer_version_are_read_and_never_rewritten() {
+fn newer_records_are_read_and_never_rewritten() {
     let newer = r#"{"id":"call-n","status":"pending","tool_id":"t","record_version":9,"sequence":1,"revision":3,"new":{"shape":[1]}, "odd" : 1}"#;
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
@@ -294,7 +294,7 @@ fn records_of_a_newer_version_are_read_and_never_rewritten() {
 }
 
 #[test]
-fn a_journal_of_a_newer_version_is_read_and_left_alone() {
+fn a_newer_journal_is_read_and_not_changed() {
     let fs = journal(b"{\"queue_version\":2,\"generation\":1,\"sequence\":1,\"segments\":[]}\n{\"id\":\"c\",\"status\":\"pending\",\"tool_id\":\"t\",\"record_version\":1}\n");
     let before = fs.files();
     let queue = queue(fs.clone(), true);
@@ -304,7 +304,7 @@ fn a_journal_of_a_newer_version_is_read_and_left_alone() {
 }
 
 #[test]
-fn a_journal_that_lost_its_header_or_itself_keeps_its_finished_calls() {
+fn finished_calls_survive_a_lost_journal_or_header() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     complete(&queue, "call-a", "run-a", 1);

@@ -1,7 +1,7 @@
 //! Performs every change with a disk failure or power loss at each step. Afterwards the state is the old or the new
 //! one, acknowledged changes are present, and the queue still works.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -59,7 +59,7 @@ fn at_every_step(start: impl Fn() -> MemoryFs, change: impl Fn(&TestQueue) -> Re
 enum Readers {
     /// The same as after the next writer.
     SeeIt,
-    /// Less: only a writer recovers what the journal does not know.
+    /// Less: only a writer recovers records that the journal does not know.
     WaitForAWriter,
 }
 
@@ -276,7 +276,7 @@ fn repairing_finished_calls_and_the_ledger() {
 }
 
 #[test]
-fn recovering_what_an_older_journal_does_not_know() {
+fn calls_unknown_to_an_older_journal_are_recovered() {
     let journal = path(".brigade/tools/calls.jsonl");
     let put_back = |compacted: bool| {
         let journal = journal.clone();
@@ -338,7 +338,7 @@ fn adopting_the_state_of_v0_30() {
 }
 
 #[test]
-fn a_writer_whose_disk_fails_once_continues_from_the_disk() {
+fn a_writer_rereads_the_disk_after_a_failure() {
     for step in 0..40 {
         let fs = FaultyFs::new(with(approved)(), Fault::BrokenAt(step));
         let queue = queue(fs.clone(), true);

@@ -1,6 +1,6 @@
 //! The behavior of a queue in the absence of failures.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -32,7 +32,7 @@ fn files_of_checkpoints_follow_the_records() {
 }
 
 #[test]
-fn what_another_process_wrote_of_a_running_call_counts() {
+fn changes_by_another_process_are_read() {
     let fs = MemoryFs::new();
     let (one, other) = (queue(fs.clone(), true), queue(fs.clone(), true));
     enqueue(&one, "call-a", "x", 1).unwrap();
@@ -72,7 +72,7 @@ fn caches_can_be_deleted_or_damaged_at_any_time() {
     for number in 0..150 {
         complete(&first, &format!("call-{number:03}"), &format!("run-{number:03}"), number);
     }
-    // A process that writes again and again leaves indexes to others for longer.
+    // A process that writes repeatedly waits longer before it writes an index.
     let queue = queue(fs.clone(), true);
     let mut locked = queue.lock(at(999)).unwrap();
     locked
@@ -199,7 +199,7 @@ fn files_are_private() {
 }
 
 #[test]
-fn the_index_of_the_journal_is_not_written_for_every_line() {
+fn the_index_is_not_written_for_every_line() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     let mut locked = queue.lock(at(1)).unwrap();

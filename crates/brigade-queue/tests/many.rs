@@ -1,7 +1,7 @@
 //! Concurrent use of one directory by threads and by processes.
 
 #![allow(clippy::disallowed_methods, reason = "starts this test program again as another process")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -93,7 +93,7 @@ fn threads_lose_nothing_and_run_nothing_twice() {
     check_all(&open(folder.path()), 8 * 20);
 }
 
-/// Does the work of one process when another test starts this one. On its own it does nothing.
+/// Runs the work of one process when another test starts this one. Started by itself it does nothing.
 #[test]
 fn one_process_of_many() {
     let (Some(folder), Ok(number)) = (std::env::var_os(FOLDER), std::env::var(NUMBER)) else { return };

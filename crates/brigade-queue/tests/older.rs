@@ -1,7 +1,7 @@
 //! An older or truncated journal, and a damaged ledger: no call runs twice, nothing is lost, and every problem is
 //! reported.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -92,7 +92,7 @@ fn put_back_after_a_run(history: usize, after_run: impl Fn(&MemoryFs, &TestQueue
 }
 
 #[test]
-fn a_call_that_ran_does_not_run_again_from_an_older_journal() {
+fn an_older_journal_does_not_run_a_call_again() {
     for history in [0, 3, 200] {
         put_back_after_a_run(history, |_, _| {});
         put_back_after_a_run(history, |fs, _| delete_caches(fs));
@@ -108,7 +108,7 @@ fn a_call_that_ran_does_not_run_again_from_an_older_journal() {
 }
 
 #[test]
-fn a_journal_without_its_end_is_finished_from_the_receipts() {
+fn a_truncated_journal_is_finished_from_receipts() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), false);
     let running = common::queue(fs.clone(), true);
@@ -130,7 +130,7 @@ fn a_journal_without_its_end_is_finished_from_the_receipts() {
 }
 
 #[test]
-fn a_rejection_is_not_lost_with_an_older_journal_when_a_segment_has_it() {
+fn a_segment_keeps_a_rejection_for_an_older_journal() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -148,7 +148,7 @@ fn a_rejection_is_not_lost_with_an_older_journal_when_a_segment_has_it() {
 }
 
 #[test]
-fn a_run_that_the_journal_lost_in_its_middle_is_found_by_its_receipt() {
+fn a_receipt_restores_a_run_lost_in_the_middle() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -167,7 +167,7 @@ fn a_run_that_the_journal_lost_in_its_middle_is_found_by_its_receipt() {
 }
 
 #[test]
-fn a_pause_and_its_answer_are_restored_from_their_files() {
+fn checkpoints_and_answers_are_restored_from_files() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -194,7 +194,7 @@ fn a_pause_and_its_answer_are_restored_from_their_files() {
 }
 
 #[test]
-fn a_missing_or_changed_receipt_does_not_let_its_call_run_again() {
+fn a_lost_receipt_does_not_let_its_call_run_again() {
     for damage in [None, Some(b"{}".as_slice())] {
         let fs = MemoryFs::new();
         let queue = queue(fs.clone(), true);
@@ -274,17 +274,17 @@ fn runs_are_served_with_any_damage_to_the_ledger() {
         assert_eq!(
             folder.iter().any(|entry| entry.name == "ledger.quarantine-1.jsonl"),
             [2, 5, 6].contains(&number),
-            "what is no entry and stands in the way is moved: damage {number}"
+            "data that is not an entry is moved: damage {number}"
         );
     }
 }
 
 #[test]
-fn a_bad_line_of_the_ledger_is_reported_and_no_receipt_is() {
+fn a_bad_ledger_line_is_reported_but_no_receipt() {
     let lines = |ledger: &[u8]| -> Vec<Vec<u8>> {
         ledger.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     };
-    // What is written for each of the three entries, with an unrelated or a damaged line.
+    // The lines for the three entries, with an unrelated or a damaged line.
     type Write<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
     let cases: [(Write<'_>, Option<u64>, u64, &str); 4] = [
         (&|lines| lines.insert(1, b"garbage\n".to_vec()), None, 2, ""),
@@ -348,7 +348,7 @@ fn with_segment(damage: impl Fn(&MemoryFs, &brigade_fs::RelPath, Vec<u8>), quara
 }
 
 #[test]
-fn unreadable_finished_calls_are_quarantined_and_restored_from_receipts() {
+fn unreadable_calls_are_restored_from_receipts() {
     let write = |fs: &MemoryFs, path: &brigade_fs::RelPath, bytes: &[u8]| {
         fs.write_atomic(path, bytes, FileMode::Private).unwrap();
     };
@@ -359,7 +359,7 @@ fn unreadable_finished_calls_are_quarantined_and_restored_from_receipts() {
 }
 
 #[test]
-fn receipts_without_a_ledger_and_a_journal_are_not_a_clean_start() {
+fn receipts_alone_are_not_a_clean_start() {
     let (fs, queue) = with_ledger(|_, _| {});
     fs.remove(&path(JOURNAL)).unwrap();
     let receipt = path(".brigade/tools/runs/run-1.json");
@@ -414,7 +414,7 @@ fn a_batch_that_was_cut_off_anywhere_is_absent() {
 }
 
 #[test]
-fn a_batch_that_was_acknowledged_is_served_whatever_happens_to_a_line_of_it() {
+fn an_acknowledged_batch_survives_a_damaged_line() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -439,7 +439,7 @@ fn a_batch_that_was_acknowledged_is_served_whatever_happens_to_a_line_of_it() {
 }
 
 #[test]
-fn an_attempt_stands_in_the_ledger_and_is_no_call() {
+fn an_attempt_is_in_the_ledger_but_not_a_call() {
     let put = |fs: &MemoryFs, ledger: Vec<u8>| {
         fs.write_atomic(&path(LEDGER), &ledger, FileMode::Private).unwrap();
     };
@@ -451,7 +451,7 @@ fn an_attempt_stands_in_the_ledger_and_is_no_call() {
     queue.lock(at(9)).unwrap().record_attempt(&attempt).unwrap();
     let checked = queue.read().unwrap().verify(1).unwrap();
     assert_eq!((checked.checked, checked.findings), (4, Vec::new()));
-    // Later writers find nothing to make up for.
+    // Later writers have nothing to recover.
     enqueue(&queue, "call-9", "x", 10).unwrap();
     let verified = queue.read().unwrap().verify(1).unwrap();
     assert_eq!(verified.findings, Vec::new());

@@ -1,6 +1,6 @@
-//! The end of a run that could not be recorded is kept, and recorded later (issue 12).
+//! Tests that the end of a run that could not be recorded is kept and recorded later (issue 12).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -32,7 +32,7 @@ fn reserve(fs: impl Fs + 'static, run: &str) -> Result<OutcomeReservation, FsErr
     OutcomeReservation::make(Arc::new(fs), &run_id(run))
 }
 
-/// Keeps an outcome as a runner that does not get the lock.
+/// Keeps an outcome like a runner that cannot get the lock.
 fn keep(fs: impl Fs + 'static, outcome: Outcome) {
     record_late(reserve(fs, "run-a").unwrap(), outcome);
 }
@@ -48,8 +48,8 @@ fn is_there(fs: &dyn Fs) -> bool {
 }
 
 #[test]
-fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
-    // The runner may live on: it serves many calls.
+fn a_kept_outcome_is_shown_and_then_recorded() {
+    // The runner may still be alive, because it serves many calls.
     for runners_live in [false, true] {
         let fs = running();
         keep(fs.clone(), outcome("completed", Vec::new()));
@@ -70,7 +70,7 @@ fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
 }
 
 #[test]
-fn checkpoints_of_a_kept_outcome_are_stored_and_wait_for_an_answer() {
+fn checkpoints_of_a_kept_outcome_are_stored() {
     let fs = running();
     let taken = checkpoint("ask", "call-other", "run-other").to_document();
     let taken = Json::Object(taken).to_pretty();
@@ -94,7 +94,7 @@ fn checkpoints_of_a_kept_outcome_are_stored_and_wait_for_an_answer() {
 }
 
 #[test]
-fn a_repair_that_stops_anywhere_is_finished_by_the_next() {
+fn an_interrupted_repair_is_finished_by_the_next() {
     let start = || {
         let fs = running();
         keep(fs.clone(), outcome("waiting", vec![checkpoint("ask", "call-a", "run-a")]));
@@ -125,7 +125,7 @@ fn a_repair_that_stops_anywhere_is_finished_by_the_next() {
 }
 
 #[test]
-fn what_is_not_a_whole_outcome_of_the_run_is_not_used() {
+fn an_incomplete_or_foreign_outcome_is_not_used() {
     let whole = {
         let fs = running();
         keep(fs.clone(), outcome("completed", Vec::new()));
@@ -145,16 +145,16 @@ fn what_is_not_a_whole_outcome_of_the_run_is_not_used() {
         let gone = queue(fs.clone(), false);
         drop(gone.lock(at(9)).unwrap());
         assert_eq!(stored(&gone.read().unwrap(), "call-a").call.status, CallStatus::Interrupted);
-        assert!(!is_there(&fs), "what a killed runner left is removed with the record of its run");
+        assert!(!is_there(&fs), "the file of a killed runner is removed when its run is recorded");
     }
 }
 
 #[test]
-fn room_is_reserved_before_and_given_back_after() {
+fn space_is_reserved_before_and_released_after() {
     let fs = running();
     let first = reserve(fs.clone(), "run-a").unwrap();
     drop(reserve(fs.clone(), "run-a").unwrap());
-    assert!(is_there(&fs), "it belongs to the first");
+    assert!(is_there(&fs), "it belongs to the first run");
     drop(first);
     assert!(!is_there(&fs));
     let reserved = reserve(fs.clone(), "run-a").unwrap().claimed();
@@ -162,7 +162,7 @@ fn room_is_reserved_before_and_given_back_after() {
     let live = queue(fs.clone(), true);
     reserved.record(live.lock(at(8)), outcome("completed", Vec::new()), at(8)).unwrap();
     assert!(!is_there(&fs));
-    // The next run takes the same file, and two that want it at once have one each.
+    // The next run uses the same file. Two runs at once get one file each.
     let names = |fs: &MemoryFs| -> Vec<String> {
         let entries = fs.list_dir(&path(".brigade/tools/outcomes")).unwrap();
         entries.into_iter().map(|entry| entry.name).collect()
@@ -174,14 +174,14 @@ fn room_is_reserved_before_and_given_back_after() {
     assert_eq!(names(&fs), ["spare-b", "spare-c"]);
     let is_running = |_: &str| false;
     let years = at(8_000_000_000);
-    assert_eq!(left_outcomes(&fs, years, &is_running).len(), 2, "spare files are not kept for ever");
-    // Somebody else has recorded the run.
+    assert_eq!(left_outcomes(&fs, years, &is_running).len(), 2, "spare files are not kept forever");
+    // Another process has recorded the run.
     let late = reserve(fs.clone(), "run-a").unwrap().claimed();
     let refused = late.record(live.lock(at(9)), outcome("failed", Vec::new()), at(9)).unwrap_err();
     assert!(refused.to_string().contains("interrupted from now on"), "{refused}");
     assert_eq!(fs.metadata(&path(FILE)).unwrap().len, 0);
 
-    // Without room, nothing is left and the run does not start.
+    // Without space, no file is left and the run does not start.
     let steps = {
         let fs = FaultyFs::new(MemoryFs::new(), Fault::None);
         drop(reserve(fs.clone(), "run-a").unwrap().claimed());
@@ -195,7 +195,7 @@ fn room_is_reserved_before_and_given_back_after() {
 }
 
 #[test]
-fn what_killed_runs_left_is_removed_by_the_next_run_or_a_repair() {
+fn files_of_killed_runs_are_removed() {
     let fs = running();
     let _killed = reserve(fs.clone(), "run-a").unwrap().claimed();
     let _unclaimed = reserve(fs.clone(), "run-u").unwrap();
@@ -212,13 +212,13 @@ fn what_killed_runs_left_is_removed_by_the_next_run_or_a_repair() {
     assert_eq!(left(now, ""), ["run-u.json"]);
     let _next = reserve(fs.clone(), "run-next").unwrap();
     assert_eq!(left(later, ""), ["run-a.json", "run-next.json"]);
-    // What is kept stays until it is recorded.
+    // A kept outcome stays until it is recorded.
     keep(fs.clone(), outcome("completed", Vec::new()));
     assert_eq!(left(later, ""), ["run-next.json"]);
 }
 
 #[test]
-fn without_room_for_all_the_lists_of_what_was_used_are_left_out() {
+fn lists_are_omitted_if_the_space_is_too_small() {
     let observed = RunObserved {
         state: brigade_call::ObservedState::Observed,
         complete: true,
@@ -245,7 +245,7 @@ fn without_room_for_all_the_lists_of_what_was_used_are_left_out() {
 }
 
 #[test]
-fn without_room_the_arguments_are_those_of_the_call() {
+fn omitted_arguments_are_taken_from_the_call() {
     let mut long = outcome("completed", Vec::new());
     long.receipt.args = Json::object([("text", Json::from("x".repeat(300 << 10)))]);
     let file = TouchedFile { path: "a.txt".to_owned(), before: None, after: None };
@@ -255,11 +255,11 @@ fn without_room_the_arguments_are_those_of_the_call() {
     let reserved = reserve(counted.clone(), "run-a").unwrap();
     let next = counted.steps();
     drop(reserved);
-    // There is room for what was reserved, and for nothing more.
+    // The disk has only the reserved space.
     let full = FaultyFs::new(fs.clone(), Fault::BrokenAt(next));
     record_late(reserve(full, "run-a").unwrap(), long);
     assert!(fs.metadata(&path(FILE)).unwrap().len < 300 << 10);
-    // Its runner lives on, and serves further calls.
+    // The runner is still alive, and serves further calls.
     let queue = queue(fs.clone(), true);
     assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a completed"]);
     drop(queue.lock(at(9)).unwrap());
@@ -271,7 +271,7 @@ fn without_room_the_arguments_are_those_of_the_call() {
 }
 
 #[test]
-fn what_cannot_be_written_at_all_is_recorded_by_the_process_that_knows_it() {
+fn unwritable_outcomes_are_recorded_by_their_process() {
     let fs = MemoryFs::new();
     let live = queue(fs.clone(), true);
     enqueue(&live, "call-a", "a", 1).unwrap();

@@ -1,6 +1,6 @@
 //! The contract of every store: the same tests run on the journal and on memory.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod common;
 
@@ -110,17 +110,17 @@ macro_rules! suite {
 
 suite! {
     a_call_lives_from_the_queue_to_its_receipt
-    equal_calls_dedupe_while_they_wait_and_after_a_rejection
+    waiting_and_rejected_calls_have_no_duplicates
     a_new_call_can_be_stored_with_its_claim
-    an_exact_id_wins_over_a_prefix_in_journal_and_segments
+    an_exact_id_wins_over_a_prefix
     a_change_names_the_revision_that_was_seen
-    calls_are_listed_in_order_of_creation_despite_later_changes
-    a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer
-    all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten
-    the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it
+    calls_are_listed_in_order_of_creation
+    a_run_without_a_runner_is_interrupted
+    a_call_resumes_after_all_checkpoints_are_answered
+    the_last_approved_call_is_found_after_many_runs
     every_call_is_shown_as_text_as_it_is_listed
-    receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified
-    a_receipt_is_recorded_once_and_nothing_replaces_it_unasked
+    receipts_are_examined_in_the_requested_detail
+    a_receipt_is_recorded_once_and_never_replaced
 }
 
 fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn StoreUnderTest) {
@@ -151,7 +151,7 @@ fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn StoreUnderTest) {
     assert_eq!(shown[3].get("status"), Some(&Json::from("interrupted")));
 }
 
-fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(store: &dyn StoreUnderTest) {
+fn receipts_are_examined_in_the_requested_detail(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     for number in 0..3 {
         complete(&queue, &format!("call-{number}"), &format!("run-{number}"), number);
@@ -175,7 +175,7 @@ fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(st
     assert_eq!(view.verify(2).unwrap().checked, 2);
 }
 
-fn a_receipt_is_recorded_once_and_nothing_replaces_it_unasked(store: &dyn StoreUnderTest) {
+fn a_receipt_is_recorded_once_and_never_replaced(store: &dyn StoreUnderTest) {
     let store = store.store();
     let mut transaction = store.begin(at(1), Durability::Soon).unwrap();
     let mut record = |status: &str, taken| {
@@ -195,7 +195,7 @@ fn a_receipt_is_recorded_once_and_nothing_replaces_it_unasked(store: &dyn StoreU
 }
 
 /// Issue 13: only the newest 32 runs were searched.
-fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(store: &dyn StoreUnderTest) {
+fn the_last_approved_call_is_found_after_many_runs(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-first", "run-first", 1);
     let last = |except: &str| {
@@ -261,7 +261,7 @@ fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn StoreUnderTest) {
     assert_eq!((verification.checked, verification.findings), (1, vec![]));
 }
 
-fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn StoreUnderTest) {
+fn waiting_and_rejected_calls_have_no_duplicates(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     let kind = |enqueued: &EnqueueOutcome| match enqueued {
         EnqueueOutcome::Queued(_) => "queued",
@@ -295,7 +295,7 @@ fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn StoreUnd
     assert_eq!(taken.unwrap_err(), QueueError::IdTaken(call_id("call-a")));
 }
 
-fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn StoreUnderTest) {
+fn an_exact_id_wins_over_a_prefix(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     complete(&queue, "call-1", "run-1", 1);
     complete(&queue, "call-1-queued-2", "run-1-resume", 2);
@@ -340,7 +340,7 @@ fn a_change_names_the_revision_that_was_seen(store: &dyn StoreUnderTest) {
     ));
 }
 
-fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn StoreUnderTest) {
+fn calls_are_listed_in_order_of_creation(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     for number in 0..400 {
         let id = format!("call-{number:03}");
@@ -374,9 +374,7 @@ fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn Store
     assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), 100);
 }
 
-fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer(
-    store: &dyn StoreUnderTest,
-) {
+fn a_run_without_a_runner_is_interrupted(store: &dyn StoreUnderTest) {
     let living = store.queue(true);
     enqueue(&living, "call-a", "x", 1).unwrap();
     approve(&living, "call-a", 2).unwrap();
@@ -406,7 +404,7 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     assert!(matches!(late, Err(QueueError::NotThisRun { .. })));
 }
 
-fn all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten(store: &dyn StoreUnderTest) {
+fn a_call_resumes_after_all_checkpoints_are_answered(store: &dyn StoreUnderTest) {
     let queue = store.queue(true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
     approve(&queue, "call-a", 2).unwrap();
@@ -548,7 +546,7 @@ fn apply(change: Change, store: &dyn StoreUnderTest, model: &mut Model) {
     }
 }
 
-/// Any history of changes, compactions and lost caches has the same result as a list in memory.
+/// Checks that any history of changes, compactions and lost caches has the same result as a list in memory.
 fn remembers(store: &dyn StoreUnderTest, changes: &[Change]) {
     let mut model = Model::default();
     for change in changes {

@@ -1,4 +1,4 @@
-//! Secrets in the words of a command line: by the option or the name in front of them, or by the program that takes
+//! Finds secrets in the words of a command line: by the option or the name before them, or by the program that takes
 //! them.
 
 use brigade_cmdline::{Password, Place, Program, Role};
@@ -10,26 +10,26 @@ use super::text::{has_digit_and_letter, is_placeholder, looks_random};
 use super::tokens::shell_tokens;
 use super::{MARK, Redacted, Redactor, looks_like_shape, secret_fields};
 
-/// Last words of options and variables that only secrets have, of which [`is_secret_field`] does not know.
+/// Last words of options and variables that only secrets have and that [`is_secret_field`] does not know.
 const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemonic", "otp", "pass", "pat", "pw"];
 
-/// Last words of options and variables that other things have, too. Their values must look like a secret.
+/// Last words of options and variables that are not only used for secrets. Their values must look like a secret.
 const UNSURE_OPTIONS: &[&str] =
     &["hmac", "key", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
 
-/// First words of options that take no secret: `--no-password`, `--list-secrets`.
+/// First words of options without a secret: `--no-password`, `--list-secrets`.
 const SWITCHES: &[&str] = &["no", "without", "ask", "prompt", "show", "list", "scan", "skip"];
 
 /// Options that take a name and a password.
 const LOGIN_OPTIONS: &[&str] = &["-u", "-U", "basic", "login", "proxy-user", "user"];
 
-/// How many words before a word a program may be.
+/// How many words before a secret its program may be.
 const NEAR_PROGRAM: usize = 64;
 
-/// How deep command lines in words are read.
+/// How deep command lines in words are searched.
 const DEEPEST: usize = 4;
 
-/// Lists the indexes of words that look secret, either on their own or because of the words before them.
+/// Lists the indexes of words that look secret, either alone or because of the words before them.
 ///
 /// Placeholders (`$TOKEN`, `<token>`), files and `[redacted]` are not secret.
 ///
@@ -49,7 +49,7 @@ pub fn secret_words(words: &[String]) -> Vec<usize> {
 }
 
 impl Redactor {
-    /// Redacts the words of a command line. What only refers to a secret stays: a variable, a placeholder, or a file.
+    /// Redacts the words of a command line. Words that only refer to a secret stay: variables, placeholders and files.
     ///
     /// ```
     /// use brigade_redact::Redactor;
@@ -70,8 +70,8 @@ impl Redactor {
     }
 }
 
-/// Returns where a secret begins in a word of a command line, by its option, its name, or the program. It goes to the
-/// end of the word.
+/// Returns where a secret begins in a word of a command line, by its option, its name, or the program. The secret
+/// extends to the end of the word.
 ///
 /// ```
 /// use brigade_redact::secret_at;
@@ -154,7 +154,7 @@ fn of_option(before: &str, word: &str) -> Option<usize> {
     is_secret.then_some(sign + 1)
 }
 
-/// Finds a value whose name is a word of its own: `-e API_KEY x`, `--headers X-Api-Key x`, `config set api_key x`.
+/// Finds a value whose name is a separate word: `-e API_KEY x`, `--headers X-Api-Key x`, `config set api_key x`.
 fn of_pair(words: &[&str], at: usize) -> Option<usize> {
     let (option, name) = (words[at.checked_sub(2)?], words[at - 1]);
     let is_name = name.contains(['_', '-']) && !name.starts_with('-') && !name.contains(['=', ':', '/']);
@@ -228,7 +228,7 @@ fn of_scheme(words: &[&str], at: usize) -> Option<usize> {
     (is_token && !word.starts_with('-')).then_some(0)
 }
 
-/// Finds what the program takes as a password.
+/// Finds the password of a program.
 fn of_program(words: &[&str], at: usize) -> Option<usize> {
     let first = at.saturating_sub(NEAR_PROGRAM);
     let (place, program) =
@@ -259,7 +259,7 @@ fn of_program(words: &[&str], at: usize) -> Option<usize> {
     })
 }
 
-/// Finds the password after a user: `--user me:q1`, `-ume:q1`, `--basic me q1`. A user and a group are none.
+/// Finds the password after a user: `--user me:q1`, `-ume:q1`, `--basic me q1`. A user and a group are not a password.
 fn of_user(words: &[&str], at: usize) -> Option<usize> {
     let word = words[at];
     let is_login = |option: &str| {
@@ -320,8 +320,7 @@ fn before_host(word: &str) -> Option<usize> {
     (is_user && is_host && !is_name && !is_placeholder(password)).then(|| word.len() - rest.len())
 }
 
-/// Returns where the value begins of a member of the query of a URL that is a secret by its name:
-/// `https://h/?token=x`.
+/// Returns where the value of a URL's query member begins that is a secret by its name: `https://h/?token=x`.
 pub fn secret_of_query(url: &str) -> Option<usize> {
     let (place, query) = url.split_once('?').filter(|(place, _)| place.contains('/') || place.is_empty())?;
     let mut at = place.len() + 1;

@@ -11,7 +11,7 @@ use super::{MARK, SecretValue};
 /// Shorter values are found only as whole words. Their encoded forms are too common to mask.
 const SHORTEST_INSIDE_WORDS: usize = 3;
 
-/// Shorter values are not searched in encoded form, and nothing is refused because of them.
+/// Shorter values are not searched in encoded form, and never cause a refusal.
 pub(super) const SHORTEST_TELLING: usize = 4;
 
 /// Shorter lines of a value are not searched separately.
@@ -78,12 +78,12 @@ impl Bound {
 
     /// The number of bytes at the end of a stream that may be undecided.
     pub(super) fn holds_back(&self) -> usize {
-        // A short value needs the byte after it, and a part of the mark needs the rest of the mark.
+        // A short value needs the byte after it, and a part of a mark needs the rest of the mark.
         self.longest.max(MARK.len()) + MARK.len()
     }
 
-    /// Tells whether so many undecided bytes are worth a search. What may be a part of a long form is looked at again
-    /// with each search, so the time for a stream would grow with the product of both lengths.
+    /// Returns whether this many undecided bytes are worth a search. A possible part of a long form is examined again
+    /// with each search. Without this limit, the time for a stream would grow with the product of both lengths.
     pub(super) fn is_due(&self, undecided: usize) -> bool {
         let longest = self.holds_back();
         longest <= MOST_REPEATED || longest.saturating_mul(2) <= undecided
@@ -121,7 +121,7 @@ impl Bound {
 /// Returns the beginnings of sorted forms, and for each the forms that may start where it is found, the longest first.
 fn anchors(forms: &[Vec<u8>]) -> (Vec<&[u8]>, Vec<Vec<usize>>) {
     let (mut anchors, mut starts): (Vec<&[u8]>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
-    // The beginnings, each a prefix of the next, that the last one starts with.
+    // The last beginning and the earlier ones that are prefixes of it, shortest first.
     let mut nested: Vec<usize> = Vec::new();
     for (index, form) in forms.iter().enumerate() {
         let anchor = &form[..form.len().min(ANCHOR)];
@@ -154,7 +154,7 @@ fn is_word(bytes: &[u8], found: Range<usize>) -> bool {
     !is_letter(before) && !is_letter(bytes.get(found.end))
 }
 
-/// Adds a value, and how programs write it.
+/// Adds a value and the forms in which programs write it.
 fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     // The value as it remains after `$(…)` in a shell, or after reading it as a line.
     let trimmed = value.trim_ascii();
@@ -190,7 +190,7 @@ fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
     let escaped = text.chars().map(|c| if "\\\"$`".contains(c) { format!("\\{c}") } else { c.to_string() });
     forms.insert(escaped.collect::<String>().into_bytes());
-    // Writers differ in whether they escape a slash, DEL, and what is not ASCII, and in the case of digits.
+    // Writers differ in whether they escape a slash, DEL, and non-ASCII characters, and in the case of digits.
     for escape in [Escape::Needed, Escape::Ascii { is_upper: false }, Escape::Ascii { is_upper: true }] {
         for is_slash_escaped in [false, true] {
             let once = json(text, escape, is_slash_escaped);
@@ -202,12 +202,12 @@ fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// What a writer of JSON escapes.
+/// Which characters a writer of JSON escapes.
 #[derive(Clone, Copy)]
 enum Escape {
-    /// What has to be.
+    /// Only those that must be escaped.
     Needed,
-    /// All that is not printable ASCII.
+    /// All except printable ASCII.
     Ascii { is_upper: bool },
 }
 
@@ -253,7 +253,7 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// Adds the lines of a value that is encoded on its own, as `base64` and `openssl` break them.
+/// Adds the lines of an encoded value, as `base64` and `openssl` break them.
 fn lines_of_base64(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     let text = base64_core(value, 0, STANDARD);
     for width in [64, 76].into_iter().filter(|width| *width < text.len()) {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_form_is_found_where_a_longer_one_begins_too() {
+    fn a_form_that_is_a_prefix_of_another_is_found() {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
         let values = [long, "abcd", "abcdefghijklmnopqrstuvwxyz012345678-"].map(SecretValue::from);
         let redactor = crate::Redactor::bound_only(&values);

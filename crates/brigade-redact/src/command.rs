@@ -1,4 +1,4 @@
-//! Secrets in commands that are configured as one string.
+//! Finds secrets in commands that are configured as one string.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub fn is_secret_command(command: &str) -> bool {
     }
 }
 
-/// Returns a configured command as it is stored and shown: unchanged, unless it [contains a secret](is_secret_command).
+/// Returns a configured command for storage and display: unchanged, unless it [contains a secret](is_secret_command).
 pub fn shown_command(command: &str) -> Cow<'_, str> {
     if !is_secret_command(command) {
         return Cow::Borrowed(command);
@@ -42,7 +42,7 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
         let masked = redactor.for_settings().redact_str(command);
         return Cow::Owned(if is_secret_command(&masked) { MARK.to_owned() } else { masked });
     };
-    // As it is written, if it is clear where each secret is.
+    // Keeps the text as written if the position of each secret is clear.
     let mut masked = command.to_owned();
     let texts: Vec<&str> = argv.words().iter().map(String::as_str).collect();
     for (at, word) in texts.iter().enumerate() {
@@ -56,7 +56,7 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
         return Cow::Owned(masked);
     }
     let mut words = argv.words().to_vec();
-    // Where a mark takes the place of a program, what follows may read as a secret of the program before it.
+    // A mark may replace a program. Then the words after it can look like secrets of the program before it.
     for _ in 0..PASSES {
         words = redactor.redact_command(&words).into_iter().map(Redacted::into_string).collect();
         match shlex::try_join(words.iter().map(String::as_str)) {
@@ -68,13 +68,14 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     Cow::Borrowed(MARK)
 }
 
-/// How often the words of a command are masked before nothing of it is shown.
+/// How often the words of a command are masked before none of it is shown.
 const PASSES: usize = 3;
 
-/// Returns whether a stored text shows an exact one: it is the same, or has a mark where parts of the other stand.
+/// Returns whether a stored text can be the masked form of an exact one: it is the same, or has marks in place of parts
+/// of it.
 ///
-/// Which values are bound may differ between the process that stored the text and this one, so nothing is masked anew.
-/// A mark tells nothing of what it covers: compare a fingerprint of the exact text, too.
+/// The process that stored the text may have had other bound values than this one, so the exact text is not masked
+/// again. A mark does not reveal what it covers: compare a fingerprint of the exact text, too.
 ///
 /// ```
 /// use brigade_redact::shows;
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_stands_for_any_text_and_for_no_empty_one() {
+    fn a_mark_matches_any_text_except_an_empty_one() {
         for (shown, exact, expect) in [
             ("[redacted]", "x", true),
             ("[redacted]", "", false),

@@ -1,18 +1,18 @@
-//! Cutting text without showing a part of a secret.
+//! Truncates text without showing a part of a secret.
 
 use crate::{MARK, Redactor};
 
 impl Redactor {
-    /// Cuts a text to at most so many bytes, between characters, and returns whether it was longer.
+    /// Truncates a text to at most this many bytes, between characters, and returns whether it was longer.
     ///
-    /// A part of a secret is not known as one. So a secret that the cut goes through is replaced by [`MARK`], which may
-    /// make the text a little longer. Secrets that stand whole in the text stay, and are masked with it.
+    /// A part of a secret is not recognized as one. So a secret at the cut is replaced by [`MARK`], which may make the
+    /// text a little longer. Secrets that are completely in the text stay, and are masked with it.
     pub fn cut(&self, text: &mut String, most: usize) -> bool {
         if text.len() <= most {
             return false;
         }
         let end = text.floor_char_boundary(most);
-        // No secret is longer than what is held back.
+        // No secret is longer than the number of bytes that are held back.
         let least = end.saturating_sub(self.holds_back());
         let mut at = end;
         while least < at && self.splits(text, at) {
@@ -25,7 +25,7 @@ impl Redactor {
         true
     }
 
-    /// Tells whether a secret goes through a place in a text: then both parts of the text show more than the whole.
+    /// Returns whether a secret contains this position. Then the two parts of the text reveal more than the whole.
     fn splits(&self, text: &str, at: usize) -> bool {
         let start = text.floor_char_boundary(at.saturating_sub(self.holds_back()));
         let behind = text.floor_char_boundary(text.len().min(at + self.holds_back()));
@@ -34,7 +34,7 @@ impl Redactor {
     }
 }
 
-/// Returns a text with one mark where several stand side by side.
+/// Returns a text in which adjacent marks are joined to one.
 fn joined(text: &str) -> String {
     let mut joined = text.to_owned();
     let two = MARK.repeat(2);
@@ -62,7 +62,7 @@ mod tests {
                 assert!(cut.len() <= most + MARK.len(), "{most}");
                 let shown = most.saturating_sub(at).min(hidden.len());
                 if least < shown && shown < hidden.len() {
-                    // What is shown is masked once more.
+                    // The result is masked again before it is shown.
                     let seen = redactor.redact_str(&cut);
                     assert!(!seen.contains(&hidden[..=least]), "{most}: {}", &seen[seen.len().min(at)..]);
                 }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_through_secrets_side_by_side_shows_no_part_of_one() {
+    fn a_cut_between_adjacent_secrets_shows_none_of_them() {
         let secret = "zq7Canary#Wert-9931";
         let redactor = Redactor::new(&[SecretValue::new(secret)]);
         let text = secret.repeat(400);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_secret_is_cut_where_it_was_asked() {
+    fn text_without_secrets_is_cut_exactly() {
         let redactor = Redactor::new(&[]);
         let mut text = "aé".repeat(10);
         assert!(redactor.cut(&mut text, 5));

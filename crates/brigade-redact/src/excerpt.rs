@@ -1,4 +1,4 @@
-//! The line of a file that a message refers to, safe to show.
+//! Shows the line of a file that a message refers to, without secrets.
 
 use std::borrow::Cow;
 use std::iter;
@@ -13,7 +13,7 @@ use crate::{MARK, Redactor, is_secret_command, shown_command};
 /// How much of the file around a line is scanned for secrets that span lines, in bytes.
 const CONTEXT: usize = 32 << 10;
 
-/// The maximum length of a file that is scanned as a whole, in bytes. Of a longer one, only the text around a line is.
+/// The maximum length of a file that is scanned as a whole, in bytes. In a longer file, only the text around a line is.
 const WHOLE: usize = 64 << 10;
 
 /// The maximum length of a line that is shown, in bytes.
@@ -22,7 +22,7 @@ const LONGEST: usize = 1 << 20;
 /// The replacement for a tab.
 const TAB: &str = "    ";
 
-/// The replacement for the part of a line that was cut.
+/// The replacement for removed parts of a line.
 const GAP: &str = "...";
 
 /// The text of a file written by users, from which lines can be shown.
@@ -135,7 +135,7 @@ impl Source {
 }
 
 impl Excerpt {
-    /// Returns the line as it is shown.
+    /// Returns the line for display.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -218,8 +218,9 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     fitting.map(char::len_utf8).sum()
 }
 
-/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`, which only the order
-/// of the words reveals. A line without strings may be such a command as a whole, or after its first `=` or `:`.
+/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`, which is recognized
+/// only by the order of the words. A line without strings may be such a command as a whole, or after its first `=` or
+/// `:`.
 fn without_secret_commands(line: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = line;

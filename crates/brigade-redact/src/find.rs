@@ -1,7 +1,7 @@
-//! The shapes that are more than a prefix: URLs, JSON web tokens, private keys, and headers.
+//! Finds the shapes that are more than a prefix: URLs, JSON web tokens, private keys, and headers.
 //!
-//! A rule reads at most [`LOOKAHEAD`] bytes behind its anchor. It asks for more input rather than decide on too
-//! little, so the result does not depend on how the input is split.
+//! A rule reads at most [`LOOKAHEAD`] bytes after its anchor. If the input is too short for a decision, it requests
+//! more. So the result does not depend on how the input is split.
 
 use super::kind::SecretKind;
 use super::scan::{Anchor, Rule};
@@ -33,7 +33,7 @@ pub(crate) struct Found {
 pub(crate) enum Ending {
     /// A fixed number of bytes.
     Fixed(usize),
-    /// So many bytes, then all of an alphabet.
+    /// This many bytes, then all bytes of an alphabet.
     Alphabet {
         /// How many bytes come first.
         skipped: usize,
@@ -127,7 +127,7 @@ fn authorization(window: Window<'_>, name_end: usize) -> Result<Option<Found>, M
     token(window, after, SHORTEST_OF_SCHEME)
 }
 
-/// Finds a token of at least so many bytes, with letters and digits.
+/// Finds a token of at least this many bytes, with letters and digits.
 fn token(window: Window<'_>, start: usize, least: usize) -> Result<Option<Found>, More> {
     let end = window.skip(start, 128, |byte| Alphabet::Token.has(byte))?;
     let text = &window.bytes[start..end];
@@ -193,7 +193,7 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
             }
             Some(b':') if colon.is_none() => colon = Some(position),
             Some(b'/' | b'?' | b'#') if last_at.is_some() => break,
-            // A password may hold these where what is before them is not a port.
+            // A password may contain these characters if the text before them is not a port.
             Some(b'/' | b'?' | b'#') => {
                 let is_port =
                     |colon: usize| window.bytes[colon + 1..position].iter().all(|byte| byte.is_ascii_digit());
@@ -206,7 +206,7 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
         }
     }
     let Some(end) = last_at.filter(|end| start < *end) else { return Ok(None) };
-    // A host in brackets, and the digest of a container image.
+    // A host in brackets, or the digest of a container image.
     if window.bytes[start] == b'[' || window.has(end + 1, b"sha256:")? {
         return Ok(None);
     }
@@ -219,11 +219,11 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     Ok(is_secret.then_some(found))
 }
 
-/// Passwords and users that documentation writes in URLs.
+/// Passwords and users in example URLs of documentation.
 const EXAMPLE_PASSWORDS: &[&str] = &["pass", "passwd", "password", "pwd", "secret"];
 const EXAMPLE_USERS: &[&str] = &["anonymous", "foo", "user", "username"];
 
-/// Returns whether a name and password are those of an example: `user:pass`, `a:b`, `%s:%s`, `{user}:{password}`.
+/// Returns whether a name and password are examples: `user:pass`, `a:b`, `%s:%s`, `{user}:{password}`.
 fn is_example(userinfo: &str) -> bool {
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let is_word = !has_digit_and_letter(password.as_bytes());
@@ -252,13 +252,13 @@ fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, Mor
     Ok(Some(Found { start, ending, kind: SecretKind::JsonWebToken }))
 }
 
-/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that names the
+/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that mentions the
 /// line has neither.
 fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
-    /// The length of a line of a key, and the least that counts as one.
+    /// The length of a line of a key, and the minimum that counts as one.
     const LINE: usize = 64;
     const MIN_LINE: usize = 16;
-    /// How far behind the first line the material begins.
+    /// The maximum distance from the first line to the material.
     const NEAR: usize = 640;
     let end =
         window.skip(label, 48, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')?;
@@ -275,7 +275,7 @@ fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
         if MIN_LINE <= text.len() && is_mixed && has_different(text, 8) {
             return Ok(true);
         }
-        // In code, the two lines are texts of their own.
+        // In code, the two lines are separate texts.
         match window.at(run)? {
             None | Some(b'"' | b'\'' | b'`') => return Ok(false),
             Some(_) if window.has(run, b"-----")? => return window.has(run, b"-----END "),
@@ -295,13 +295,13 @@ pub(crate) struct Pem {
     line: usize,
     /// The number of consecutive lines that do not look like part of a key.
     foreign: usize,
-    /// What is left of the last line.
+    /// The remaining length of the last line.
     last: Option<usize>,
 }
 
 impl Pem {
     fn step(&mut self, window: Window<'_>, at: usize, byte: u8) -> Result<Option<usize>, More> {
-        /// After more lines than this without key data, the block was cut off and other text follows.
+        /// After more than this many lines without key data, the block was truncated and other text follows.
         const FOREIGN_LINES: usize = 4;
         /// The maximum length, so that an unclosed block does not hide a whole log.
         const LONGEST: usize = 64 * 1024;

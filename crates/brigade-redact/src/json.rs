@@ -7,12 +7,12 @@ use super::name::{NameKind, classify};
 use super::named::is_literal;
 use super::{MARK, Redactor, is_secret_field, looks_like_shape, secret_at};
 
-/// What decides about the strings of a JSON value, in addition to what they look like.
+/// How names affect the strings of a JSON value, in addition to their content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// Nothing.
+    /// Not at all.
     Ignored,
-    /// The names above it; none was secret so far.
+    /// They are checked; no name above the string was secret so far.
     Read,
     /// A name above it was secret.
     Secret,
@@ -25,7 +25,7 @@ impl Redactor {
         self.value(json, Names::Ignored)
     }
 
-    /// Redacts a JSON value whose names mean something: a definition, or arguments. Under a key with a secret name,
+    /// Redacts a JSON value with meaningful names, such as a definition or arguments. Under a key with a secret name,
     /// every non-empty string becomes `[redacted]`, including those inside lists and objects, unless the name is
     /// ambiguous ([`is_secret_field`]). Numbers and booleans are kept.
     pub fn redact_fields(&self, json: &Json) -> Json {
@@ -49,7 +49,7 @@ impl Redactor {
         }
     }
 
-    /// A list of a definition may be a command line, in which an option names the value after it.
+    /// Redacts a list. It may be a command line, in which an option names the value after it.
     fn items(&self, items: &[Json], names: Names) -> Vec<Json> {
         let words: Vec<&str> = items.iter().map(|item| item.as_str().unwrap_or_default()).collect();
         let secret = |at: usize| if names == Names::Read { secret_at(&words, at) } else { None };

@@ -1,4 +1,4 @@
-//! Whether a text of a definition looks like a secret.
+//! Decides whether a text of a definition looks like a secret.
 
 use super::MARK;
 use super::argv::is_secret_value;
@@ -8,8 +8,7 @@ use super::named::{Context, named_values};
 use super::scan;
 use super::window::{Extent, Window};
 
-/// Finds the first secret in a text of a definition or of settings: a token, a literal value with a secret name in
-/// front of it, or both.
+/// Finds the first secret in a text of a definition or of settings: a token, or a literal value after a secret name.
 ///
 /// ```
 /// use brigade_redact::{SecretKind, looks_secret_value};
@@ -29,7 +28,7 @@ pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
     looks_like_shape(text).or_else(|| is_named().then_some(SecretKind::NamedValue))
 }
 
-/// Finds the first token in a text, as it is masked everywhere.
+/// Finds the first token in a text that every redactor masks.
 pub fn looks_like_shape(text: &str) -> Option<SecretKind> {
     let window = Window { bytes: text.as_bytes(), extent: Extent::Ended };
     let places = std::iter::successors(scan::next(window.bytes, 0), |at| scan::next(window.bytes, at + 1));
@@ -37,14 +36,14 @@ pub fn looks_like_shape(text: &str) -> Option<SecretKind> {
     anchors.find_map(|(anchor, start)| find::find(anchor, window, start).ok()?.map(|found| found.kind))
 }
 
-/// Returns whether a text looks like a secret, or has at least 32 hex digits and nothing else.
+/// Returns whether a text looks like a secret, or consists of at least 32 hex digits.
 pub fn looks_like_token(text: &str) -> bool {
     let is_hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hash || looks_secret_value(text).is_some()
 }
 
-/// Returns a name that somebody wrote as it is shown. One that [looks like a token](looks_like_token) is masked: it may
-/// be the secret itself.
+/// Returns a user's name for something, for display. A name that [looks like a token](looks_like_token) is masked,
+/// because it may be the secret itself.
 pub fn shown_name(name: &str) -> &str {
     if looks_like_token(name) { MARK } else { name }
 }

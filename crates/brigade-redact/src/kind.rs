@@ -22,7 +22,7 @@ pub enum SecretKind {
     NamedValue,
 }
 
-/// A few words that complete "this looks like …".
+/// Displays a few words that complete "this looks like …".
 impl fmt::Display for SecretKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

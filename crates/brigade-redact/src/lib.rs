@@ -1,29 +1,29 @@
 //! Keeps secrets out of everything that is stored or shown.
 //!
-//! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt)
-//! of files that are safe to show. Knows nothing about tools or calls, or where files are.
+//! It owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the
+//! [lines](Excerpt) of files that are safe to show. It does not know tools or calls, or where files are.
 //!
 //! A [`Redactor`] replaces secrets in text with `[redacted]`, and leaves every other byte unchanged. It works on
 //! streams: the output does not depend on how the input is split. There are three layers:
 //!
 //! 1. **Bound values** ([`SecretValue`]): exactly these, in each of the forms that are computed once per value: raw,
 //!    quoted for JSON and for a shell, URL-encoded, in base64 at each of three alignments, and in hexadecimal.
-//! 2. **Token shapes**: what `rules.toml` lists, JSON web tokens, private keys in PEM, names and passwords in URLs, and
-//!    `Authorization` headers.
-//! 3. **Names**: values with a secret name ([`is_secret_name`]) in front of them.
+//! 2. **Token shapes**: the rules in `rules.toml`, JSON web tokens, private keys in PEM, names and passwords in URLs,
+//!    and `Authorization` headers.
+//! 3. **Names**: values after a secret name ([`is_secret_name`]).
 //!
 //! | text | layers |
 //! |---|---|
 //! | raw logs: [`Redactor::bound_only`] | 1 |
-//! | what agents and people read: [`Redactor::new`] | 1, 2 |
-//! | output of programs that is stored: [`Redactor::for_output`] | 1, 2, and 3 if the value looks like a secret |
+//! | text that agents and people read: [`Redactor::new`] | 1, 2 |
+//! | stored output of programs: [`Redactor::for_output`] | 1, 2, and 3 if the value looks like a secret |
 //! | settings and definitions: [`Redactor::for_settings`], [`Redactor::redact_fields`] | 1, 2, 3 |
 //! | command lines: [`Redactor::redact_command`], [`shown_command`] | 1, 2, 3, and the passwords of programs |
 //!
-//! A bound value of one or two bytes is masked only as a whole word. Values of up to three bytes are searched only as
-//! they are.
+//! A bound value of one or two bytes is masked only as a whole word. Values of up to three bytes are searched only in
+//! their raw form.
 //!
-//! A redactor holds back at most [`Redactor::holds_back`] bytes (of very long values twice as many), however long the
+//! A redactor holds back at most [`Redactor::holds_back`] bytes (twice as many for very long values), however long the
 //! lines of the input are.
 //!
 //! ```

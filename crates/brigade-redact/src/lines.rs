@@ -8,7 +8,7 @@ use super::named::{Context, named_values};
 pub(crate) struct Lines {
     context: Context,
     line: Vec<u8>,
-    /// Whether the beginning of the line is released because it is too long.
+    /// Whether the beginning of the line was already released because it is too long.
     is_long: bool,
 }
 
@@ -28,7 +28,7 @@ impl Lines {
             } else if self.line.is_empty() && piece.ends_with(b"\n") && piece.len() <= Lines::LONGEST {
                 release(piece, self.context, output);
             } else {
-                // The same bytes are judged together however they arrive.
+                // The result must not depend on how the bytes arrive.
                 let left = (Lines::LONGEST - self.line.len()).min(piece.len());
                 self.line.extend_from_slice(&piece[..left]);
                 if left < piece.len() {

@@ -11,7 +11,7 @@ pub(super) enum NameKind {
     Certain,
     /// `token`, which is often harmless in programs and parsers.
     Token,
-    /// `authorization`: a scheme may stand before the secret.
+    /// `authorization`: a scheme may come before the secret.
     Authorization,
     /// `tokens` alone, which usually is a count, and `token` joined to another word, which often is a variable.
     Tokens,
@@ -57,7 +57,7 @@ fn is_one_word(value: &str) -> bool {
     !value.trim().contains(char::is_whitespace)
 }
 
-/// Returns whether a word has the form of a password, mixing letters and other characters, and not of a file or test
+/// Returns whether a word has the form of a password, with letters and other characters, and not of a file or test
 /// name.
 pub(super) fn is_password(value: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
@@ -114,11 +114,11 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
     if words.last().is_some_and(|word| 1 < words.len() && ABOUT.binary_search(word).is_ok()) {
         return None;
     }
-    // A rule that there is none: `no-secrets`.
+    // The name of a rule against secrets: `no-secrets`.
     if matches!(words[..], ["no" | "without", _, ..]) {
         return None;
     }
-    // `--api-key-header X-Key` names a header, and `auth-header` is one.
+    // `--api-key-header X-Key` names a header, but the value of `auth-header` is one.
     if let [.., before, "header"] = words[..]
         && !["auth", "authorization", "bearer"].contains(&before)
     {
@@ -140,7 +140,7 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
             "auth" | "bearer" if is_held(&words[index + 1..]) && !before.is_some_and(is_about_use) => {
                 found = found.or(Some(NameKind::Method));
             }
-            // An option is no variable, and some words are of secrets alone.
+            // An option is not a variable, and some words are only used for secrets.
             word if is_glued_token(word) && (name.starts_with('-') || CERTAIN.contains(&word)) => {
                 found = found.or(Some(NameKind::Token));
             }
@@ -160,7 +160,7 @@ fn is_held(after: &[&str]) -> bool {
     matches!(after, [] | ["header" | "value" | "string" | "data" | "cookie"])
 }
 
-/// Returns whether a word before `auth` asks if or how it is used.
+/// Returns whether a word before `auth` makes it a question of whether or how it is used.
 fn is_about_use(word: &str) -> bool {
     ABOUT_USE.contains(&word)
 }
@@ -174,7 +174,7 @@ fn is_glued_token(word: &str) -> bool {
 
 fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
     match word {
-        // The name of one that is there: `--set existingSecret=x`.
+        // The name of an existing secret: `--set existingSecret=x`.
         "secret" | "secrets" if before == Some("existing") => false,
         word if CERTAIN.contains(&word) => true,
         word if word.ends_with("password") || word.ends_with("passwd") => true,

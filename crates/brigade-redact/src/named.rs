@@ -1,14 +1,14 @@
-//! Values with a secret name in front of them: `NAME=value` and `name: value` within a line.
+//! Finds values after a secret name: `NAME=value` and `name: value` within a line.
 
 use std::ops::Range;
 
 use super::name::{is_method, is_secret_field, is_secret_name};
 use super::text::{is_file, is_placeholder, is_variable_name, looks_random};
 
-/// What the text is in which names are looked for.
+/// The kind of text in which names are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Context {
-    /// What a program printed: the value must look like a secret itself.
+    /// Output of a program: the value must look like a secret itself.
     Output,
     /// A file of settings or a definition: a literal value is enough.
     Settings,
@@ -32,11 +32,11 @@ pub(crate) fn named_values(line: &[u8], context: Context) -> Vec<Range<usize>> {
 struct Name<'l> {
     text: &'l str,
     is_quoted: bool,
-    /// Whether only white space, `export` or the dash of a list comes before it.
+    /// Whether only white space, `export` or a list dash comes before it.
     is_first: bool,
 }
 
-/// Reads the name before a sign, if it is that of a secret.
+/// Returns the name before a sign, if it is that of a secret.
 fn name_before(line: &[u8], sign: usize) -> Option<Name<'_>> {
     let trimmed = line[..sign].trim_ascii_end();
     let unquoted = match trimmed {
@@ -56,7 +56,7 @@ fn name_before(line: &[u8], sign: usize) -> Option<Name<'_>> {
     is_secret_name(text.trim_start_matches(['-', '.'])).then_some(Name { text, is_quoted, is_first })
 }
 
-/// Returns where the value after a sign is, if it is a secret.
+/// Returns the range of the value after a sign, if it is a secret.
 fn value_after(line: &[u8], sign: usize, name: &Name<'_>, context: Context) -> Option<Range<usize>> {
     let mut at = sign + 1;
     let is_colon = line[sign] == b':';
@@ -78,7 +78,7 @@ fn value_after(line: &[u8], sign: usize, name: &Name<'_>, context: Context) -> O
     let (range, is_quoted) = match quote {
         Some(quote) => {
             let start = at + slash + 1;
-            // A line of settings that is broken there is shown in an error.
+            // An invalid line of settings is shown in an error, so mask its whole end.
             let to_end = || (context == Context::Settings).then_some(line.len() - start);
             let length = quoted_length(&line[start..], *quote, slash).or_else(to_end)?;
             (start..start + length, true)
@@ -122,7 +122,8 @@ fn is_secret(name: &Name<'_>, value: &str, is_quoted: bool, is_equals: bool, con
     }
 }
 
-/// Returns whether a value is a secret by its name alone: it does not only refer to one, or say that there is none.
+/// Returns whether a value is a secret because of its name: it is neither a reference to a secret nor a word for
+/// "none".
 pub(crate) fn is_literal(value: &str) -> bool {
     !is_placeholder(value) && !is_file(value) && !is_variable_name(value) && !is_method(value)
 }

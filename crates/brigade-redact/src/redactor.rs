@@ -28,8 +28,8 @@ impl SecretValue {
         SecretValue(value.into())
     }
 
-    /// Returns whether the value is long enough to tell that a text holds it. Shorter ones also occur in harmless text:
-    /// they are masked where it is shown, and nothing is refused because of them.
+    /// Returns whether the value is long enough to prove that a text contains it. Shorter values also occur in harmless
+    /// text. They are masked in output, but nothing is refused because of them.
     pub fn is_telling(&self) -> bool {
         SHORTEST_TELLING <= self.0.trim_ascii().len()
     }
@@ -119,25 +119,25 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Creates a redactor for text that agents and people read as it is: it masks these bound values, and token shapes.
+    /// Creates a redactor for text that agents and people read unchanged: it masks these bound values, and token
+    /// shapes.
     pub fn new(bound_values: &[SecretValue]) -> Redactor {
         Redactor::with(Bound::new(bound_values).map(Arc::new), Layers::Text)
     }
 
-    /// Creates a redactor for raw logs: these bound values in all their forms, and nothing else.
+    /// Creates a redactor for raw logs: it masks only these bound values, in all their forms.
     pub fn bound_only(bound_values: &[SecretValue]) -> Redactor {
         Redactor::with(Bound::new(bound_values).map(Arc::new), Layers::Bound)
     }
 
-    /// Returns a redactor for the output of programs that is stored: it also masks values with a secret name in front
-    /// of them that look like a secret themselves.
+    /// Returns a redactor for stored output of programs: it also masks values after a secret name that look like
+    /// secrets.
     #[must_use]
     pub fn for_output(&self) -> Redactor {
         Redactor::with(self.bound.clone(), Layers::Names(Context::Output))
     }
 
-    /// Returns a redactor for settings and definitions: it also masks literal values with a secret name in front of
-    /// them.
+    /// Returns a redactor for settings and definitions: it also masks literal values after a secret name.
     #[must_use]
     pub fn for_settings(&self) -> Redactor {
         Redactor::with(self.bound.clone(), Layers::Names(Context::Settings))
@@ -189,8 +189,8 @@ impl Redactor {
         output
     }
 
-    /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push), and how many
-    /// bytes after a position decide about it. Where this is more than 256 KiB, up to twice as many are held back.
+    /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push), which is also
+    /// how many bytes after a position can affect it. If this is more than 256 KiB, up to twice as many are held back.
     pub fn holds_back(&self) -> usize {
         let bound = self.bound.as_ref().map_or(0, |bound| bound.holds_back());
         let shapes = bound.max(LOOKAHEAD + BEFORE_ANCHOR);

@@ -1,11 +1,11 @@
-//! Finds where a token shape may be. The compiler makes all tables, so a start of the program makes none.
+//! Finds where a token shape may be. The compiler computes all tables, so starting the program computes none.
 //!
 //! Each anchor is known by three of its bytes, the rarest ones: its key. Keys are in 64 groups, and a table says for
 //! each byte and place in which groups a key has it there, so three lookups tell whether a key may begin at a position.
 
 use super::shapes::SHAPES;
 
-/// What is tried where an anchor is found.
+/// The rule that is applied where an anchor is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The shape with this index.
@@ -20,12 +20,12 @@ pub(crate) enum Rule {
     Bearer,
 }
 
-/// A text that a secret has, and what is tried there.
+/// A text that a kind of secret contains, and its rule.
 #[derive(Clone, Copy)]
 pub(crate) struct Anchor {
     pub(crate) text: &'static str,
     pub(crate) rule: Rule,
-    /// Where the three bytes are.
+    /// The offset of the three bytes.
     key: usize,
 }
 
@@ -39,10 +39,10 @@ const OTHERS: [(&str, Rule); 7] = [
     ("Bearer ", Rule::Bearer),
 ];
 
-/// How many bytes know an anchor.
+/// The number of bytes that identify an anchor.
 const KEY: usize = 3;
 
-/// The last offset in an anchor where its key may be.
+/// The last offset of a key in its anchor.
 pub(crate) const LAST_KEY: usize = 12;
 
 pub(crate) static ANCHORS: [Anchor; SHAPES.len() + OTHERS.len()] = ALL;
@@ -59,7 +59,7 @@ const ALL: [Anchor; SHAPES.len() + OTHERS.len()] = {
     anchors
 };
 
-/// Returns where the three rarest bytes of an anchor are.
+/// Returns the offset of the three rarest bytes of an anchor.
 const fn rarest(text: &[u8]) -> usize {
     assert!(KEY <= text.len(), "a prefix has at least three bytes");
     let (mut best, mut least, mut at) = (0, usize::MAX, 0);
@@ -138,7 +138,7 @@ const fn bucket(first: u8, second: u8, third: u8) -> usize {
 /// How many positions are looked at together.
 const BLOCK: usize = 16;
 
-/// Returns the next position from which a key may be at.
+/// Returns the next position at which a key may be.
 pub(crate) fn next(bytes: &[u8], from: usize) -> Option<usize> {
     let mut start = from;
     while let Some(block) = bytes.get(start..).and_then(<[u8]>::first_chunk::<{ BLOCK + KEY - 1 }>) {
@@ -167,7 +167,7 @@ fn groups_at(first: u8, second: u8, third: u8) -> u64 {
     GROUPS[0][usize::from(first)] & GROUPS[1][usize::from(second)] & GROUPS[2][usize::from(third)]
 }
 
-/// Lists the anchors whose key is at a position, and where each begins. Their whole texts are not compared yet.
+/// Lists the anchors whose key is at a position, and where each begins. The rest of their texts is not compared yet.
 pub(crate) fn at(bytes: &[u8], key: usize) -> impl Iterator<Item = (&'static Anchor, usize)> + '_ {
     let mut next = CHAINS.0[bucket(bytes[key], bytes[key + 1], bytes[key + 2])];
     std::iter::from_fn(move || {

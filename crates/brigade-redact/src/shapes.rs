@@ -1,4 +1,5 @@
-//! The shapes of tokens: a prefix, and how many bytes of which alphabet follow. The table is made of `rules.toml`.
+//! The shapes of tokens: a prefix, and how many bytes of which alphabet follow. The table is generated from
+//! `rules.toml`.
 
 use super::find::{Ending, Found};
 use super::kind::SecretKind;
@@ -31,7 +32,7 @@ pub(crate) enum Alphabet {
     /// Letters, digits, `_`, `-` and `.`.
     Dotted,
     Base64,
-    /// What a token in a header or a URL is made of.
+    /// The characters of tokens in headers and URLs.
     Token,
 }
 
@@ -53,10 +54,10 @@ enum Need {
 
 include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
 
-/// How many bytes are searched for what a token must contain.
+/// How many bytes are searched for the required characters.
 const SEARCHED: usize = 128;
 
-/// Fewer different bytes are a placeholder: `xxxxxxxx`.
+/// A text with fewer different bytes is a placeholder: `xxxxxxxx`.
 const LEAST_DIFFERENT: usize = 3;
 
 impl Alphabet {
@@ -117,7 +118,7 @@ impl Need {
     }
 }
 
-/// Returns whether a text has at least so many different bytes.
+/// Returns whether a text has at least this many different bytes.
 pub(crate) fn has_different(text: &[u8], least: usize) -> bool {
     let mut seen = 0_u128;
     text.iter().for_each(|byte| seen |= 1 << (byte & 127));

@@ -1,4 +1,4 @@
-//! The stream of a redactor: finds what to mask and releases the rest.
+//! The stream of a redactor: finds the ranges to mask and releases the rest.
 
 use std::ops::Range;
 
@@ -31,8 +31,9 @@ pub(super) struct Stream {
     masked_to: Option<usize>,
 }
 
-/// Returns where a secret begins at the earliest whose anchor comes after these bytes, or is cut off by their end: near
-/// the end, and on the last line, because no anchor and nothing before it holds a line feed.
+/// Returns the earliest position at which a secret can begin whose anchor comes after these bytes, or is cut off by
+/// their end. It is near the end and on the last line, because neither an anchor nor the text before it in a secret
+/// contains a line feed.
 fn earliest_secret(before: &[u8]) -> usize {
     let near = before.len().saturating_sub(BEFORE_ANCHOR + 2);
     memchr::memrchr(b'\n', &before[near..]).map_or(near, |at| near + at + 1)
@@ -58,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// Takes the next bytes, and releases what is decided.
+    /// Takes the next bytes, and releases those that are decided.
     pub(super) fn push(&mut self, bound: Option<&Bound>, input: &[u8], output: &mut Vec<u8>) {
         for piece in input.chunks(PIECE) {
             self.buffer.extend_from_slice(piece);

@@ -47,7 +47,7 @@ fn byte_by_byte(redactor: &Redactor, text: &str) -> String {
     String::from_utf8(streamed(redactor, text.as_bytes(), &vec![1; text.len()])).unwrap()
 }
 
-/// Issue 14: the tokens of our own gateway are secrets wherever they are, and names with our name are not.
+/// Issue 14: the tokens of our gateway are secrets everywhere, but names that start with our name are not.
 #[test]
 fn a_token_of_the_gateway_is_masked_everywhere() {
     let token = format!("brigade_{}", "0a1b2c3d".repeat(8));
@@ -62,7 +62,7 @@ fn a_token_of_the_gateway_is_masked_everywhere() {
 }
 
 #[test]
-fn every_secret_of_the_corpus_is_masked_and_nothing_else() {
+fn exactly_the_secrets_of_the_corpus_are_masked() {
     let mut wrong = Vec::new();
     for line in lines(SECRETS) {
         let (text, expect, _) = planted(line);
@@ -93,7 +93,7 @@ fn harmless_text_stays_as_it_is() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What people write in code and in texts is read and written as it is.
+/// Text that people write, such as code, is shown unchanged.
 #[test]
 fn names_decide_nothing_in_what_agents_read() {
     for text in [
@@ -174,7 +174,7 @@ fn a_bound_value_is_masked_in_every_form() {
 }
 
 #[test]
-fn the_lines_of_an_encoded_value_are_masked_one_by_one() {
+fn lines_of_an_encoded_value_are_masked_separately() {
     let value = "EXAMPLE-".repeat(20);
     let text = encoded_with_padding(&value, 0);
     for width in [64, 76] {
@@ -188,7 +188,7 @@ fn the_lines_of_an_encoded_value_are_masked_one_by_one() {
 }
 
 #[test]
-fn raw_logs_lose_the_bound_values_and_nothing_else() {
+fn raw_logs_lose_only_the_bound_values() {
     let redactor = Redactor::bound_only(&["EXAMPLEvalue".into()]);
     let text = b"\xff\x00password=hunter2 EXAMPLEvalue\r\n\x1b[0m\xc3";
     assert_eq!(streamed(&redactor, text, &[3, 20, 7]), b"\xff\x00password=hunter2 [redacted]\r\n\x1b[0m\xc3");
@@ -238,7 +238,7 @@ fn an_endless_value_or_line_needs_no_memory() {
     }
 }
 
-/// Issue 12: each piece of a long output was compared with all of a long value.
+/// Issue 12: each piece of a long output was compared with the whole of a long value.
 #[test]
 fn a_long_output_costs_no_more_with_a_long_value() {
     let value: Vec<u8> = (0..20_000_u32).map(|number| b'a' + (number * number / 7 % 26) as u8).collect();
@@ -381,7 +381,7 @@ proptest! {
         }
     }
 
-    // A mark is shorter than what it replaces, so a rule may see more of a line the second time, and mask more of it.
+    // A mark is shorter than the text that it replaces. So a second pass may see more of a line, and mask more of it.
     #[test]
     fn redacting_again_only_masks_more(text in messy()) {
         for redactor in [rules(), rules().for_output()] {

@@ -1,4 +1,4 @@
-//! What a value looks like: a secret, a reference, a word, or code.
+//! Classifies values: a secret, a reference, a word, or code.
 
 use super::MARK;
 
@@ -7,7 +7,7 @@ pub(crate) fn has_digit_and_letter(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Returns whether a value only says what belongs in its place, or where it comes from: `$TOKEN`, `${TOKEN}`,
+/// Returns whether a value only describes what must be inserted, or where it comes from: `$TOKEN`, `${TOKEN}`,
 /// `<token>`, `{token}`, `%s`, `****`, `your-token`, or a mark.
 pub(crate) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -60,8 +60,8 @@ fn is_plain_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// Returns whether the user of a URL, without a password, is a token: letters and digits in a row that nobody would
-/// choose as a name.
+/// Returns whether the user of a URL, without a password, is a token: alternating letters and digits that people would
+/// not choose as a name.
 ///
 /// ```
 /// use brigade_redact::is_token_of_user;
@@ -81,7 +81,7 @@ fn alternations(text: &str) -> usize {
     kinds.clone().zip(kinds.skip(1)).filter(|(one, next)| one != next).count()
 }
 
-/// How many kinds of characters a text has: small letters, capitals, digits, others.
+/// Returns how many kinds of characters a text has: small letters, capitals, digits, others.
 fn classes(text: &str) -> usize {
     let has = |kind: fn(&u8) -> bool| usize::from(text.as_bytes().iter().any(kind));
     has(u8::is_ascii_lowercase)
@@ -90,8 +90,7 @@ fn classes(text: &str) -> usize {
         + usize::from(text.bytes().any(|byte| !byte.is_ascii_alphanumeric() && byte != b'_'))
 }
 
-/// Returns whether a value looks chosen or random, as a secret does, and not like a word, a name, a path, a number or
-/// code.
+/// Returns whether a value looks chosen or random like a secret, and not like a word, a name, a path, a number or code.
 pub(crate) fn looks_random(value: &str, is_quoted: bool) -> bool {
     let least = if is_quoted { 6 } else { 8 };
     if value.len() < least || 512 < value.len() || is_placeholder(value) || is_file(value) {
@@ -107,7 +106,7 @@ pub(crate) fn looks_random(value: &str, is_quoted: bool) -> bool {
     !is_code && !is_number(value) && !is_path(value) && is_mixed(value)
 }
 
-/// Returns whether letters and digits alternate, or at least three kinds of characters with a digit occur.
+/// Returns whether letters and digits alternate, or there are at least three kinds of characters including a digit.
 fn is_mixed(value: &str) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());

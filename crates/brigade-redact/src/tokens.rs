@@ -1,11 +1,11 @@
-//! The words of a text for a shell, with their places.
+//! The words of a text for a shell, with their positions.
 
 use std::ops::Range;
 
 /// A word of a text for a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellToken {
-    /// Where it stands, with its quotes.
+    /// The position, including its quotes.
     pub range: Range<usize>,
     /// The word without its quotes.
     pub text: String,

@@ -49,8 +49,9 @@ impl Window<'_> {
         Ok(position)
     }
 
-    /// Returns whether a word may start at a position: after anything but a letter or digit, or after an escape that
-    /// ends in one (`\n`, `%20`, a color sequence).
+    /// Returns whether a word may start at a position: after any byte except a letter or digit, or after an escape that
+    /// ends in one (`
+    /// `, `%20`, a color sequence).
     pub(super) fn begins_word(&self, position: usize) -> bool {
         let before = &self.bytes[..position];
         let Some(previous) = before.last() else { return true };

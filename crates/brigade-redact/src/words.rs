@@ -1,6 +1,6 @@
-//! The words that tell names of secrets from other names, as data.
+//! The words that distinguish names of secrets from other names.
 
-/// Names of authentication methods, and words that say whether one is used, sorted.
+/// Names of authentication methods, and words for whether one is used, sorted.
 #[rustfmt::skip]
 pub(crate) const METHODS: &[&str] = &[
     "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
@@ -11,7 +11,7 @@ pub(crate) const METHODS: &[&str] = &[
     "userpass", "webauthn", "yes",
 ];
 
-/// Last words that make a name one about a secret, sorted.
+/// Last words of names that are about a secret, sorted.
 #[rustfmt::skip]
 pub(crate) const ABOUT: &[&str] = &[
     "age", "arn", "at", "backend", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
@@ -53,14 +53,14 @@ pub(crate) const HARMLESS_PASS: &[&str] = &[
     "two", "check", "did",
 ];
 
-/// Words before `auth` that ask if or how it is used.
+/// Words before `auth` that make it a question of whether or how authentication is used.
 #[rustfmt::skip]
 pub(crate) const ABOUT_USE: &[&str] = &[
     "default", "disable", "enable", "force", "has", "is", "need", "needs", "no", "preferred", "require",
     "requires", "skip", "use", "uses", "with", "without",
 ];
 
-/// Words that always name a secret, whatever the words around them.
+/// Words that always name a secret, regardless of other words.
 #[rustfmt::skip]
 pub(crate) const CERTAIN: &[&str] = &[
     "password", "passwords", "passwd", "passphrase", "passphrases", "passcode", "passwort", "pwd", "secret",

@@ -1,4 +1,4 @@
-//! The commands of a runtime: finds the program and passes the gate.
+//! Finds the programs of a runtime's commands and passes them through the gate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,10 +16,10 @@ use rustix::fs::{Access, FileType};
 use crate::host::Host;
 use crate::paths::Directory;
 
-/// Asks the gate for a command of a runtime.
+/// Verifies a command of a runtime at the gate.
 ///
 /// # Errors
-/// With every reason why it may not be started.
+/// Returns every reason why it may not be started.
 pub(crate) fn verify(
     host: &Host,
     runtime: &Runtime,
@@ -48,7 +48,7 @@ pub(crate) fn verify(
     })
 }
 
-/// Returns the launch of a verified command, with the environment of runtimes.
+/// Returns the spec of a verified command, with the environment of runtimes.
 pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
     let mut spec = Spec::new(Program::at(start.program()), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
@@ -83,8 +83,7 @@ pub(crate) fn unbound(runtime: &Runtime, host: &Host) -> Vec<RuntimeIssue> {
     found
 }
 
-/// Describes what is wrong with the command of a field. Errors in the entry and a missing directory are issues of their
-/// own.
+/// Returns the issue of the command of a field. Errors in the entry and a missing directory are separate issues.
 pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objection) -> Option<RuntimeIssue> {
     let issue = |issue_type, detail: String| RuntimeIssue::of_field(runtime, issue_type, field, detail);
     let bad = |detail: String| issue(IssueType::RuntimeBadCommand, detail);
@@ -100,11 +99,11 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         // The command is stored in the metadata and shown in receipts and lists.
         Objection::Secret => {
             let detail = format!("`{field}` holds what looks like a secret; it is not shown");
-            let fix = "take it out, and let the program read it from a file that only you can read";
+            let fix = "remove it, and let the program read it from a file that only you can read";
             issue(IssueType::RuntimeSecretInCommand, detail).with_fix(fix)
         }
         Objection::ProgramNotFound { word, home } => {
-            let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
+            let wherever = if word.contains('/') { "does not exist" } else { "is not on PATH" };
             let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
             match no_home(word, home.as_deref()) {
                 Some(fix) => issue.with_fix(fix),
@@ -159,7 +158,7 @@ mod tests {
         );
         check(
             "./none",
-            &["runtime_bad_command: the program of `command` is not there, or cannot be executed"],
+            &["runtime_bad_command: the program of `command` does not exist, or cannot be executed"],
         );
         check(
             "sh serve.sh --token hunter2",
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fix_for_a_label_without_a_binding_is_not_masked() {
+    fn the_fix_for_an_unbound_label_is_not_masked() {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.env_labels = vec!["DB_TOKEN".to_owned()];
         let fix = unbound(&runtime, &Host::default())[0].fix.as_ref().unwrap().to_string();

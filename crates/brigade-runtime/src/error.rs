@@ -7,7 +7,7 @@ use brigade_core::{ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use thiserror::Error;
 
-/// An error of the supervisor. Failures of a runtime itself are outcomes.
+/// An error of the supervisor. Failures of a runtime itself are outcomes, not errors.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
@@ -38,7 +38,7 @@ pub enum RuntimeError {
     #[error("could not pass on the log: {0}")]
     Sink(io::Error),
     /// The system does not report the boot id or the identity of this process.
-    #[error("the system does not tell who a process is: {0}")]
+    #[error("the system does not report the identity of a process: {0}")]
     Identity(io::Error),
 }
 

@@ -19,10 +19,10 @@ use crate::record::{self, LIMIT, Record, Source};
 use crate::supervisor::Supervisor;
 use crate::system;
 
-/// The most bytes of a health command's output that are read.
+/// The maximum number of bytes that are read of a health command's output.
 const OUTPUT_CAP: u64 = 4096;
 
-/// The most characters of it that are shown.
+/// The maximum number of characters of it that are shown.
 const MAX_EXCERPT_CHARS: usize = 200;
 
 /// How long a health command may take to end after its timeout.
@@ -110,12 +110,12 @@ impl Supervisor<'_> {
         };
         let by = match check {
             Check::Command(_) => "command",
-            Check::Refused(_) => "nothing: the command may not be run",
+            Check::Refused(_) => "none: the command may not be run",
             Check::Port(_) => "port",
             Check::None => "nothing",
         };
         let milliseconds = asked.elapsed().as_millis();
-        tracing::debug!(by, ok = probe.ok, milliseconds, "looked at the health of a runtime");
+        tracing::debug!(by, ok = probe.ok, milliseconds, "checked the health of a runtime");
         probe
     }
 
@@ -142,7 +142,7 @@ impl Supervisor<'_> {
             Ok(())
         };
         let outcome = run(&spec, &mut sink, &control);
-        // What cannot be removed of its temporary files says nothing about the runtime.
+        // Leftover temporary files do not affect the health of the runtime.
         drop(temporary.and_then(PrivateFolder::remove));
         let outcome = match outcome {
             Ok(outcome) => outcome,
@@ -185,7 +185,7 @@ fn read(fs: &dyn Fs, path: &RelPath) -> Result<Option<RuntimeMetadata>, FsError>
     }
 }
 
-/// Stores the result of a health check, and keeps the other members of the file. Values that are bound are masked.
+/// Stores the result of a health check, and keeps the other members of the file. Bound values are masked.
 ///
 /// A file that is not a JSON object is not changed. Neither is metadata that another process is changing, that belongs
 /// to another start, or that v0.30 wrote; the next start or stop adopts it.
@@ -202,7 +202,7 @@ pub(crate) fn remember(
             let is_ours = |record: &Record| {
                 record.source == Source::Current && record.identity().as_ref() == Some(process)
             };
-            // A lock is a file: without metadata of ours, a workspace that is only looked at gets none.
+            // A lock is a file: a workspace that is only viewed and has no metadata of ours must not get one.
             if !is_ours(&Record::read(fs, &paths.metadata)?) {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! The environment that a runtime and its health command get from the host.
+//! The environment that a runtime and its health command inherit.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SH
 /// The search path when `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The variable in the environment of all processes of one start, which identifies strays when the runtime is stopped.
+/// The variable in the environment of all processes of one start. A stop uses it to find strays.
 pub(crate) const INSTANCE_VARIABLE: &str = "BRIGADE_RUNTIME_INSTANCE";
 
 /// The facts of the host, read once.
@@ -28,27 +28,27 @@ pub struct Host {
     pub outside: Vec<PathBuf>,
     /// The place of the policy's rule against code for an interpreter in commands.
     pub refuses_inline_code: Option<Place>,
-    /// The bound values of the policy, which are neither stored nor shown.
+    /// The bound values of the policy. They must not be stored or shown.
     pub secrets: Vec<SecretValue>,
-    /// What hides bound values in commands and prose of entries, where they are stored or shown.
+    /// Masks bound values in commands and texts of entries before they are stored or shown.
     pub masks: Masks,
     /// The names of `[environment] pass` of the policy.
     pub pass: Vec<String>,
-    /// The variables that labels stand for, by the policy.
+    /// The variables for the labels, by the policy.
     pub bindings: BTreeMap<String, String>,
 }
 
-/// Confines health commands as the policy of the workspace asks for it.
+/// Puts health commands into the sandbox of the workspace's policy.
 pub trait HealthSandbox: Sync {
-    /// Puts the sandbox around the start of a health command. Returns the directory of its temporary files, which lives
-    /// as long as the command does; `None` without a sandbox.
+    /// Adds the sandbox to the start of a health command. Returns the directory of its temporary files, which must live
+    /// as long as the command; `None` without a sandbox.
     ///
     /// # Errors
-    /// Says why the command cannot be confined. It is not started then.
+    /// Returns why the command cannot be confined. It is not started then.
     fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String>;
 }
 
-/// Confines nothing: for a workspace without a policy.
+/// Confines nothing, for a workspace without a policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSandbox;
 
@@ -72,19 +72,19 @@ impl Host {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Returns `PATH`, or the usual one.
+    /// Returns `PATH`, or the default search path.
     pub(crate) fn path_variable(&self) -> &OsStr {
         self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH))
     }
 
-    /// Returns the variables that the labels of a runtime stand for.
+    /// Returns the variables for the labels of a runtime.
     pub(crate) fn bindings_of(&self, runtime: &Runtime) -> BTreeMap<String, String> {
         let bound = |label: &String| Some((label.clone(), self.bindings.get(label)?.clone()));
         runtime.env_labels.iter().filter_map(bound).collect()
     }
 
-    /// Returns the environment of a runtime's processes, sorted by name: a few variables, those that the
-    /// policy passes, and the values of labels.
+    /// Returns the environment of a runtime's processes, sorted by name: the inherited variables, those that the policy
+    /// passes, and the values of labels.
     pub(crate) fn child_environment(&self, bindings: &BTreeMap<String, String>) -> Vec<(OsString, OsString)> {
         let is_passed = |name: &str| self.pass.iter().any(|passed| passed == name);
         let is_inherited = |name: &OsStr| {

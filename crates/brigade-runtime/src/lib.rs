@@ -1,8 +1,9 @@
 //! Supervises the local runtimes that calls depend on.
 //!
-//! Owns the state of runtimes and its verification ([`Supervisor::facts`]), start, stop and restart, health, logs, and
-//! the files under `.brigade/tools/runtime/`. Knows no queue, calls, runs, policy or output. Nothing starts on its own.
-//! Only a runtime and the small process that writes its logs outlive a call of this crate.
+//! It owns the state of runtimes and its verification ([`Supervisor::facts`]), start, stop and restart, health, logs,
+//! and the files under `.brigade/tools/runtime/`. It does not know the queue, calls, runs, the policy or output. It
+//! starts nothing in the background. Only a runtime and the small process that writes its logs outlive a call of this
+//! crate.
 //!
 //! A runtime is a foreground process in its own session. Its identity is recorded as pid, start time and boot id. Only
 //! exactly that process counts as running. Only that process, its descendants and processes with the marker of its
@@ -13,10 +14,10 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `ID.pid` (`pid_path`) | the process's number |
+//! | `ID.pid` (`pid_path`) | the id of the process |
 //! | `ID.json` | the metadata, and the last health check unless `health_path` names another file |
-//! | `ID.log.stdout`, `ID.log.stderr` (`log_path`) | what it wrote, at most 16 MiB; `.1` behind the name is an older one |
-//! | `ID.lock` | held while it is started or stopped |
+//! | `ID.log.stdout`, `ID.log.stderr` (`log_path`) | its output, at most 16 MiB; an older log has the suffix `.1` |
+//! | `ID.lock` | locked while it is started or stopped |
 //!
 //! ```
 //! use brigade_catalog::Runtime;
@@ -34,22 +35,22 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Words.
+// Errors.
 mod error;
 mod host;
 
-// What is on the disk and in the system.
+// Files, processes and their verification.
 mod command;
 mod paths;
 mod record;
 mod standing;
 mod system;
 
-// What is told.
+// Facts.
 mod health;
 mod supervisor;
 
-// What is done.
+// Actions.
 mod logs;
 mod start;
 mod stop;

@@ -1,13 +1,13 @@
 //! The logs of runtimes.
 //!
-//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as someone holds
-//! the runtime's output open. It keeps each log below [`LOG_CAP`] at every moment: where a line would not fit any more,
-//! the log becomes `.1`, in the place of an older one. A look at the last lines continues in `.1` where the log itself
-//! has too few, and following one goes over rotations.
+//! The output of a runtime goes through its log writer ([`brigade_process::Logs`]), which lives as long as a process
+//! holds the output open. It always keeps each log below [`LOG_CAP`]: if a line would not fit, the log is renamed to
+//! `.1`, replacing an older one. Reading the last lines continues in `.1` if the log itself has too few. Following a
+//! log continues over rotations.
 //!
-//! A process that 0.30.0 started appends to its log itself, so that one can grow. A log of more than [`LOG_CAP`] bytes
-//! is cut when its runtime is started, by a status, a doctor, a look at it, and a stop: its end is copied to `.1`, and
-//! it is emptied; what is written between the two steps is lost. A status and a doctor say so.
+//! A process that 0.30.0 started appends to its log itself, so that log can grow. A log of more than [`LOG_CAP`] bytes
+//! is truncated by a start, a stop, a status, a doctor, and by reading it: its end is copied to `.1`, and it is
+//! emptied. Output between the two steps is lost. A status and a doctor report that.
 
 mod follow;
 mod lines;
@@ -29,16 +29,16 @@ use crate::supervisor::Supervisor;
 
 pub use follow::FollowFrom;
 
-/// How long a log may be, in bytes, before it makes room.
+/// The maximum length of a log, in bytes.
 pub const LOG_CAP: u64 = 16 << 20;
 
-/// How much of a log is read for its last lines.
+/// How much of a log is read for its last lines, in bytes.
 const TAIL_LIMIT: u64 = 4 << 20;
 
-/// How much is read at once.
+/// The size of one read.
 const PIECE: usize = 64 * 1024;
 
-/// How much of a log the report of a failed start holds.
+/// How much of a log the report of a failed start contains, in bytes.
 const END_LIMIT: u64 = 4096;
 const END_LINES: usize = 20;
 
@@ -55,11 +55,11 @@ words! {
 /// The last lines of a log, as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTail {
-    /// The bytes, from the beginning of a line; the last line may not be finished.
+    /// The bytes, from the beginning of a line. The last line may be incomplete.
     pub bytes: Vec<u8>,
-    /// Whether there is more before them.
+    /// Whether the log has more before them.
     pub is_cut: bool,
-    /// How long the log was when it was read, in bytes; there the next read continues.
+    /// The length of the log when it was read, in bytes, where the next read continues.
     pub end: u64,
 }
 
@@ -73,17 +73,17 @@ pub struct LogEnd {
 }
 
 impl Supervisor<'_> {
-    /// Returns the last lines of a log. A log that is not there is empty.
+    /// Returns the last lines of a log. A missing log counts as empty.
     ///
-    /// Looks at no more than 4 MiB, and continues in the older, rotated file where the log has fewer lines. A log that
-    /// is too long makes room afterwards.
+    /// Reads at most 4 MiB, and continues in the older, rotated file if the log has fewer lines. Afterwards truncates a
+    /// log that is too long.
     ///
     /// # Errors
-    /// When the log cannot be read, or its path leads out of the workspace.
+    /// Fails if the log cannot be read, or its path leads out of the workspace.
     pub fn tail(&self, runtime: &Runtime, stream: LogStream, lines: usize) -> Result<LogTail, RuntimeError> {
         let path = self.log_path(runtime, stream)?;
         let (tail, _) = tail_of(self.fs, &path, lines)?;
-        // Making room is a convenience: a workspace that cannot be written can still be looked at.
+        // Truncating is optional: logs in a read-only workspace can still be read.
         let _ = make_room(self.fs, &Paths::find(self.fs, self.host, runtime));
         Ok(tail)
     }
@@ -97,7 +97,7 @@ impl Supervisor<'_> {
         path.ok_or(RuntimeError::Outside { field: "log_path" })
     }
 
-    /// Returns what was written to a log since it had a length.
+    /// Returns what was written to a log after this length.
     pub(crate) fn log_end(&self, path: &RelPath, since: u64) -> String {
         let read = self.fs.open(path).and_then(|file| last_lines(&*file, since, END_LINES, END_LIMIT));
         let bytes = read.map(|tail| tail.bytes).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Reads the last lines of a log and, where it has fewer, of the older part before it. Returns the open log, too.
+/// Reads the last lines of a log. If it has fewer, continues in the older part. Also returns the open log.
 fn tail_of(
     fs: &dyn Fs,
     path: &RelPath,
@@ -123,7 +123,7 @@ fn tail_of(
     else {
         return Ok((tail, log));
     };
-    // It was rotated between the two looks.
+    // The log was rotated between the two reads.
     if let Some(log) = &log
         && id(&**log)? == id(&*before)?
     {
@@ -146,13 +146,13 @@ fn open_if_there(fs: &dyn Fs, path: &RelPath) -> Result<Option<Box<dyn ReadFile>
     }
 }
 
-/// Reads the last lines behind an offset, at most `limit` bytes.
+/// Reads the last lines after an offset, at most `limit` bytes.
 fn last_lines(file: &dyn ReadFile, since: u64, lines: usize, limit: u64) -> Result<LogTail, FsError> {
     let end = file.len()?;
     let from = end.saturating_sub(limit).max(since.min(end));
     let bytes = file.read_range(from, usize::try_from(end - from).unwrap_or(usize::MAX))?;
     let mut start = start_of_last_lines(&bytes, lines);
-    // A line whose beginning was not read is no line, unless it is all there is.
+    // An incomplete first line is dropped, unless it is the only one.
     if start == 0
         && since < from
         && let Some(first) = bytes.iter().position(|b| *b == b'\n')
@@ -172,7 +172,7 @@ fn start_of_last_lines(bytes: &[u8], lines: usize) -> usize {
     ends.map(|(at, _)| at + 1).nth(lines - 1).unwrap_or(0)
 }
 
-/// Opens a log for the writer to append to, rotated where it is too long; tells how long it is.
+/// Opens a log for the writer to append to, after rotating it if it is too long. Also returns its length.
 pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(LogFile, u64), RuntimeError> {
     rotate(fs, path)?;
     match fs.create(path, 0o600) {
@@ -191,13 +191,13 @@ pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(LogFile, u64), Ru
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let file = rustix::fs::openat(&folder, path.name(), flags, Mode::empty())
         .map_err(|errno| refuse(errno.into()))?;
-    // The seam hands out no descriptors, so the file is opened once more by its path and compared.
+    // `Fs` does not expose descriptors, so the file is opened again by its path and compared.
     let stat = rustix::fs::fstat(file.as_fd()).map_err(|errno| refuse(errno.into()))?;
     let id = opened.id()?;
     #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
     let is_same = (stat.st_dev as u64, stat.st_ino as u64) == (id.device, id.inode);
     if !is_same {
-        return Err(refuse(std::io::Error::other("it was replaced while it was opened")));
+        return Err(refuse(std::io::Error::other("the log was replaced while it was opened")));
     }
     let log = LogFile::new(folder, path.name().as_ref(), File::from(file)).map_err(refuse)?;
     Ok((log, opened.len()?))
@@ -212,12 +212,12 @@ fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     match length.cmp(&LOG_CAP) {
         Ordering::Less => Ok(()),
         Ordering::Equal => fs.rename(path, &older(path)),
-        // The older one must not be longer, either.
+        // The older log must not be longer either.
         Ordering::Greater => cut(fs, path),
     }
 }
 
-/// Returns where the older part of a log is.
+/// Returns the path of the older part of a log.
 pub(crate) fn older(path: &RelPath) -> RelPath {
     path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name")
 }
@@ -229,12 +229,12 @@ pub(crate) fn too_long(fs: &dyn Fs, paths: &Paths) -> Vec<(RelPath, u64)> {
     logs.map(|path| (path.clone(), length(path))).filter(|(_, length)| LOG_CAP < *length).collect()
 }
 
-/// Makes room in the logs of a runtime, while the caller holds its lock.
+/// Truncates the logs of a runtime. The caller must hold its lock.
 pub(crate) fn make_room_locked(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
     too_long(fs, paths).iter().try_for_each(|(path, _)| cut(fs, path))
 }
 
-/// Makes room in the logs of a runtime, unless it is just being started or stopped.
+/// Truncates the logs of a runtime, unless it is being started or stopped.
 pub(crate) fn make_room(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
     for (path, _) in &too_long(fs, paths) {
         let Ok(_lock) = fs.lock(&paths.lock, "brigade runtime status", Duration::ZERO) else {
@@ -249,7 +249,7 @@ pub(crate) fn make_room(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
 fn cut(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     let file = fs.open(path)?;
     let end = file.len()?;
-    // Another status may have done it.
+    // Another status may have truncated it.
     if end < LOG_CAP {
         return Ok(());
     }
@@ -260,7 +260,7 @@ fn cut(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     let mut copy = fs.create(&older(path), 0o600)?;
     let mut log = fs.open_append(path)?;
     let mut offset = end - LOG_CAP;
-    // Up to the end as it is by then, but one that is written faster than it is copied must not keep us here.
+    // Copies up to the current end. The limit ends the copy of a log that is written faster than it is copied.
     while offset < end + LOG_CAP {
         let bytes = file.read_range(offset, PIECE)?;
         if bytes.is_empty() {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_written_to_keeps_its_end_when_it_is_cut() {
+    fn truncating_a_growing_log_keeps_its_end() {
         let fs = brigade_fs::MemoryFs::new();
         let path: RelPath = "log".parse().unwrap();
         let mut text = vec![b'x'; LOG_CAP as usize];
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn no_log_is_ever_kept_that_is_longer_than_the_cap() {
+    fn no_log_is_longer_than_the_cap() {
         let fs = brigade_fs::MemoryFs::new();
         let path: RelPath = "log".parse().unwrap();
         let mut text = vec![b'x'; 2 * LOG_CAP as usize];

@@ -15,23 +15,23 @@ pub(crate) const STATE: &str = ".brigade/tools/runtime";
 /// The longest id that is used unchanged as a file name.
 const MAX_NAME_LEN: usize = 100;
 
-/// The directory that a runtime runs in.
+/// The working directory of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Directory {
     /// Absolute, links followed.
     pub(crate) path: PathBuf,
-    /// Relative to the workspace where it is inside.
+    /// Relative to the workspace if it is inside.
     pub(crate) shown: String,
 }
 
 /// Where health results are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HealthFile {
-    /// In the metadata file: no other file is configured.
+    /// In the metadata file, because no other file is configured.
     InMetadata,
-    /// In a file of its own.
+    /// In a separate file.
     Own(RelPath),
-    /// Nowhere: the configured path cannot be used.
+    /// Not stored, because the configured path cannot be used.
     Nowhere,
 }
 
@@ -48,7 +48,8 @@ pub(crate) struct Paths {
     pub(crate) issues: Vec<RuntimeIssue>,
 }
 
-/// Returns whether a runtime may have been started: whether it left a record or a process id. Costs two looks.
+/// Returns whether a runtime may have been started, because it has a record or a pid file. Reads the metadata of only
+/// two files.
 pub fn was_started(fs: &dyn Fs, runtime: &Runtime) -> bool {
     let pid = format!("{STATE}/{}.pid", file_stem(runtime.id.as_str()));
     let is_there = |path: &RelPath| fs.exists(path).unwrap_or(true);
@@ -58,7 +59,7 @@ pub fn was_started(fs: &dyn Fs, runtime: &Runtime) -> bool {
 }
 
 impl Paths {
-    /// Returns where the metadata of the runtime with an id is.
+    /// Returns the path of the metadata of the runtime with this id.
     pub(crate) fn metadata_of(id: &str) -> RelPath {
         let stem = file_stem(id);
         RelPath::composed(&format!("{STATE}/{stem}.json"))
@@ -153,7 +154,7 @@ impl Finder<'_> {
                 None
             }
             Err(error) => {
-                let detail = format!("`{field}` cannot be looked at: {}", error.kind);
+                let detail = format!("`{field}` cannot be checked: {}", error.kind);
                 self.refuse(IssueType::RuntimeConfig, field, detail);
                 None
             }
@@ -161,7 +162,7 @@ impl Finder<'_> {
     }
 
     fn directory(&mut self) -> Option<Directory> {
-        let missing = "`cwd` names no directory";
+        let missing = "`cwd` is not a directory";
         match self.fs.resolve(self.runtime.cwd(), self.host.home()) {
             Ok(Location::Inside(path)) => match self.fs.metadata(&path) {
                 Ok(metadata) if metadata.kind == FileKind::Directory => {
@@ -185,7 +186,7 @@ impl Finder<'_> {
                 }
             }
             Err(error) => {
-                let detail = format!("`cwd` cannot be looked at: {}", error.kind);
+                let detail = format!("`cwd` cannot be checked: {}", error.kind);
                 self.refuse(IssueType::RuntimeMissingCwd, "cwd", detail);
             }
         }

@@ -4,15 +4,15 @@
 //! | --- | --- |
 //! | `runtime_id command cwd started_at pid pid_path stdout_log_path stderr_log_path` | as 0.30.0 wrote them; paths are relative to the workspace |
 //! | `stopped_at stop_reason` | when and why it was stopped |
-//! | `command_fingerprint cwd_fingerprint` | of the exact text, where bound values are masked in `command` or `cwd` |
+//! | `command_fingerprint cwd_fingerprint` | of the exact text, if bound values are masked in `command` or `cwd` |
 //! | `version` | 1; absent in what 0.30.0 wrote |
-//! | `start_time boot_id` | with `pid`, who the process is |
-//! | `instance` | the mark in the environment of everything that this start brought up |
-//! | `log_writer` | `pid` and `start_time` of the process that writes the logs; absent where the runtime writes them itself |
-//! | `starting` | when a process is being created: when the starter itself started, to find what it left if it was killed |
-//! | `health_ok health_detail health_checked_at` | the last health check, when no other file is configured for it |
+//! | `start_time boot_id` | with `pid`, the identity of the process |
+//! | `instance` | the mark in the environment of all processes of this start |
+//! | `log_writer` | `pid` and `start_time` of the process that writes the logs; absent if the runtime does |
+//! | `starting` | while a process is being created: the start time of the starter, to find leftovers if it was killed |
+//! | `health_ok health_detail health_checked_at` | the last health check, if no other file is configured for it |
 //!
-//! All other keys are kept as they are.
+//! All other keys are kept unchanged.
 
 use brigade_call::{LogWriter, RuntimeMetadata};
 use brigade_catalog::{Masks, Runtime};
@@ -24,21 +24,21 @@ use brigade_process::ProcessIdentity;
 /// The version that this program writes.
 const VERSION: i64 = 1;
 
-/// The most bytes that are read of a metadata or health file.
+/// The maximum number of bytes that are read of a metadata or health file.
 pub(crate) const LIMIT: u64 = 1 << 20;
 
-/// The most bytes that are read of a pid file.
+/// The maximum number of bytes that are read of a pid file.
 const PID_LIMIT: u64 = 64;
 
-/// A metadata file, as it was found.
+/// The content of a metadata file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// Its members; none when there is no file, or none that can be read.
+    /// Its members; empty if the file is missing or unreadable.
     pub(crate) metadata: RuntimeMetadata,
     pub(crate) source: Source,
 }
 
-/// What a metadata file was found to be.
+/// Where the content of a metadata file comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Source {
     /// There is no file.
@@ -83,17 +83,17 @@ impl Record {
         some(&self.metadata.command)
     }
 
-    /// Returns whether another command was recorded. What is masked is compared by its fingerprint.
+    /// Returns whether the recorded command differs. A masked command is compared by its fingerprint.
     pub(crate) fn is_of_other_command(&self, now: &str) -> bool {
         differs(COMMAND, self.metadata.command_fingerprint, self.command(), now)
     }
 
-    /// Returns whether another directory was recorded, likewise.
+    /// Returns whether the recorded directory differs. A masked directory is compared by its fingerprint.
     pub(crate) fn is_of_other_directory(&self, now: &str) -> bool {
         differs(DIRECTORY, self.metadata.cwd_fingerprint, self.cwd(), now)
     }
 
-    /// Returns the metadata as it is shown.
+    /// Returns the metadata for display.
     pub(crate) fn shown(&self, masks: &Masks) -> RuntimeMetadata {
         let mut shown = self.metadata.clone();
         shown.command = shown.command.map(|command| masks.shown_command(&command));
@@ -102,8 +102,8 @@ impl Record {
         shown
     }
 
-    /// Returns the metadata as it is written. What was bound since the start is masked, too; a fingerprint stays that
-    /// of the exact text.
+    /// Returns the metadata for writing. Values that were bound since the start are masked, too. Fingerprints remain
+    /// those of the exact texts.
     fn written(&self, masks: &Masks) -> RuntimeMetadata {
         let mut written = self.metadata.clone();
         let record = |kind: Kind, text: &mut Option<String>, known: &mut Option<Fingerprint>| {
@@ -149,7 +149,7 @@ impl Record {
         let id = some(&self.metadata.runtime_id)?;
         let runtime = Runtime::new(id, self.command().unwrap_or_default()).ok()?;
         Some(Runtime {
-            // Where a part of the directory is masked, nobody knows it.
+            // A directory with masked parts is unknown.
             cwd: self.cwd().filter(|_| self.metadata.cwd_fingerprint.is_none()).map(str::to_owned),
             pid_path: some(&self.metadata.pid_path).map(str::to_owned),
             log_path: log.map(str::to_owned),
@@ -169,7 +169,7 @@ impl Record {
         ProcessIdentity::from_record(i32::MAX as u32, since, self.boot_id()?).ok()
     }
 
-    /// Returns whether the file may be rewritten.
+    /// Returns whether the file has a newer version, so that it must not be rewritten.
     pub(crate) fn is_newer(&self) -> bool {
         self.source == Source::Newer
     }
@@ -201,7 +201,7 @@ impl Record {
         Record { metadata, source: Source::Current }
     }
 
-    /// Returns the record once the process exists.
+    /// Returns the record after the process was created.
     pub(crate) fn started(mut self, program: &ProcessIdentity, writer: &ProcessIdentity) -> Record {
         let metadata = &mut self.metadata;
         metadata.starting = None;
@@ -230,7 +230,7 @@ impl Record {
         Record { metadata, source: Source::Current }
     }
 
-    /// Returns the file that is written. No value that is bound now stands in its command, directory and health.
+    /// Returns the bytes of the file. Its command, directory and health contain no value that is bound now.
     pub(crate) fn bytes(&self, masks: &Masks) -> Vec<u8> {
         let mut text = pretty_text(&self.written(masks)).expect("a record is JSON");
         if !text.ends_with('\n') {
@@ -273,19 +273,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<RuntimeMetadata> {
     }
 }
 
-/// Returns a text that is not empty.
+/// Returns a text unless it is empty.
 fn some(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-/// A command or a directory as it is recorded.
+/// A recorded command or directory.
 pub(crate) struct RecordedText {
     shown: String,
-    /// That of the exact text, if `shown` is not.
+    /// The fingerprint of the exact text, if `shown` is masked.
     fingerprint: Option<Fingerprint>,
 }
 
-/// What a recorded text is, and the domain of its fingerprint.
+/// The kind of a recorded text, and the domain of its fingerprint.
 type Kind = (&'static str, &'static str);
 
 const COMMAND: Kind = ("command", "brigade.runtime-command.v1");
@@ -321,7 +321,7 @@ fn fingerprint((name, domain): Kind, exact: &str) -> Fingerprint {
     Fingerprint::builder(domain).text(name, exact).finish()
 }
 
-/// What is recorded of a start.
+/// The recorded data of a start.
 pub(crate) struct Start<'a> {
     pub(crate) runtime_id: &'a str,
     pub(crate) command: RecordedText,
@@ -333,7 +333,7 @@ pub(crate) struct Start<'a> {
     pub(crate) instance: &'a str,
 }
 
-/// A pid file, as it was found.
+/// The content of a pid file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PidFile {
     Missing,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_goes_through_the_file_and_keeps_unknown_keys() {
+    fn a_start_round_trips_and_keeps_unknown_keys() {
         let old = Record::parse("\u{feff}{\"note\": NaN, \"stopped_at\": \"x\", \"pid\": 4}".as_bytes());
         assert_eq!((old.source, old.identity()), (Source::Original, None));
         let starter = ProcessIdentity::from_record(77, 5, "boot").unwrap();
@@ -418,7 +418,7 @@ mod tests {
     fn only_numbers_make_a_pid_file() {
         assert_eq!(PidFile::parse(b"4711\n"), PidFile::Pid(4711));
         assert_eq!(PidFile::parse(b""), PidFile::Broken);
-        // It lives, and belongs to the system.
+        // This process lives, and belongs to the system.
         assert_eq!(PidFile::parse(b"1"), PidFile::Pid(1));
         assert_eq!(PidFile::parse(b"0"), PidFile::Broken);
         assert_eq!(PidFile::parse(b"99999999999"), PidFile::Broken);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_bound_since_the_start_is_masked_when_the_record_is_written() {
+    fn values_bound_since_the_start_are_masked() {
         let unbound = Masks::default();
         let start = Start {
             command: RecordedText::command("serve Zq7tail Yp8tail", &unbound),
@@ -446,7 +446,7 @@ mod tests {
         let mut record = Record::default().starting(&start, &ProcessIdentity::current().unwrap());
         record.metadata.health_detail = Some("no Zq7tail".to_owned());
         let record = Record::parse(&record.bytes(&Masks::new(&["Zq7tail".into()])));
-        // The first fingerprint is that of the exact text, and stays.
+        // The first fingerprint is that of the exact text, and must not change.
         let bytes = record.bytes(&Masks::new(&["Zq7tail".into(), "Yp8tail".into()]));
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(

@@ -1,4 +1,4 @@
-//! Whether a runtime is running, and whether that is verified.
+//! Determines whether a runtime is running, and whether that is verified.
 
 use brigade_cmdline::argv::Argv;
 use brigade_core::Timestamp;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_record_proves_only_what_fits_in_every_way() {
+    fn an_older_record_must_match_in_every_way() {
         let at = |seconds: i64| Timestamp::from_unix_micros(STARTED + seconds * 1_000_000);
         let record = |pid: u32, seconds| format!("{{\"pid\":{pid},\"started_at\":\"{}\"}}", at(seconds));
         check(&["serve", "1"], true, &record(50, 1), Verdict::Same);

@@ -1,4 +1,4 @@
-//! Starting a runtime.
+//! Starts a runtime.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -24,13 +24,13 @@ use crate::stop::{GRACE, await_log_writer};
 use crate::supervisor::{ObservedRuntime, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
-/// The text of a lock before the action.
+/// The text in a lock, which the action follows.
 const HOLDER: &str = include_str!("start/holder.txt");
 
 /// The default time to wait for readiness.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How long to wait for what its parent says of a process that has ended.
+/// How long to wait for the parent's report about a process that has ended.
 const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a process must live to count as started.
@@ -94,11 +94,11 @@ pub enum StartOutcome {
         /// The result of the last health check: what is missing; it is also stored.
         health: Health,
     },
-    /// It was already running; nothing was done, except to wait for it if that was asked for.
+    /// It was already running. Nothing was done, except to wait for it if requested.
     AlreadyRunning {
         /// The process.
         process: ProcessIdentity,
-        /// What the wait found; `None` without one.
+        /// The result of waiting; `None` without a wait.
         awaited: Option<WaitOutcome>,
     },
     /// It may not be started; nothing was done.
@@ -110,14 +110,14 @@ pub enum StartOutcome {
     Failed {
         /// Why.
         reason: StartFailure,
-        /// What it wrote.
+        /// The end of its output.
         log: LogEnd,
         /// Processes that could not be ended.
         survivors: Vec<u32>,
     },
 }
 
-/// What came of waiting for a runtime that was already running.
+/// The result of waiting for a runtime that was already running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
     /// It is ready.
@@ -141,7 +141,7 @@ pub enum StartFailure {
     Ended {
         /// How long it lived, roughly.
         after: Duration,
-        /// How it ended, as far as that is known.
+        /// How it ended, if known.
         exit: Exit,
     },
     /// The start was cancelled.
@@ -170,7 +170,7 @@ enum Readiness {
     Waiting { waited: Duration, missing: Probe },
 }
 
-/// A process that was just started.
+/// A process that was started a moment ago.
 struct NewProcess {
     process: ProcessIdentity,
     log_writer: ProcessIdentity,
@@ -198,12 +198,12 @@ impl LogsBefore {
 impl Supervisor<'_> {
     /// Starts a runtime and waits until it is ready.
     ///
-    /// A runtime is ready when its health command succeeds and its tree listens on its port, if these are configured;
-    /// otherwise, when it has lived for a moment. At the timeout, a successful health command is enough. A runtime that
-    /// is not ready keeps running: a living runtime is never stopped for being slow.
+    /// A runtime is ready when its health command succeeds and its tree listens on its port, if these are configured.
+    /// Otherwise it is ready when it has lived for a moment. At the timeout, a successful health command is enough. A
+    /// runtime that is not ready keeps running: a living runtime is never stopped for being slow.
     ///
     /// # Errors
-    /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
+    /// Fails if a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
     pub fn start(
         &self,
         runtime: &Runtime,
@@ -244,7 +244,7 @@ impl Supervisor<'_> {
             ControlFlow::Continue(begun) => begun,
             ControlFlow::Break(failed) => return Ok(failed),
         };
-        // From here on, it is recorded: others can see and stop it while it starts.
+        // The start is recorded now, so other processes can see and stop the runtime while it starts.
         drop(lock);
         progress(StartProgress::Spawned { pid: begun.process.pid() });
         let since = (&begun.process, begun.at);
@@ -281,7 +281,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Waits for a runtime that was already running, if that is asked for. It is never stopped.
+    /// Waits for a runtime that was already running, if requested. Never stops it.
     fn await_running(
         &self,
         runtime: &Runtime,
@@ -309,7 +309,7 @@ impl Supervisor<'_> {
         StartOutcome::AlreadyRunning { process: process.clone(), awaited }
     }
 
-    /// Stores a health result. It is running and recorded, so a result that cannot be stored is not a failure.
+    /// Stores a health result. The runtime is running and recorded, so a failed write is not a failure of the start.
     fn keep_health(
         &self,
         runtime: &Runtime,
@@ -325,7 +325,7 @@ impl Supervisor<'_> {
     /// Returns every reason why a runtime may not be started, without starting it; empty if it is already running.
     ///
     /// # Errors
-    /// When its files cannot be read.
+    /// Fails if its files cannot be read.
     pub fn blockers(&self, runtime: &Runtime) -> Result<Vec<RuntimeIssue>, RuntimeError> {
         let seen = self.look(runtime)?;
         if seen.process().is_some() {
@@ -346,13 +346,13 @@ impl Supervisor<'_> {
     fn unmanaged(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
         match seen.standing {
             ProcessState::Unmanaged(_) => standing_issue(runtime, seen),
-            // A stop leaves the file of somebody else's process alone, too.
+            // A stop does not remove the file of another user's process either.
             ProcessState::Stale(_) => foreign_issue(runtime, seen),
             ProcessState::Stopped | ProcessState::Running(_) => None,
         }
     }
 
-    /// Opens the logs, records the start, and creates the process. Breaks off with what came of it instead.
+    /// Opens the logs, records the start, and creates the process. Breaks with the outcome if one of these fails.
     fn begin(
         &self,
         runtime: &Runtime,
@@ -361,7 +361,7 @@ impl Supervisor<'_> {
         let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
             (&seen.start, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
         else {
-            // Each of these has an issue when it is absent.
+            // A missing path has its own issue among the blockers.
             return Ok(ControlFlow::Break(StartOutcome::Refused { blockers: seen.blockers.clone() }));
         };
         let (stdout_log, stdout_length) = open_log(self.fs, stdout)?;
@@ -400,7 +400,7 @@ impl Supervisor<'_> {
                 Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
             });
         if let Err(error) = saved {
-            // Without a record, it could not be stopped.
+            // Without a record, the process could not be stopped later.
             kill_detached(&begun.program, Some(&begun.writer), Some(&mark(&instance)), GRACE);
             await_log_writer(&begun.writer);
             return Err(error);
@@ -520,7 +520,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// The variable of a start, as in an environment.
+/// Returns the environment entry that marks a start.
 pub(crate) fn mark(instance: &str) -> String {
     format!("{INSTANCE_VARIABLE}={instance}")
 }

@@ -1,4 +1,4 @@
-//! Stopping a runtime, and starting it again.
+//! Stops and restarts runtimes.
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ impl CleanupResult {
 pub struct RestartOutcome {
     /// The outcome of the stop; absent if it was not tried because the start would be refused.
     pub stop: Option<StopOutcome>,
-    /// How the runtime stood after the stop, before the start.
+    /// The state of the runtime after the stop and before the start.
     pub stopped: Option<RuntimeFacts>,
     /// The outcome of the start; absent if the stop failed.
     pub start: Option<StartOutcome>,
@@ -92,13 +92,13 @@ pub struct RestartOutcome {
 
 impl Supervisor<'_> {
     /// Stops a runtime: its whole tree gets SIGTERM, and SIGKILL after 2 s. Removes the remains of an earlier process.
-    /// A pid file that names another living process is kept, and the stop is refused.
+    /// If a pid file names another living process, it is kept, and the stop is refused.
     ///
     /// Only the recorded process, its descendants, orphans of its tree, and processes with the marker of its start are
     /// signalled.
     ///
     /// # Errors
-    /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
+    /// Fails if a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
     pub fn stop(&self, runtime: &Runtime, lock_timeout: Duration) -> Result<StopOutcome, RuntimeError> {
         let nothing = || StopOutcome::NotRunning { reason: "the runtime is not running".to_owned() };
         let seen = self.look(runtime)?;
@@ -146,8 +146,8 @@ impl Supervisor<'_> {
                 self.forget(&seen, "stale pid")?;
                 let lived_on = match ended {
                     0 => String::new(),
-                    1 => ", and 1 process that lived on was ended".to_owned(),
-                    ended => format!(", and {ended} processes that lived on were ended"),
+                    1 => ", and 1 process that was still running was ended".to_owned(),
+                    ended => format!(", and {ended} processes that were still running were ended"),
                 };
                 Ok(StopOutcome::NotRunning {
                     reason: format!("stale pid: what it left was removed{lived_on}"),
@@ -164,10 +164,10 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Stops a runtime and starts it. A runtime that could not be started again is not stopped.
+    /// Stops a runtime and starts it. If it could not be started again, it is not stopped.
     ///
     /// # Errors
-    /// As [`Supervisor::stop`] and [`Supervisor::start`].
+    /// Fails like [`Supervisor::stop`] and [`Supervisor::start`].
     pub fn restart(
         &self,
         runtime: &Runtime,
@@ -207,7 +207,7 @@ impl Supervisor<'_> {
         Ok(cleared)
     }
 
-    /// Records that a runtime was stopped, and cuts its logs. The caller holds its lock.
+    /// Records that a runtime was stopped, and truncates its logs. The caller must hold its lock.
     pub(crate) fn forget(&self, seen: &ObservedRuntime, reason: &str) -> Result<(), RuntimeError> {
         // Write the metadata first: it shows that the pid file is stale.
         if seen.record.source != Source::Missing {
@@ -216,7 +216,7 @@ impl Supervisor<'_> {
         if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (seen.pid_file, &seen.paths.pid) {
             self.remove(path)?;
         }
-        // It is stopped, even if its logs cannot be cut.
+        // The runtime is stopped, even if its logs cannot be truncated.
         let _ = make_room_locked(self.fs, &seen.paths);
         Ok(())
     }

@@ -24,12 +24,13 @@ use crate::record::{PidFile, Record, Source};
 use crate::standing::{ProcessState, standing};
 use crate::system::{self, Holders};
 
-/// The maximum and initial number of parallel health checks.
+/// The maximum and the initial number of parallel health checks.
 const MAX_PARALLEL_CHECKS: usize = 64;
 const INITIAL_PARALLEL_CHECKS: usize = 4;
 
-/// How long the first checks may take before more threads are added. Starting a command copies the process, which gets
-/// slower with every thread, so quick checks share a few threads.
+/// How long the first checks may take before more threads are added.
+///
+/// Starting a command copies the process, which gets slower with every thread. So quick checks share a few threads.
 const QUICK_CHECK_TIME: Duration = Duration::from_millis(5);
 
 /// Whether health is checked, which may run commands.
@@ -37,12 +38,12 @@ const QUICK_CHECK_TIME: Duration = Duration::from_millis(5);
 pub enum Checks {
     /// No command is run; the last result is returned.
     Skip,
-    /// Running runtimes are checked in parallel, and the results are stored. Logs that are too long are cut.
+    /// Running runtimes are checked in parallel, and the results are stored. Logs that are too long are truncated.
     Run,
 }
 
-/// Supervises the runtimes of one workspace. Does nothing on its own: no thread outlives a call, and only runtimes and
-/// their log writers do.
+/// Supervises the runtimes of one workspace. Does nothing in the background: no thread outlives a call, only runtimes
+/// and their log writers do.
 #[derive(Clone, Copy)]
 pub struct Supervisor<'a> {
     pub(crate) fs: &'a dyn Fs,
@@ -59,7 +60,7 @@ pub(crate) struct ObservedRuntime {
     pub(crate) standing: ProcessState,
     pub(crate) start: Option<VerifiedStart>,
     pub(crate) check: Check,
-    /// Why it cannot be started, regardless of its state.
+    /// Why it cannot be started, in any state.
     pub(crate) blockers: Vec<RuntimeIssue>,
 }
 
@@ -78,7 +79,7 @@ impl ObservedRuntime {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Creates a supervisor for the workspace at the root of `fs`. `confine` confines the health commands.
+    /// Creates a supervisor for the workspace at the root of `fs`. `confine` puts health commands into their sandbox.
     pub fn new(
         fs: &'a dyn Fs,
         clock: &'a dyn Clock,
@@ -141,7 +142,7 @@ impl<'a> Supervisor<'a> {
     /// reconstructed from its record, so that it can be inspected and stopped.
     ///
     /// # Errors
-    /// When the directory of the state cannot be listed.
+    /// Fails if the directory of the state cannot be listed.
     pub fn left(&self, configured: &[Runtime]) -> Result<Vec<Runtime>, RuntimeError> {
         let state = RelPath::from_static(STATE);
         let entries = match self.fs.list_dir(&state) {
@@ -181,7 +182,7 @@ impl<'a> Supervisor<'a> {
     pub fn facts_of_left(&self, left: &[Runtime]) -> Vec<RuntimeFacts> {
         let mut facts = self.facts(left, Checks::Skip, None);
         for (facts, runtime) in facts.iter_mut().zip(left) {
-            let detail = "it runs, and no entry of runtimes.toml names it any more";
+            let detail = "it is running, but runtimes.toml has no entry for it";
             let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLeft, Severity::Warning, detail);
             facts.issues = vec![issue];
             facts.enabled = false;
@@ -284,7 +285,7 @@ impl<'a> Supervisor<'a> {
             let most = running.len().min(MAX_PARALLEL_CHECKS);
             let (mut started, mut wanted) = (0, INITIAL_PARALLEL_CHECKS.min(most));
             let is_left = || next.load(Ordering::Relaxed) < running.len();
-            // A single one needs no thread.
+            // A single runtime needs no thread.
             while 1 < most && started < most && is_left() {
                 if started == wanted {
                     system::wait(None, cancel, QUICK_CHECK_TIME);
@@ -297,13 +298,13 @@ impl<'a> Supervisor<'a> {
                     started += 1;
                 }
             }
-            // The calling thread helps, so a system that has no thread to spare only takes longer.
+            // The calling thread helps, so a system without spare threads only takes longer.
             work();
         });
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (index, runtime, seen, process) in running {
             if let Some(health) = &found[index] {
-                // Storing is optional: runtimes of a read-only workspace can still be checked.
+                // Storing is optional: runtimes in a read-only workspace can still be checked.
                 let _ = health::remember(self.fs, &seen.paths, runtime, process, health, &self.host.masks);
             }
         }
@@ -313,7 +314,8 @@ impl<'a> Supervisor<'a> {
         found
     }
 
-    /// Returns which logs are too long; a health check cuts them. Only runtimes that v0.30 started write such logs.
+    /// Returns the issues of logs that are too long. A health check truncates them. Only runtimes started by v0.30
+    /// write such logs.
     fn log_issues(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
@@ -373,7 +375,7 @@ impl<'a> Supervisor<'a> {
             }),
             has_health_file: match &seen.paths.health {
                 HealthFile::Own(path) => Some(self.fs.exists(path).unwrap_or(false)),
-                // The metadata is there when it runs.
+                // The metadata file exists while it runs.
                 HealthFile::InMetadata => runtime.health_path.as_ref().map(|_| true),
                 HealthFile::Nowhere => runtime.health_path.as_ref().map(|_| false),
             },
@@ -393,7 +395,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// The facts of a runtime whose files cannot be read.
+/// Returns the facts of a runtime whose files cannot be read.
 fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'_>) -> RuntimeFacts {
     let paths = Paths::find(supervisor.fs, supervisor.host, runtime);
     let mut issues = paths.issues;
@@ -420,9 +422,9 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Optio
             // The log writer ends when all processes of the runtime have ended.
             let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
             let detail = if lives_on {
-                "its process ended, and others that it had started live on; a stop ends them"
+                "its process ended, but processes that it started are still running; a stop ends them"
             } else {
-                "a pid file is left, and what it names is not this runtime any more"
+                "a pid file is left, but its process is no longer this runtime"
             };
             let issue =
                 RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail);
@@ -440,15 +442,15 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Optio
 
 /// Returns why a pid file is kept although it does not name the runtime: it names another living process.
 ///
-/// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale. A runtime
-/// that runs may have written the pid of one of its own processes.
+/// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale. A running
+/// runtime may also have written the pid of one of its child processes.
 pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     let pid = match (&seen.standing, seen.pid_file) {
         (ProcessState::Stale(Some(pid)), _) => *pid,
         (ProcessState::Running(own), PidFile::Pid(pid)) => {
             let writer = seen.record.log_writer();
             let is_own = |root: &ProcessIdentity| system::belongs(pid, root);
-            // Elsewhere it is not known whose child a process is.
+            // On other systems the parent of a process is unknown.
             if !cfg!(target_os = "linux") || is_own(own) || writer.as_ref().is_some_and(is_own) {
                 return None;
             }
@@ -474,7 +476,7 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     let detail = format!(
         "`{pid_path}` names process {pid}{name}, which is not this runtime: both are left alone; remove the file \
-         if nobody needs it"
+         if it is not needed"
     );
     Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeUnmanaged, Severity::Warning, detail))
 }
@@ -483,7 +485,7 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option
 fn log_writer_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
     seen.process()?;
     seen.record.log_writer().filter(|writer| !writer.is_alive())?;
-    // Elsewhere it also ends when the runtime puts its output elsewhere.
+    // On other systems it also ends when the runtime redirects its output.
     if !cfg!(target_os = "linux") {
         return None;
     }
@@ -518,7 +520,7 @@ fn port_issue(runtime: &Runtime, standing: &ProcessState, holders: &Holders) -> 
     })
 }
 
-/// Returns why a health command is not run.
+/// Returns why a health command was not run.
 fn why(runtime: &Runtime, objections: &[Objection]) -> String {
     let issue = objections.iter().find_map(|objection| command::issue(runtime, "health_command", objection));
     match (issue, objections) {

@@ -1,4 +1,4 @@
-//! Facts about processes and ports, besides process identity.
+//! Facts about processes and ports that are not part of a process identity.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct ObservedProcess {
     pub(crate) started: Option<Timestamp>,
     /// Its arguments, the zeroth included.
     pub(crate) argv: Option<Vec<String>>,
-    /// Whether it leads a session of its own, as every runtime does.
+    /// Whether it leads a session, as every runtime does.
     pub(crate) leads_session: Option<bool>,
 }
 
@@ -56,22 +56,22 @@ impl Holder {
         match (self.pid, &self.program) {
             (Some(pid), Some(program)) => format!("process {pid} ({program})"),
             (Some(pid), None) => format!("process {pid}"),
-            (None, _) => "a process of somebody else".to_owned(),
+            (None, _) => "a process of another user".to_owned(),
         }
     }
 
-    /// Returns whether the holder is the process, descends from it or is in its session; `None` when the system does
-    /// not tell who it is.
+    /// Returns whether the holder is the process, descends from it or is in its session; `None` if the system does not
+    /// report the holder.
     pub(crate) fn belongs_to(&self, root: &ProcessIdentity) -> Option<bool> {
         self.pid.map(|pid| belongs(pid, root))
     }
 }
 
-/// Returns whether a process is another one, descends from it or is in its session. Only Linux tells more than whether
-/// it is the process.
+/// Returns whether a process is another one, descends from it or is in its session. Systems other than Linux only
+/// report whether it is the process.
 pub(crate) fn belongs(pid: u32, root: &ProcessIdentity) -> bool {
     platform::belongs(pid, root.pid())
 }
 
-/// The ports that someone listens on.
+/// Ports with a listening process.
 pub(crate) type Holders = BTreeMap<u16, Holder>;

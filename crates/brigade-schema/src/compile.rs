@@ -50,7 +50,7 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     let visits = if nodes.iter().any(Node::visits_twice) { Visits::Many } else { Visits::Once };
     let mut compiled = Schema { nodes, root: id, visits, possible, doubts: Vec::new(), unchecked, ignored };
 
-    // A misspelt type or a broken reference is one mistake.
+    // A misspelt type or a broken reference is only reported once.
     let is_reported = problems.iter().chain(&compiled.unchecked).any(|problem| match problem.kind {
         ProblemKind::UnknownType { .. } | ProblemKind::NotASchema => problem.path == "$",
         ProblemKind::Reference(_) => schema.get("$ref").is_some(),
@@ -87,7 +87,7 @@ pub(crate) struct Compiler<'s> {
     pub(crate) problems: Vec<SchemaProblem>,
     /// Why nothing is checked against it.
     pub(crate) unchecked: Vec<SchemaProblem>,
-    /// What has no effect.
+    /// The parts without effect.
     ignored: Vec<SchemaProblem>,
     pub(crate) references: Vec<Reference<'s>>,
     patterns: HashMap<&'s str, Result<regex::Regex, PatternFault>>,
@@ -125,7 +125,7 @@ impl<'s> Compiler<'s> {
         let mut unknown: Vec<String> = Vec::new();
         let mut overridden: Vec<String> = Vec::new();
         let is_draft_07 = self.resources.dialect() == Dialect::Draft07;
-        // In draft-07 nothing applies beside a reference.
+        // In draft-07 no other keyword applies next to a reference.
         let only_refers = is_draft_07 && keywords.contains_key("$ref");
         let has_prefix = keywords.get("items").is_some_and(Value::is_array);
 
@@ -391,7 +391,7 @@ impl<'s> Compiler<'s> {
         entries.map(|(name, list)| (name.as_str().into(), self.required(list, &at.key(name)))).collect()
     }
 
-    /// `dependencies` of draft-07: what 2020-12 has as `dependentRequired` and `dependentSchemas`.
+    /// `dependencies` of draft-07, which 2020-12 splits into `dependentRequired` and `dependentSchemas`.
     fn dependencies(&mut self, node: &mut Node, value: &'s Value, at: &Path<'_>) {
         for (name, rule) in self.entries(value, at).into_iter().flatten() {
             let (at, owner) = (at.key(name), name.as_str().into());
@@ -540,7 +540,7 @@ mod tests {
                 "$: unknown schema keywords: prefixItems",
             ],
         );
-        // Each schema may have a dialect of its own.
+        // Each schema may have its own dialect.
         let inner = json!({"$schema": old, "properties": {"a": {"$schema": new, "prefixItems": [false]}}});
         check_remarks(inner, &[], &[]);
     }

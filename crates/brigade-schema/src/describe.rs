@@ -39,8 +39,8 @@ pub enum Requirement {
 }
 
 impl Property<'_> {
-    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`, also in each alternative.
-    /// `null` needs no list.
+    /// Returns whether the schema lists every allowed value with `enum` or `const`, also in each alternative. `null`
+    /// need not be listed.
     pub fn has_fixed_values(&self) -> bool {
         let is_certain = self.is_certain && self.schema.unchecked.is_empty();
         is_certain && self.node.is_some_and(|id| lists_values(self.schema, id, DEEPEST))
@@ -308,7 +308,7 @@ mod tests {
         check(json!({"type": "string"}), false);
         check(json!({}), false);
         check(json!({"$ref": "#"}), false);
-        // What an alternative of the object says is not certain, and a schema that is not checked says nothing.
+        // The properties of an alternative are not certain, and a schema that is not checked has no certain properties.
         for schema in [
             json!({"type": "object", "anyOf": [{"properties": {"a": {"enum": ["-x"]}}}, true]}),
             json!({"type": "object", "properties": {"a": {"enum": ["-x"]}, "b": {"$ref": "https://example.test/b"}}}),

@@ -25,7 +25,7 @@ impl Dialect {
         schema.get("$schema").and_then(Value::as_str).and_then(Dialect::named)
     }
 
-    /// Returns the dialect of a document: 2020-12 if it names none, or one that is not supported.
+    /// Returns the dialect of a document: 2020-12 if it names none or an unsupported one.
     pub(crate) fn of_root(schema: &Value) -> Dialect {
         Dialect::of(schema).unwrap_or_default()
     }

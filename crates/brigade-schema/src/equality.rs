@@ -31,7 +31,7 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
 
 /// Returns the first item that repeats an earlier one, as (earlier, later).
 ///
-/// Runs in linear time, whatever the items are.
+/// Runs in linear time for all items.
 pub(crate) fn first_repeated(items: &[Value]) -> Option<(usize, usize)> {
     if items.len() <= FEW_ITEMS {
         return (1..items.len()).find_map(|later| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_repetition_is_found_in_short_and_long_lists() {
+    fn the_first_repetition_is_found_in_any_list() {
         assert_eq!(first_repeated(&[]), None);
         assert_eq!(first_repeated(&[json!(1), json!(true), json!(1.0)]), Some((0, 2)));
         let mut long: Vec<Value> = (0..1000).map(|n| json!({ "n": n })).collect();

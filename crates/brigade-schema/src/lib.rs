@@ -1,8 +1,10 @@
 //! JSON Schema for tool contracts.
 //!
+//! It owns compiling schemas, checking instances against them, and describing schemas in words.
+//!
 //! A contract defines the arguments of a tool. An agent's call is checked against it before a user sees the call. Two
-//! things must therefore never happen: half a check looks like a whole one, or a message shows a value, which may be a
-//! secret. A [`Violation`] names places and what the schema requires, never the value found.
+//! things must therefore never happen: an incomplete check that looks complete, or a message that shows a value, which
+//! may be a secret. A [`Violation`] names places and what the schema requires, never the value found.
 //!
 //! # Supported keywords
 //!

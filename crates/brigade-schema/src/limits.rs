@@ -1,4 +1,4 @@
-//! Limits that keep hostile schemas and instances from exhausting the stack, the memory or the user's patience.
+//! Limits that prevent hostile schemas and instances from exhausting the stack, the memory or the user's patience.
 
 use serde_json::Value;
 

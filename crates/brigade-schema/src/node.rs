@@ -126,14 +126,14 @@ pub(crate) struct ObjectRules {
 pub(crate) struct PropertyRule {
     pub(crate) name: Box<str>,
     pub(crate) node: NodeId,
-    /// The description beside a `$ref`. It overrides the description of the target.
+    /// The description next to a `$ref`. It overrides the description of the target.
     pub(crate) description: Option<Box<str>>,
 }
 
 /// The rule for properties that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Additional {
-    /// The schema does not say. Others are allowed, but not evaluated.
+    /// Not stated by the schema. Other properties are allowed, but not evaluated.
     #[default]
     Unstated,
     Allowed,
@@ -192,7 +192,7 @@ impl Node {
         self.logic.as_ref().map_or(&[], |logic| &logic.all_of)
     }
 
-    /// Returns the target if the node does nothing but refer to it.
+    /// Returns the target if the node only refers to it.
     pub(crate) fn only_reference(&self) -> Option<NodeId> {
         let plain = self.types == TypeSet::ANY
             && self.values.is_empty()
@@ -213,7 +213,7 @@ impl Node {
         self.reference.into_iter().chain(logic)
     }
 
-    /// Changes the link to every other node but those of properties.
+    /// Changes the link to every other node except those of properties.
     pub(crate) fn for_each_link(&mut self, mut change: impl FnMut(&mut NodeId)) {
         self.reference.iter_mut().for_each(&mut change);
         if let Some(logic) = &mut self.logic {
@@ -237,7 +237,7 @@ impl Node {
         }
     }
 
-    /// Whether two of its rules can apply different nodes to the same value.
+    /// Returns whether two of its rules can apply different nodes to the same value.
     pub(crate) fn visits_twice(&self) -> bool {
         let array =
             self.array.as_ref().is_some_and(|rules| rules.contains.is_some() || rules.unevaluated.is_some());

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// The maximum length of a property name in characters. Longer names are cut and end in `…`.
+/// The maximum length of a property name in characters. Longer names are truncated and end in `…`.
 const LONGEST_NAME: usize = 120;
 
 /// The path from the root to a place.

@@ -2,8 +2,8 @@
 
 use serde_json::{Deserializer, Value};
 
-/// Returns line and column of the keyword in the schema that a JSON pointer names, or of as much of the path as there
-/// is. Columns count characters.
+/// Returns line and column of the keyword in the schema that a JSON pointer names. If the text lacks a part of the
+/// path, returns the place of the last existing part. Columns count characters.
 pub(crate) fn locate(text: &str, pointer: &str, keyword: Option<&str>) -> Option<(usize, usize)> {
     let mut value = blank(text, 0);
     let mut shown = value;

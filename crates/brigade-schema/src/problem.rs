@@ -9,10 +9,10 @@ use crate::types::JsonType;
 /// The maximum number of characters shown of a JSON pointer.
 const LONGEST_POINTER: usize = 200;
 
-/// Something about a schema that its author should know, and its place. [`ProblemKind::effect`] says what follows.
+/// A remark about a schema for its author, and its place. [`ProblemKind::effect`] returns the consequence.
 ///
-/// Displayed as `$.a: unsupported type "strin"`. The path names a schema: `$` is the root, `$.a` the schema
-/// of property `a`, `$.a[]` the schema of its items, and `$.a.required` a keyword in it.
+/// Displayed as `$.a: unsupported type "strin"`. The path names a schema: `$` is the root, `$.a` the schema of property
+/// `a`, `$.a[]` the schema of its items, and `$.a.required` a keyword in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}: {kind}")]
 pub struct SchemaProblem {
@@ -46,7 +46,7 @@ impl SchemaProblem {
         format!("{what} at #{}", cut(pointer, LONGEST_POINTER))
     }
 
-    /// Returns the words that are not understood, and those that are in their place.
+    /// Returns the unknown words, and the known words in their place.
     pub fn unknown_words(&self) -> (Vec<&str>, Vec<&str>) {
         match &self.kind {
             ProblemKind::UnknownKeywords { keywords } => {
@@ -75,14 +75,14 @@ impl SchemaProblem {
     }
 }
 
-/// What follows from a problem.
+/// The consequence of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The schema is wrong and cannot be used.
     Refused,
     /// The schema may be right, but it cannot be judged here, so nothing is checked against it.
     Unchecked,
-    /// What the schema says there has no effect, as the standard asks.
+    /// The part has no effect, as the standard requires.
     Ignored,
 }
 
@@ -108,7 +108,7 @@ pub enum ProblemKind {
     /// `$dynamicRef`, whose target depends on how a schema was reached.
     #[error("unsupported `$dynamicRef`")]
     DynamicReference,
-    /// Keywords beside `$ref` in draft-07, which ignores them. In 2020-12 they apply.
+    /// Keywords next to `$ref` in draft-07, which ignores them. In 2020-12 they apply.
     #[error("draft-07 ignores beside `$ref`: {}", list(.keywords))]
     IgnoredBesideReference {
         /// The keywords, sorted.
@@ -146,7 +146,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Returns what follows from the problem.
+    /// Returns the consequence of the problem.
     pub fn effect(&self) -> Effect {
         match self {
             ProblemKind::UnknownKeywords { .. } | ProblemKind::IgnoredBesideReference { .. } => {

@@ -1,4 +1,4 @@
-//! `$ref`: refuses loops, and removes nodes that only refer.
+//! Resolves chains of `$ref`: refuses loops, and removes nodes that only refer.
 
 use crate::limits::MAX_CHAIN;
 use crate::node::{Node, NodeId};
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_are_problems_unless_they_are_only_references() {
+    fn long_chains_are_refused_unless_only_references() {
         let chain = |links: usize, link: fn(usize) -> Value| {
             let definitions: serde_json::Map<String, Value> =
                 (0..links).map(|n| (format!("d{n}"), link(n))).collect();

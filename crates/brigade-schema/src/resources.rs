@@ -1,4 +1,4 @@
-//! What references can lead to: resources, which `$id` starts, their anchors, and places in them.
+//! The possible targets of references: resources, which start at an `$id`, their anchors, and places in them.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ pub(crate) struct Resources<'s> {
     anchors: HashMap<(NodeId, &'s str), NodeId>,
     /// The JSON of each node, and its resource.
     schemas: Vec<(&'s Value, usize)>,
-    /// The node of each JSON by its address; as many as references asked for.
+    /// The node of each JSON value that a reference asked for, by the address of the value.
     nodes: HashMap<usize, NodeId>,
 }
 
@@ -69,7 +69,7 @@ impl<'s> Resources<'s> {
     /// Adds the JSON of the next node, and makes its resource the current one.
     pub(crate) fn enter(&mut self, schema: &'s Value, keywords: &'s Map<String, Value>, node: NodeId) {
         let dialect = Dialect::of(schema).unwrap_or(self.dialect());
-        // In draft-07 nothing applies beside a reference.
+        // In draft-07 no other keyword applies next to a reference.
         let refers = dialect == Dialect::Draft07 && keywords.contains_key("$ref");
         let text = |keyword| keywords.get(keyword).and_then(Value::as_str).filter(|_| !refers);
         let (id, fragment) = text("$id").map(uri::split).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Compiler<'_> {
     /// Sets the target of every reference, or reports a problem.
     pub(crate) fn resolve(&mut self) {
         let mut next = 0;
-        // A target may be compiled only now, and have references.
+        // A target may be compiled now for the first time, and have references itself.
         while let Some(reference) = self.references.get(next) {
             next += 1;
             let (node, text, resource) = (reference.node, reference.text, reference.resource);
@@ -146,8 +146,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Follows the tokens of a JSON pointer from the root of a resource. What is in an unknown keyword becomes a schema
-    /// when a reference leads there.
+    /// Follows the tokens of a JSON pointer from the root of a resource. A value in an unknown keyword becomes a schema
+    /// if a reference leads to it.
     fn follow(&mut self, root: NodeId, tokens: &[String]) -> Option<NodeId> {
         let (mut value, mut resource) = self.resources.schemas[root.index()];
         let mut is_unknown = false;
@@ -175,7 +175,7 @@ impl Compiler<'_> {
 }
 
 impl<'s> Compiler<'s> {
-    /// Compiles the schema that a pointer led to. The pointer is as short as the document is deep.
+    /// Compiles the schema that a pointer led to. The pointer is at most as long as the document is deep.
     fn schema_at(&mut self, schema: &'s Value, tokens: &[String], path: &Path<'_>) -> NodeId {
         match tokens {
             [] => self.schema(schema, path),
@@ -242,7 +242,7 @@ mod tests {
             "#/not/allOf/1/$defs/b",
             "inner/a.json#/$defs/b",
             "inner/../inner/./a.json#/$defs/b",
-            // In no keyword of the dialect, as in OpenAPI.
+            // Not in a keyword of the dialect, as in OpenAPI.
             "#/components/schemas/S",
         ] {
             check_target(reference);

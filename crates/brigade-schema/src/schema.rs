@@ -10,14 +10,14 @@ use crate::types::TypeSet;
 use crate::validate;
 use crate::violation::Violation;
 
-/// How many reasons say why nothing is checked.
+/// The maximum number of reasons why nothing is checked.
 const SHOWN_REASONS: usize = 3;
 
 /// A compiled schema.
 ///
-/// If it has parts that cannot be judged, [`Schema::unchecked`] lists them, and nothing is checked: half a check would
-/// look like a whole one. Can be used from any thread. Cloning copies the rules and shares the compiled regular
-/// expressions.
+/// If it has parts that cannot be judged, [`Schema::unchecked`] lists them, and nothing is checked, because an
+/// incomplete check would look complete. Can be used from any thread. Cloning copies the rules and shares the compiled
+/// regular expressions.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) nodes: Vec<Node>,
@@ -29,7 +29,7 @@ pub struct Schema {
     pub(crate) doubts: Vec<SchemaProblem>,
     /// Why nothing is checked.
     pub(crate) unchecked: Vec<SchemaProblem>,
-    /// What has no effect.
+    /// The parts without effect.
     pub(crate) ignored: Vec<SchemaProblem>,
 }
 
@@ -61,24 +61,25 @@ impl Schema {
         compile::compile(schema, compile::Root::Object)
     }
 
-    /// Lists why the root accepts no object, as far as that is seen: properties that are required and refused.
+    /// Lists why the root accepts no object, as far as that can be detected: properties that are required and refused.
     pub fn doubts(&self) -> &[SchemaProblem] {
         &self.doubts
     }
 
-    /// Lists what cannot be judged here, such as a reference to another document. Not empty: nothing is checked.
+    /// Lists the parts that cannot be judged here, such as a reference to another document. If there are any, nothing
+    /// is checked.
     pub fn unchecked(&self) -> &[SchemaProblem] {
         &self.unchecked
     }
 
-    /// Says that no arguments are checked, and why, in the words of approvals. `None` if they are.
+    /// Returns the sentence for approvals that says why no arguments are checked. `None` if they are checked.
     pub fn arguments_not_checked(&self) -> Option<String> {
         let why: Vec<String> =
             self.unchecked.iter().take(SHOWN_REASONS).map(SchemaProblem::unsupported).collect();
         (!why.is_empty()).then(|| format!("arguments not checked: {}", why.join(", ")))
     }
 
-    /// Lists what has no effect, such as unknown keywords.
+    /// Lists the parts without effect, such as unknown keywords.
     pub fn ignored(&self) -> &[SchemaProblem] {
         &self.ignored
     }
@@ -126,7 +127,7 @@ impl Schema {
         self.node(self.root).description.as_deref()
     }
 
-    /// Returns the types that a node allows, with other nodes for the same value as far as they were looked at.
+    /// Returns the types that a node allows, as far as they are known from the nodes for the same value.
     pub(crate) fn possible_types(&self, id: NodeId) -> TypeSet {
         self.possible.get(id.index()).copied().unwrap_or_else(|| self.node(id).possible_types())
     }

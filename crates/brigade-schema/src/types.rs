@@ -115,7 +115,7 @@ impl TypeSet {
         both
     }
 
-    /// Returns the types to display. `integer` is redundant beside `number`.
+    /// Returns the types to display. `integer` is redundant next to `number`.
     pub(crate) fn shown(self) -> impl Iterator<Item = JsonType> {
         self.iter().filter(move |kind| *kind != JsonType::Integer || !self.lists(JsonType::Number))
     }

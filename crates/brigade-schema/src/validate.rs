@@ -60,16 +60,16 @@ struct Check<'c> {
     found: Vec<Violation>,
     /// Set when a probe finds a violation.
     failed: bool,
-    /// Why the check was given up. Then no result counts, also where `not` turns it around.
+    /// Why the check was aborted. Then no result counts, even if `not` inverts it.
     abandoned: Option<ViolationKind>,
     steps: usize,
     /// Cached results of probes. Without them nested alternatives would take exponential time.
     probed: HashMap<Visit, bool>,
-    /// Visits that were reported already.
+    /// Visits that were already reported.
     reported: HashSet<Visit>,
 }
 
-/// The parts of a value that keywords for the same value have looked at.
+/// The parts of a value that were evaluated by keywords for the same value.
 #[derive(Default)]
 struct Evaluated<'c> {
     all: bool,
@@ -104,7 +104,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Whether checking further cannot change the result.
+    /// Returns whether further checks cannot change the result.
     fn is_settled(&self) -> bool {
         self.abandoned.is_some()
             || match self.mode {
@@ -197,7 +197,7 @@ impl<'c> Check<'c> {
         if let Some(rules) = &node.logic {
             self.logic(rules, value, path, depth + 1);
         }
-        // What failed evaluates nothing, so it would only be reported twice.
+        // An invalid part evaluates nothing, so its properties would only be reported twice.
         if !self.is_settled() && self.found.len() == before {
             self.unevaluated(id, node, value, path, depth);
         }
@@ -339,7 +339,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Checks the name of a property as a text. The text is only here, so its address means nothing to other checks.
+    /// Checks the name of a property as a text. The text is a temporary, so its address means nothing to other checks.
     fn name(&mut self, id: NodeId, name: &str, path: &Path<'_>, depth: usize) {
         let text = Value::from(name);
         let mut check = Check::new(self.schema, self.mode, self.steps);
@@ -406,7 +406,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Checks what no keyword for the same value has looked at.
+    /// Checks the parts that no keyword for the same value has evaluated.
     fn unevaluated(&mut self, id: NodeId, node: &'c Node, value: &'c Value, path: &Path<'_>, depth: usize) {
         match value {
             Value::Object(entries) => {
@@ -440,7 +440,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Notes what a node, for which the value is valid, has looked at. `start` is the node that asks.
+    /// Records what a node for which the value is valid has evaluated. `start` is the node for which this is recorded.
     fn evaluate(
         &mut self,
         id: NodeId,
@@ -534,7 +534,7 @@ impl<'c> Check<'c> {
         };
         if let [only] = meant.as_slice() {
             self.walk(*only, value, path, depth);
-            // Nothing is found if it was reported before, or failed only because of its depth.
+            // The list is empty if the violations were reported before, or are only due to the depth.
             if !self.found.is_empty() {
                 return;
             }

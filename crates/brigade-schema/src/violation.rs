@@ -41,10 +41,10 @@ pub enum ViolationKind {
     /// A required property is missing.
     #[error("required")]
     Required,
-    /// An unknown property, where the schema allows no others.
+    /// An unknown property in an object that allows no others.
     #[error("additional property not allowed")]
     AdditionalProperty,
-    /// Any value where the schema is `false`.
+    /// A value for which the schema is `false`.
     #[error("not allowed")]
     NotAllowed,
     /// A value of the wrong type.
@@ -148,7 +148,7 @@ pub enum ViolationKind {
     /// The name of a property is not allowed.
     #[error("name of the property: {kind}")]
     PropertyName {
-        /// What is wrong with the name.
+        /// The problem of the name.
         kind: Box<ViolationKind>,
     },
     /// A list with too few items of a kind.
@@ -188,7 +188,7 @@ pub enum ViolationKind {
     /// The value is nested too deeply to be checked safely.
     #[error("nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
-    /// The check was given up, because schema and value are both too large.
+    /// The check was aborted, because schema and value are both too large.
     #[error("takes too many steps to check")]
     TooCostly,
 }
@@ -228,7 +228,7 @@ impl ViolationKind {
     }
 }
 
-/// The allowed values for display: `"a"`, or `one of "a", "b"`. Long values and long lists are cut.
+/// The allowed values for display: `"a"`, or `one of "a", "b"`. Long values and long lists are truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedValues {
     /// The first values, as compact JSON.

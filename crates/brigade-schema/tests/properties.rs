@@ -1,4 +1,4 @@
-//! Properties of every schema and every instance.
+//! Tests properties that hold for every schema and every instance.
 
 #![allow(clippy::unwrap_used, reason = "a failing strategy is a failing test")]
 
@@ -74,7 +74,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
                     json!(n.min(1e300).max(n)),
                 )
             })
-            .prop_filter("below the maximum", |(_, n)| n.as_f64() != Some(f64::MAX)),
+            .prop_filter("it is below the maximum", |(_, n)| n.as_f64() != Some(f64::MAX)),
         // Every decimal is a multiple of its last digit's unit.
         (-100_000i64..100_000, 1u32..6).prop_map(|(digits, places)| {
             let value: Value = serde_json::from_str(&format!("{digits}e-{places}")).unwrap();
@@ -89,7 +89,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
         prop_oneof![
-            // An object whose own properties are required and all others refused.
+            // An object that requires its own properties and refuses all others.
             prop::collection::btree_map(any_name(), inner.clone(), 0..5).prop_map(|entries| {
                 let required: Vec<&String> = entries.keys().step_by(2).collect();
                 let count = entries.len();
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn a_missing_or_additional_property_is_the_only_complaint((schema, instance) in schema_and_instance()) {
+    fn only_missing_or_additional_properties_are_reported((schema, instance) in schema_and_instance()) {
         let wrapped = compile(&json!({
             "type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": false
         }));

@@ -1,5 +1,5 @@
-//! The official JSON Schema Test Suite (see the license in `tests/suite/`): all mandatory tests of 2020-12 and
-//! draft-07, and the optional ones about numbers, regular expressions and what older drafts left.
+//! Runs the official JSON Schema Test Suite (see the license in `tests/suite/`): all mandatory tests of 2020-12 and
+//! draft-07, and the optional ones about numbers, regular expressions and leftovers of older drafts.
 //!
 //! A group is skipped only if the schema refers to another document or uses `$dynamicRef`. The test fixes their number.
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 struct Ran {
     groups: usize,
     cases: usize,
-    /// Groups with a reference to another document, or a dialect of their own.
+    /// Groups with a reference to another document, or with another dialect.
     remote: usize,
     dynamic: usize,
 }

@@ -177,7 +177,7 @@ fn shell_syntax_is_refused_with_an_alternative() {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "refused", "shell_syntax");
         assert!(text(&answer).contains("no shell reads the command"), "{}", text(&answer));
-        assert!(text(&answer).contains("a script, which a person makes a tool of the catalog"));
+        assert!(text(&answer).contains("ask a person to add a script to the catalog"));
     }
     // The rules for files hold for the directory, and a variable gets its value from the policy.
     for (args, code) in [

@@ -245,7 +245,7 @@ fn the_program_is_named_only_where_path_leads_to_it() {
     fs::remove_file(folder.join("brigade")).expect("it is there");
     let found = issues(&site);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts a program that is not there");
+    assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts a program that does not exist");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn the_log_tells_what_is_done_and_no_value() {
     let log = String::from_utf8_lossy(&run.stderr);
     for told in [
         "brigade_runtime",
-        "looked at the health of a runtime",
+        "checked the health of a runtime",
         "brigade_exec",
         "are still those that were approved",
         "brigade_process",

@@ -183,7 +183,7 @@ fn new_and_vanished_tools_are_issues() {
     assert!(shown.stderr_text().contains("help: brigade tools pins accept servers/voice"), "{shown}");
     let accepted = site.json(["pins", "accept", "servers/voice"]).expect(0);
     assert_eq!((&accepted["accepted"], &accepted["server"]["state"]), (&json!(true), &json!("known")));
-    site.json(["pins", "accept", "servers/voice"]).refused("nothing of the list");
+    site.json(["pins", "accept", "servers/voice"]).refused("has no changes");
     assert_eq!(mcp_issues(&site.json(["doctor"]).json), []);
     site.json(["pins", "list", "--live"]).expect(0);
 

@@ -508,7 +508,7 @@ fn a_rejected_call_proposes_nothing_that_is_refused() {
     for words in [&["call", "approve", &id][..], &["call", "run", &id]] {
         let refused = site.json(words).expect(1);
         let help = refused["help"].as_str().expect("help");
-        assert!(help.starts_with("a rejected call is not asked for again: "), "{refused:#}");
+        assert!(help.starts_with("a rejected call cannot be queued again: "), "{refused:#}");
         assert!(!help.contains("brigade tools"), "{refused:#}");
     }
 }
@@ -531,7 +531,7 @@ fn whatever_is_refused_says_what_to_do_once() {
         (&["call", "show", "call-"], "type more characters of the id"),
         (&["agent", "remove", "nope"], "brigade tools agent list"),
         (&["pack", "import", "nope"], "name a directory with tool-pack.json"),
-        (&["init", "--target", "file"], "name another path, or move away what is there"),
+        (&["init", "--target", "file"], "use another path, or move the existing entry away"),
         (&["register", "mcp:nope"], "brigade tools discover"),
         (&["keys", "list"], "brigade tools keys --help"),
         (

@@ -140,7 +140,7 @@ fn arguments_that_only_v030_wrote_otherwise_are_said_so() {
     let refused = site.json(["call", "approve", "call-1"]).expect(1);
     let said = refused["blockers"].to_string();
     assert!(
-        said.contains("nobody changed the arguments, but Brigade v0.30 writes values in another way"),
+        said.contains("the arguments are unchanged, but Brigade v0.30 writes values differently"),
         "{said}"
     );
     assert!(!said.contains("changed since the call was queued: args"), "{said}");

@@ -4,7 +4,7 @@ use crate::cases::{after, json};
 /// A checkpoint that waits for an answer.
 fn pending() -> Checkpoint {
     let text = r#"{"id":"check-1","status":"pending","tool_id":"greet","call_id":"call-1","run_id":"run-1",
-        "prompt":"Go on?","choices":[],"created_at":"2027-01-15T08:00:00+00:00"}"#;
+        "prompt":"Continue?","choices":[],"created_at":"2027-01-15T08:00:00+00:00"}"#;
     Checkpoint::from_document(json(text)).unwrap()
 }
 
@@ -75,17 +75,17 @@ fn an_answer_is_one_of_the_choices_as_they_are_shown() {
     check_choice(&["publish", "stop"], "Stop", None);
     check_choice(&["publish", "stop"], "", None);
     check_choice(&["a\u{1b}[31mb"], r"a\u{1b}[31mb", Some("a\u{1b}[31mb"));
-    // What is meant comes before what only looks like it.
+    // An exact match takes precedence over one that only looks the same.
     check_choice(&["a\u{1b}", r"a\u{1b}"], r"a\u{1b}", Some(r"a\u{1b}"));
 }
 
 #[test]
-fn nothing_is_approved_or_resumed_when_its_time_is_over() {
+fn expired_checkpoints_are_not_approved_or_resumed() {
     let until = |status, seconds| Checkpoint { expires_at: Some(after(seconds)), ..standing(status) };
     let expired = CheckpointRefusal::Expired(after(1));
     assert_eq!(until(CheckpointStatus::Pending, 1).approve("yes", after(2)), Err(expired.clone()));
     assert_eq!(until(CheckpointStatus::Approved, 1).check_resumable(after(2)), Err(expired));
-    // Its last moment is in time, and a rejection always is.
+    // An answer at its last moment is in time, and a rejection always is.
     assert!(until(CheckpointStatus::Pending, 1).approve("yes", after(1)).is_ok());
     assert_eq!(until(CheckpointStatus::Approved, 1).check_resumable(after(1)), Ok(()));
     assert!(until(CheckpointStatus::Pending, 1).reject("late", after(2)).is_ok());
@@ -146,7 +146,7 @@ fn what_is_no_checkpoint_is_refused() {
     ] {
         assert!(Checkpoint::from_document(json(text)).is_err(), "{text}");
     }
-    // What else is of another type is left as it is.
+    // Members of another type are kept unchanged.
     let odd =
         r#"{"id":"c","status":"pending","call_id":"c","prompt":7,"choices":"all","created_at":"yesterday"}"#;
     let checkpoint = Checkpoint::from_document(json(odd)).unwrap();

@@ -1,4 +1,4 @@
-//! Fingerprints of what is asked for.
+//! Computes the fingerprints of a request.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub(super) fn args_fingerprint(args: &Json, arguments: &BTreeMap<String, String>
     Fingerprint::builder("brigade.args.v1").json("args", args).table("arguments", arguments).finish()
 }
 
-/// Returns the fingerprint of what is asked for.
+/// Returns the fingerprint of a request.
 pub(super) fn call_fingerprint(
     tool_id: &str,
     family: &str,

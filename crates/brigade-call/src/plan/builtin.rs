@@ -1,4 +1,4 @@
-//! What can be judged about a call of a built-in tool without acting.
+//! Checks a call of a built-in tool as far as possible without running it.
 
 use brigade_access::builtin::{
     ArgumentRefusal, COMMAND, CommandArgs, Fact, PathUse, allowed_url, definition, refused_arguments,
@@ -10,11 +10,11 @@ use brigade_policy::{Blocker, WebUrl, shown_label};
 
 use crate::facts::PlanFacts;
 
-/// Refuses a tool that needs what is not here, and paths that stay closed. The tool looks at them again when it acts.
+/// Refuses a tool that needs a missing fact, and closed paths. The tool checks them again when it runs.
 pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) {
     let row = if facts.tool.is_built_in() { definition(facts.tool.id.as_str()) } else { None };
     let Some((row, known)) = row.zip(facts.builtin.as_ref()) else { return };
-    // A profile that asks makes a call of it, in the session that asked.
+    // With a profile that requires approval, this becomes a call in the agent's session.
     if args.is_some() && !row.is_queued() && facts.session.is_none() {
         let message = format!("the gateway answers `{}` itself; it cannot be queued", row.id);
         blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(Fact::Session.remedy()));
@@ -51,26 +51,26 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     }
 }
 
-/// Returns why a call names a command that only a shell would understand. Everything else that is said of such a
-/// command is said of words that no shell has read, so this reason is the first.
+/// Returns why only a shell would understand the command that a call names.
+///
+/// All other checks of such a command assume words that no shell has changed, so this reason comes first.
 pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
     let command = (tool_id == COMMAND).then(|| CommandArgs::read(args).command)?;
     let found = shell_syntax(&command)?;
     let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
     let message = format!(
-        "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain text; \
-         several steps are a script, which a person makes a tool of the catalog"
+        "$.command: {found} is shell syntax, but no shell reads the command; quote plain text; for several \
+         steps, ask a person to add a script to the catalog"
     );
     Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
 }
 
-/// Refuses values for variables, which the policy alone binds.
+/// Refuses values for variables, because only the policy binds them.
 fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
     for (name, is_named) in CommandArgs::read(args).env {
         if !is_named {
             let field = format!("$.env.{}", shown_label(&name));
-            let message =
-                format!("{field}: a call names variables with `true`, and the policy gives their values");
+            let message = format!("{field}: set the variable to `true`; the policy provides its value");
             blockers.push(
                 Blocker::new(reasons::ENV_BY_POLICY, message)
                     .field(field)

@@ -1,4 +1,4 @@
-//! Errors of an entry as reasons against its calls.
+//! Turns errors of an entry into reasons against its calls.
 
 use brigade_catalog::{Tool, ToolSource};
 use brigade_core::text::escape_terminal;
@@ -23,7 +23,7 @@ pub(super) fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>)
     for issue in &facts.entry_errors {
         blockers.push(entry_blocker(issue));
     }
-    // What makes an entry unusable may stand elsewhere in its file.
+    // The cause that makes an entry unusable may be elsewhere in its file.
     if facts.tool.is_broken && facts.entry_errors.is_empty() {
         blockers.push(Objection::BrokenEntry.blocker(|_| facts.tool.origin.place.clone()));
     }

@@ -1,4 +1,4 @@
-//! What plans say of installations.
+//! Parts of plans that concern installations.
 
 use brigade_catalog::Tool;
 use brigade_core::{Hint, NextStep, reasons};
@@ -8,8 +8,10 @@ use brigade_redact::shows;
 use crate::contract::{ContractFiles, installation_contract};
 use crate::facts::PlanFacts;
 
-/// Returns the command of an entry's installation that a record shows, which may have its bound values masked: the same
-/// one, else the one with the record's contract, else the first that it can be. Without any, what the record shows.
+/// Returns the entry's install command that a record shows. Bound values may be masked in the record.
+///
+/// Prefers the same command, then the one with the record's contract, then the first with the same masked form. Without
+/// any, returns the command in the record.
 pub fn install_command<'a>(entry: &'a Tool, shown: &'a str, contract: Option<&str>) -> &'a str {
     let stated = entry.install.iter().flat_map(|install| &install.command).map(String::as_str);
     let meant: Vec<&str> = stated.filter(|line| shows(shown, line)).collect();
@@ -21,7 +23,7 @@ pub fn install_command<'a>(entry: &'a Tool, shown: &'a str, contract: Option<&st
     same.or_else(|| meant.iter().find(is_of_record)).or(meant.first()).copied().unwrap_or(shown)
 }
 
-/// Completes the reasons against an installation, and names the fields of the entry that it was made from.
+/// Completes the reasons against an installation with the fields of the entry that it was created from.
 pub(super) fn blockers(installation: &Tool, entry: &Tool, blockers: Vec<Blocker>) -> Vec<Blocker> {
     let stated = entry.install.iter().flat_map(|install| &install.command);
     let is_stated = stated.into_iter().any(|line| Some(line) == installation.command.as_ref());
@@ -40,7 +42,7 @@ pub(super) fn blockers(installation: &Tool, entry: &Tool, blockers: Vec<Blocker>
     gone.into_iter().chain(renamed).collect()
 }
 
-/// Adds how a missing program is installed, if the entry says it.
+/// Adds how to install a missing program, if the entry has an installation.
 pub(super) fn hinted(facts: &PlanFacts<'_>, blocker: Blocker) -> Blocker {
     match facts.installs {
         None if facts.tool.installable().is_some() => {
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_masked_command_is_the_one_with_the_contract_of_the_record() {
+    fn a_masked_command_is_found_by_its_contract() {
         let text = "[[tool]]\nid = 'yq'\nname = 'yq'\nfamily = 'script'\n[tool.install]\n\
                     command = ['get --key one yq', 'get --key two yq', 'fetch yq']\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());

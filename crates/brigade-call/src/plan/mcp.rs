@@ -36,7 +36,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             tool.timeout.is_some(),
             reasons::MCP_MISSING_TIMEOUT,
             "timeout",
-            "an MCP call needs a timeout of its own",
+            "an MCP call needs its own timeout",
             "set `timeout` to a number of seconds".into(),
         ),
         (

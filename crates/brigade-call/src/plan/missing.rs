@@ -22,9 +22,9 @@ pub struct MissingTool {
     pub tool_id: String,
     /// Why there is no such tool.
     pub reason: Blocker,
-    /// The arguments, or why there are none.
+    /// The arguments, or why they could not be read.
     pub args: Result<Json, ArgsProblem>,
-    /// What the policy decides on a call that names nothing.
+    /// The policy's decision on a call that names nothing.
     pub decision: Decision,
     /// The decision as reports show it.
     pub policy: PolicyDecision,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_missing_tool_are_shown_without_secrets() {
+    fn a_missing_tool_shows_arguments_without_secrets() {
         check(Ok("[1]"), "{}");
         check(Err(ArgsProblem::GivenTwice), "{}");
         let plan = check(Ok(r#"{"a":"bound-EXAMPLE-4711"}"#), r#"{"a":"[redacted]"}"#);

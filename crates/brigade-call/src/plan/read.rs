@@ -1,4 +1,4 @@
-//! What callers read of a plan.
+//! Read access to a plan.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::facts::ServerFact;
 use crate::judged::Judgement;
 use crate::session::CallSession;
 
-/// Returns whether a text of a record shows an exact one. Only a record with the contract's whole fingerprint may have
-/// marks in it.
+/// Returns whether a stored text can be the masked form of an exact one. Only a record with the whole fingerprint of
+/// the contract may contain masks.
 fn is_shown(call: &Call, stored: &str, exact: &str) -> bool {
     let is_bound = || call.contract_fingerprint.as_ref().is_some_and(|stored| stored.len() == 64);
     stored == exact || is_bound() && shows(stored, exact)
@@ -73,14 +73,14 @@ impl Plan {
         &self.summary.arguments
     }
 
-    /// Returns the words that the program gets for its arguments. They are never stored or shown.
+    /// Returns the words that the arguments become on the command line. They are never stored or shown.
     pub fn argument_words(&self) -> impl Iterator<Item = &str> {
         self.arguments.values().map(String::as_str)
     }
 
-    /// Returns whether a record shows these rendered arguments, whatever was bound where it was written. A mark in it
-    /// tells nothing: the contract's whole fingerprint and the arguments are compared on their own, and cover what is
-    /// rendered from them.
+    /// Returns whether a record can have these rendered arguments, with any of its bound values masked. A mask proves
+    /// nothing. The contract's whole fingerprint and the arguments are compared separately, and they determine the
+    /// rendered ones.
     pub(crate) fn has_arguments(&self, call: &Call) -> bool {
         call.arguments.len() == self.arguments.len()
             && call.arguments.iter().all(|(name, stored)| {
@@ -88,8 +88,8 @@ impl Plan {
             })
     }
 
-    /// Returns whether a record shows this command. A mark in it tells nothing, so the record must hold the contract's
-    /// whole fingerprint, which is compared on its own and covers the exact command.
+    /// Returns whether a record can have this command. A mask proves nothing, so the record must have the contract's
+    /// whole fingerprint. It is compared separately and covers the exact command.
     pub(crate) fn has_command(&self, call: &Call) -> bool {
         match (call.command.as_deref(), self.command.as_deref()) {
             (Some(stored), Some(exact)) => is_shown(call, stored, exact),
@@ -97,28 +97,28 @@ impl Plan {
         }
     }
 
-    /// Returns the contract's labels, with the bound values in them.
+    /// Returns the contract's labels, including bound values in them.
     pub fn contract(&self) -> &ContractLabels {
         &self.contract
     }
 
-    /// Returns the contract's labels as records and reports hold them: without bound values.
+    /// Returns the contract's labels as records and reports have them: without bound values.
     pub fn shown_contract(&self) -> &ContractLabels {
         &self.summary.contract
     }
 
-    /// Returns whether a record shows the labels of this contract, whatever was bound where it was written. A mark in
-    /// them tells nothing, as in a command.
+    /// Returns whether a record can have the labels of this contract, with any bound values masked. A mask proves
+    /// nothing, as in a command.
     pub(crate) fn has_contract(&self, call: &Call) -> bool {
         self.contract.is_shown_by(&call.contract, |stored, exact| is_shown(call, stored, exact))
     }
 
-    /// Returns every reason why the call may not run; empty when it may.
+    /// Returns every reason why the call may not run; empty if it may.
     pub fn blockers(&self) -> &[Blocker] {
         &self.blockers
     }
 
-    /// Returns the step that makes an invalid policy valid again. Nothing else is accepted before.
+    /// Returns the step that corrects an invalid policy. Until then, no other step is accepted.
     pub fn policy_to_correct(&self) -> Option<NextStep> {
         let error = self.blockers.iter().find(|blocker| blocker.is_of_invalid_policy())?;
         error.place.as_ref().map(step_to_correct)
@@ -154,7 +154,8 @@ impl Plan {
         &self.projection_summary
     }
 
-    /// Returns what the process of its server is opened for, if that serves other calls, too.
+    /// Returns the effects and data for which the process of its server is opened, if the server serves other calls,
+    /// too.
     pub fn server(&self) -> Option<&ServerFact> {
         self.server.as_ref()
     }
@@ -179,7 +180,7 @@ impl Plan {
         Some(self.binding.source.clone()).filter(|_| !self.is_missing())
     }
 
-    /// Returns the fingerprint of what is asked.
+    /// Returns the fingerprint of the request.
     pub fn call_fingerprint(&self) -> Fingerprint {
         self.call_fingerprint
     }
@@ -189,12 +190,12 @@ impl Plan {
         self.waiting_pin.is_some()
     }
 
-    /// Returns why no rule approves the call because of its arguments, if so. A person may.
+    /// Returns why only a person, and no rule, may approve the call because of its arguments. `None` if rules may.
     pub fn for_person(&self) -> Option<&str> {
         self.for_person.as_deref().or(self.unchecked())
     }
 
-    /// Returns that the arguments were not checked, and why, if the schema cannot be judged on this machine.
+    /// Returns why the arguments were not checked, if the schema cannot be judged on this machine.
     pub fn unchecked(&self) -> Option<&str> {
         self.unchecked.as_deref()
     }
@@ -204,22 +205,22 @@ impl Plan {
         &self.binding.caller
     }
 
-    /// Notes what a judge said about the call.
+    /// Sets a judge's answer about the call.
     pub fn note_judge(&mut self, judged: Judgement) {
         self.judge = Some(judged);
     }
 
-    /// Returns what a judge said about the call, if one was asked.
+    /// Returns the judge's answer about the call, if a judge was asked.
     pub fn judge(&self) -> Option<&Judgement> {
         self.judge.as_ref()
     }
 
-    /// Returns the session that the agent asks in.
+    /// Returns the agent's session in which the call was requested.
     pub fn session(&self) -> Option<&CallSession> {
         self.session.as_ref()
     }
 
-    /// Returns whether an argument or the catalog entry seems to hold a secret. Such a plan must not be stored.
+    /// Returns whether an argument or the catalog entry seems to contain a secret. Such a plan must not be stored.
     pub fn holds_secret(&self) -> bool {
         self.secrets == Secrets::Found
     }
@@ -229,22 +230,22 @@ impl Plan {
         self.is_executable
     }
 
-    /// Returns whether Brigade itself does what the call asks for, so that no program is started.
+    /// Returns whether Brigade itself does what the call requests, without starting a program.
     pub fn acts_inside(&self) -> bool {
         self.acts_inside
     }
 
-    /// Returns whether the call runs a command that it names, of which every exit code is a result.
+    /// Returns whether the call names a command to run. Every exit code of such a command is a result.
     pub fn runs_command(&self) -> bool {
         self.is_built_in && self.tool_id == COMMAND
     }
 
-    /// Returns which files an approval binds and by what, and what it does not bind.
+    /// Returns which files an approval binds, by what, and which files it does not bind.
     pub fn code(&self) -> &BoundCode {
         &self.code
     }
 
-    /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.
+    /// Returns the words of the command line for display; empty if it cannot be built or contains a secret.
     pub fn shown_argv(&self) -> Vec<String> {
         let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
         let words = Redactor::new(&[]).redact_command(words);
@@ -257,8 +258,8 @@ impl Plan {
         self.argv.as_ref()
     }
 
-    /// Returns the patterns of the files that may be read as data: those of the entry, and, where a kept server makes
-    /// the call, those of all entries that it serves.
+    /// Returns the patterns of the files that may be read as data: those of the entry. If a kept server makes the call,
+    /// also those of all entries that it serves.
     pub fn data(&self) -> &[String] {
         &self.data
     }

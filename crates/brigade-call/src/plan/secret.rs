@@ -1,5 +1,5 @@
-//! Secrets in the catalog, and secrets that are visible only in rendered templates: `--token={x}`,
-//! `curl -u {credentials}`.
+//! Refuses secrets in the catalog, and secrets that are visible only in rendered templates: `--token={x}`, `curl -u
+//! {credentials}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words}
 
 use crate::template::Template;
 
-/// Refuses fields of the contract that hold a secret, and lists them.
+/// Refuses fields of the contract that contain a secret, and lists them.
 pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
     let texts = tool.secret_texts().into_iter().filter(|text| text.purpose == TextPurpose::Contract);
     let fields: Vec<String> = texts.map(|text| text.field).collect();
@@ -25,12 +25,12 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
     fields
 }
 
-/// Returns the bound values that are searched for in what people type. Shorter ones also occur in harmless text.
+/// Returns the bound values that are searched for in arguments. Shorter ones also occur in harmless text.
 pub fn telling_values(bound_values: &[SecretValue]) -> Vec<SecretValue> {
     bound_values.iter().filter(|value| value.is_telling()).cloned().collect()
 }
 
-/// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
+/// Lists the arguments that look like secrets, or contain a bound value in any of its forms.
 pub(super) fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
     let mut fields = brigade_redact::secret_fields(args);
     let telling = telling_values(bound_values);

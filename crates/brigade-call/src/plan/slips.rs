@@ -1,4 +1,4 @@
-//! Reasons that follow from another one: one cause is one reason.
+//! Removes reasons that follow from another one, so that one cause is one reason.
 
 use brigade_catalog::Tool;
 use brigade_core::{Hint, reasons};
@@ -6,11 +6,11 @@ use brigade_policy::Blocker;
 
 use crate::facts::PlanFacts;
 
-/// Takes out reasons that follow from an error of the entry or from its family, and places those that follow from a
-/// misspelt key.
+/// Removes reasons that follow from an error of the entry or from its family, and adds the place of a misspelt key to
+/// the others.
 ///
-/// An entry that cannot be read gives no values. What is refused because a value is missing may only seem so. What
-/// nobody executes needs no value.
+/// The values of an entry that cannot be read are unknown, so a value that seems to be missing may exist. A family that
+/// is not executed needs no values.
 pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     if blockers.iter().any(|blocker| blocker.is(reasons::FAMILY_NOT_EXECUTABLE)) {
         blockers.retain(|blocker| needed(blocker).is_none());
@@ -29,7 +29,7 @@ pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     }
 }
 
-/// Returns whether an error hides what the entry says about a field. A syntax error has no field, and may hide any.
+/// Returns whether an error hides the value of a field. A syntax error has no field, and may hide any value.
 fn is_unreadable(facts: &PlanFacts<'_>, field: &str) -> bool {
     let tool: &Tool = facts.tool;
     tool.lacks(field)
@@ -39,7 +39,7 @@ fn is_unreadable(facts: &PlanFacts<'_>, field: &str) -> bool {
         })
 }
 
-/// Returns the field of the entry that is missing, if that is the reason.
+/// Returns the missing field of the entry, if that is the reason.
 fn needed(blocker: &Blocker) -> Option<&'static str> {
     Some(match &*blocker.code {
         "policy_family" => "family",

@@ -8,7 +8,7 @@ use crate::Caller;
 use crate::call::Call;
 use crate::cases::{Case, POLICY, json, mark, schema};
 
-/// Checks every reason against a call with one change: its code, and what is wrong.
+/// Checks the code and the subject of every reason against a call with one change.
 #[track_caller]
 fn check(change: impl FnOnce(&mut Case), expect: &[(&str, &str)]) {
     let mut case = Case::new();
@@ -27,7 +27,7 @@ fn check_case(case: &Case, expect: &[(&str, &str)]) {
     assert_eq!(found, expect, "{:#?}", plan.blockers());
 }
 
-/// Checks that arguments are refused as secrets at these places, and that the plan shows nothing of this text.
+/// Checks that the arguments at these places are refused as secrets, and that the plan does not show this text.
 #[track_caller]
 fn check_secret(change: impl FnOnce(&mut Case), secret: &str, expect: &[(&str, &str)]) {
     let mut case = Case::new();
@@ -50,25 +50,25 @@ fn check_secret(change: impl FnOnce(&mut Case), secret: &str, expect: &[(&str, &
 }
 
 #[test]
-fn nothing_speaks_against_the_call_of_the_cases() {
+fn the_example_call_has_no_blockers() {
     check(|_| (), &[]);
     check_case(&Case::mcp(), &[]);
     let plan = Case::new().plan();
     assert_eq!(plan.shown_argv(), ["sh", "bin/greet.sh", "Ada"]);
     assert!(plan.is_executable() && !plan.holds_secret() && plan.violations().is_empty());
-    // A server gets its arguments as a message.
+    // A server gets its arguments in a message, not on the command line.
     assert_eq!(Case::mcp().plan().shown_argv(), ["sh", "bin/greet.sh"]);
 }
 
 #[test]
-fn the_words_of_the_command_line_are_shown_as_the_entry_has_them() {
+fn command_words_are_shown_as_in_the_entry() {
     let mut case = Case::new();
     case.set("command", "\"printf 'token: %s\\\\n'\"");
     assert_eq!(case.plan().shown_argv(), ["printf", "token: %s\\n", "Ada"]);
 }
 
 #[test]
-fn a_family_that_is_never_executed_blocks_from_the_plan_on() {
+fn families_that_are_not_executed_block_the_plan() {
     for family in [
         Family::Skill,
         Family::SlashCommand,
@@ -92,7 +92,7 @@ fn a_family_that_is_never_executed_blocks_from_the_plan_on() {
 }
 
 #[test]
-fn a_tool_that_nobody_executes_needs_no_command_no_schema_and_no_family_of_the_policy() {
+fn tools_that_are_not_executed_have_one_reason() {
     let without = |fields: &[(&str, &str)]| {
         let mut case = Case::new();
         for field in ["command", "input_schema_path", "approval_mode", "argument_template"] {
@@ -114,14 +114,14 @@ fn a_tool_that_nobody_executes_needs_no_command_no_schema_and_no_family_of_the_p
     assert_eq!(reason.message, "only the harness `claude` runs this tool");
     let step = NextStep::ShowTool("greet".to_owned());
     assert_eq!(reason.hint.iter().flat_map(Hint::steps).collect::<Vec<_>>(), [&step]);
-    // What the policy denies is denied of every tool.
+    // A policy can deny this for every tool.
     let mut denied = without(&[("family", "'skill'")]);
     denied.policy.push_str("denied_effects = ['local-read']\n");
     check_case(&denied, &[("family_not_executable", "family"), ("policy_denied_effect", "denied_effects")]);
 }
 
 #[test]
-fn a_tilde_in_the_command_is_not_the_home_of_anybody() {
+fn a_tilde_in_the_command_is_not_expanded() {
     let mut case = Case::new();
     case.set("command", "'~/bin/greet.sh'");
     case.program = ProgramFact::NotFound;
@@ -147,7 +147,7 @@ fn one_slip_in_an_entry_is_one_reason() {
     // The policy requires a mode, and an entry that cannot be read has none.
     check(|case| case.set("approval_mode", "'onrequest'"), &[("invalid_entry", "approval_mode")]);
     check(|case| case.set("family", "'scripts'"), &[("invalid_entry", "family")]);
-    // What no error hides is told with it.
+    // Reasons that no error hides are reported with it.
     check(
         |case| {
             case.set("cwd", "7");
@@ -155,7 +155,7 @@ fn one_slip_in_an_entry_is_one_reason() {
         },
         &[("invalid_entry", "cwd"), ("policy_approval_mode", "required_approval_modes")],
     );
-    // A misspelt key is told where it stands.
+    // A misspelt key is reported with its line.
     let mut case = Case::new();
     case.entry = case.entry.replace("command =", "comand =");
     case.program = ProgramFact::NotExecuted;
@@ -189,7 +189,7 @@ fn arguments_are_one_object() {
         (Err(not_json(Some("args.json"))), Some(Place::at("args.json", 3, 7))),
     ] {
         let case = Case { args, ..Case::new() };
-        // Nothing is said of arguments that could not be read.
+        // Unreadable arguments are not checked further.
         check_case(&case, &[("invalid_args", "args")]);
         assert_eq!(case.plan().blockers()[0].place, place);
         assert_eq!(case.plan().args(), &json("{}"));
@@ -211,12 +211,12 @@ fn every_violation_of_the_schema_is_a_reason() {
     };
     with(r#"{"name":"a","n":3}"#, &[]);
     with(r#"{"name":"a","n":2.5,"x":1}"#, &[("invalid_args", "$.x"), ("invalid_args", "$.n")]);
-    // That the template lacks the argument is the same mistake.
+    // The argument that the template lacks is the same mistake.
     with("{}", &[("invalid_args", "$.name")]);
 }
 
 #[test]
-fn a_violation_shows_no_value_and_no_key_that_is_a_secret() {
+fn a_violation_shows_no_value_and_no_secret_key() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let mut case = Case::new();
     case.input_schema =
@@ -243,7 +243,7 @@ fn an_input_schema_must_be_there_and_be_understood() {
         ),
         (schema(r#"{"type":"array"}"#), &[("unsupported_input_schema", field)]),
     ] {
-        // Which arguments it requires is not known, so none is missing.
+        // The required arguments are unknown, so none is reported as missing.
         let mut case = Case { input_schema: fact, ..Case::new() };
         case.args("{}");
         check_case(&case, expect);
@@ -288,7 +288,7 @@ fn an_argument_carries_no_bound_value_in_any_form() {
     ] {
         check_secret(|case| case.args(args), "EXAMPLE-4711", &[("secret_argument", "$.name")]);
     }
-    // A short value stands in harmless texts, too.
+    // A short value also occurs in harmless texts.
     check(|case| case.bound_values = vec![SecretValue::new(b"Ad")], &[]);
 }
 
@@ -314,10 +314,10 @@ fn a_rendered_word_is_no_secret() {
     check_rendered("a = '--user={x}:{y}'", r#"{"x":"bob","y":"hunter2-4711"}"#, "argument_template.a");
     check_rendered("a = '-H', b = 'X-Auth-Token: {x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.b");
     check_rendered("tokens = '{x}'", r#"{"x":"x7-hunter2-4711"}"#, "argument_template.tokens");
-    // What is shown masked is not stored, issue 15.
+    // A text that would be shown masked must not be stored; issue 15.
     check_rendered("a = '--pw={x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.a");
     check_rendered("a = '-', b = '-u', c = 'me:{x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.c");
-    // Of an MCP tool nothing is appended to the command.
+    // For an MCP tool, nothing is appended to the command.
     let mut case = Case::mcp();
     case.set("command", "'curl -u'");
     case.set("argument_template", "{ a = 'me:{name}' }");
@@ -351,7 +351,7 @@ fn what_a_redaction_left_is_no_argument() {
 }
 
 #[test]
-fn a_template_needs_its_arguments_unless_they_are_optional() {
+fn templates_need_all_required_arguments() {
     let optional = r#"{"type":"object","properties":{"name":{"type":"string"},"mode":{"type":"string"}}}"#;
     check(
         |case| case.set("argument_template", "{ name = '{name}', other = '{other}-{more}' }"),
@@ -399,7 +399,7 @@ fn a_command_that_hides_what_it_runs_is_refused() {
 }
 
 #[test]
-fn code_is_taken_from_a_reviewed_command_and_not_from_arguments() {
+fn inline_code_is_allowed_only_in_a_reviewed_command() {
     let codes = |command: &str, policy: &str| {
         let mut case = Case::new();
         case.set("command", &format!("\"{command}\""));
@@ -446,7 +446,7 @@ fn what_the_catalog_says_is_no_secret() {
         secret,
         &[("secret_in_catalog", "command")],
     );
-    // Refused in the catalog, it is not refused again as an argument.
+    // A secret in the catalog is not refused a second time as an argument.
     check_secret(
         |case| case.set("argument_template", "{ token = '--token=hunter2-EXAMPLE' }"),
         secret,
@@ -459,7 +459,7 @@ fn a_program_must_be_there_and_readable() {
     let gone = ("program_not_found", "command");
     check(|case| case.program = ProgramFact::NotFound, &[gone]);
     check(|case| case.program = ProgramFact::Unreadable("permission denied".to_owned()), &[gone]);
-    // Of a family that is not executed, no program is looked for.
+    // The program of a family that is not executed is not searched.
     check(
         |case| {
             case.set("family", "'skill'");
@@ -472,7 +472,7 @@ fn a_program_must_be_there_and_readable() {
 #[test]
 fn the_directory_must_be_there() {
     check(|case| case.directory = DirectoryFact::Missing, &[("missing_cwd", "cwd")]);
-    // Nothing was looked for in a directory that is not there.
+    // Without its directory, the program was not searched.
     for (directory, code) in
         [(DirectoryFact::Missing, "missing_cwd"), (DirectoryFact::Outside, "path_outside")]
     {
@@ -501,7 +501,7 @@ fn every_path_that_leads_out_is_named_once() {
             ("path_outside", "source_path"),
         ],
     );
-    // What is missing beside the input schema is an issue of the doctor, and no reason.
+    // Other missing files are issues of the doctor, but do not block the call.
     check(
         |case| {
             case.output_schema = FileFact::Missing;
@@ -616,7 +616,7 @@ fn an_argument_opens_no_code_of_a_closed_workspace() {
 }
 
 #[test]
-fn reads_are_open_unless_the_sandbox_closes_all_of_the_workspace() {
+fn reads_are_open_unless_the_workspace_is_closed() {
     let check = |sandbox: &str, expect: bool| {
         let mut case = Case::new();
         case.policy.push_str(sandbox);

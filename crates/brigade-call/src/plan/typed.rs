@@ -1,4 +1,4 @@
-//! What was meant by mistyped arguments.
+//! Finds the intended meaning of mistyped arguments.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation,
 
 use crate::facts::PlanFacts;
 
-/// Says how the arguments are typed.
+/// Returns a hint with the correct form of the arguments.
 pub(super) fn meant(text: &str, schema: Option<&Schema>) -> Hint {
     let (text, redactor) = (text.trim(), Redactor::new(&[]).for_settings());
     if let Some(file) = text.strip_prefix('@').filter(|file| !file.is_empty()) {
@@ -23,7 +23,7 @@ pub(super) fn meant(text: &str, schema: Option<&Schema>) -> Hint {
     redactor.redact_str(&meant).into()
 }
 
-/// Reads `name=value name='a value'`. Names and types are those of the schema, where it has them.
+/// Parses `name=value name='a value'`. Names and types follow the schema, if it has them.
 fn pairs(text: &str, schema: Option<&Schema>) -> Option<Json> {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -46,7 +46,7 @@ fn pairs(text: &str, schema: Option<&Schema>) -> Option<Json> {
     (!arguments.is_empty()).then_some(Json::Object(arguments))
 }
 
-/// Reads a value that was typed without quotes: a number or a truth value, else a text.
+/// Parses a value without quotes: a number, a boolean, or otherwise a text.
 pub fn typed_value(text: &str) -> Json {
     match Json::parse(text) {
         Ok(value @ (Json::Bool(_) | Json::Number(_))) => value,
@@ -54,7 +54,7 @@ pub fn typed_value(text: &str) -> Json {
     }
 }
 
-/// Returns arguments of the kind that a schema asks for: those that are required, or else the first.
+/// Returns example arguments for a schema: the required ones, or otherwise the first one.
 fn example(schema: Option<&Schema>) -> Json {
     let Some(schema) = schema else { return Json::object([("NAME", Json::from("VALUE"))]) };
     let mut shown: Vec<_> =
@@ -74,7 +74,7 @@ fn example(schema: Option<&Schema>) -> Json {
     }))
 }
 
-/// Returns the names that were probably meant by additional properties, by the path of the violation.
+/// Returns the names that were probably intended by additional properties, by the path of the violation.
 pub(super) fn meant_names<'v>(schema: &Schema, violations: &'v [Violation]) -> BTreeMap<&'v str, String> {
     let names: Vec<String> = schema.properties().map(|property| property.name.to_owned()).collect();
     let additional =
@@ -88,19 +88,19 @@ pub(super) fn meant_names<'v>(schema: &Schema, violations: &'v [Violation]) -> B
         .collect()
 }
 
-/// Returns whether a missing name was misspelt, which is one mistake.
+/// Returns whether a missing name was misspelt. Then both violations are one mistake.
 pub(super) fn is_misspelt(violation: &Violation, meant: &BTreeMap<&str, String>) -> bool {
     violation.kind == ViolationKind::Required
         && meant.values().any(|name| violation.path == format!("$.{name}"))
 }
 
-/// Returns the keyword, type or property that was probably meant by an unknown one in a schema.
+/// Returns the keyword, type or property that was probably intended by an unknown one in a schema.
 pub fn meant_in_schema(problem: &SchemaProblem) -> Option<&str> {
     let (unknown, known) = problem.unknown_words();
     unknown.into_iter().find_map(|word| closest(word, known.iter().copied()))
 }
 
-/// Removes a key that is a secret from a violation's path and message.
+/// Removes a secret key from the path and message of a violation.
 pub(super) fn shown_violation(path: &str, message: String, bound: &Redactor) -> (String, String) {
     let shown = bound.redact_str(path);
     let is_secret = looks_secret_value(path).is_some();
@@ -116,8 +116,9 @@ pub(super) fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
 }
 
-/// Returns the reason of a violation of the schema by arguments: for a property that no arguments may have although the
-/// schema asks for it, that reason with its place in the schema, or else the one that is given.
+/// Returns the reason for a schema violation.
+///
+/// If the schema requires a property that no arguments may have, adds this to `reason`, with its place in the schema.
 pub(super) fn reason(
     facts: &PlanFacts<'_>,
     schema: &Schema,
@@ -136,11 +137,11 @@ pub(super) fn reason(
     let blocker = Blocker { message: format!("{}; {}", reason.message, doubt.kind), ..reason }.at(place);
     match meant_in_schema(doubt) {
         Some(meant) => blocker.hint(did_you_mean(meant)),
-        None => blocker.hint("describe it under `properties`, or take it out of `required`"),
+        None => blocker.hint("describe it under `properties`, or remove it from `required`"),
     }
 }
 
-/// Returns whether a violation of the schema already says that an argument is missing or misspelt.
+/// Returns whether a schema violation already reports that an argument is missing or misspelt.
 pub(super) fn is_said(argument: &str, said: &[Blocker]) -> bool {
     let required = format!("$.{argument}: {}", ViolationKind::Required);
     let hint = did_you_mean(argument);

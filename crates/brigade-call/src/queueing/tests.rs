@@ -49,7 +49,7 @@ fn a_queued_call_is_what_was_planned() {
 }
 
 #[test]
-fn an_id_that_is_taken_gets_a_suffix_that_depends_on_the_time() {
+fn a_taken_id_gets_a_suffix_from_the_time() {
     let plan = Case::new().plan();
     let base = format!("call-{}", plan.call_fingerprint().short());
     let id = |seconds, replay: Option<ReplayOf>, taken: &[CallId]| {
@@ -107,12 +107,12 @@ fn what_a_person_has_not_seen_is_not_approved() {
 }
 
 #[test]
-fn a_variable_that_is_set_elsewhere_is_no_reason() {
+fn an_unset_variable_does_not_block_an_approval() {
     check(|case| case.variables.clear(), &[]);
 }
 
 #[test]
-fn code_and_policy_that_changed_are_reported_and_can_be_taken() {
+fn changed_code_and_policy_are_shown_and_acceptable() {
     check_told(|_| (), &[]);
     check_told(|case| case.files.clear(), &[Change::Code]);
     check_told(|case| case.real_directory = Some("elsewhere".to_owned()), &[Change::Code]);
@@ -124,7 +124,7 @@ fn code_and_policy_that_changed_are_reported_and_can_be_taken() {
         },
         &[Change::Code, Change::Policy],
     );
-    // What PATH leads to may be another for who asks and for who approves.
+    // `PATH` may lead the caller and the approver to different programs.
     check_told(
         |case| {
             let elsewhere = crate::ProgramBinding { path: "/opt/sh".to_owned(), sha256: mark("other") };
@@ -136,7 +136,7 @@ fn code_and_policy_that_changed_are_reported_and_can_be_taken() {
 }
 
 #[test]
-fn the_policy_of_a_call_that_it_blocked_is_expected_to_change() {
+fn the_policy_of_a_blocked_call_may_change() {
     let mut blocked = Case::new();
     blocked.policy.push_str("denied_effects = ['local-read']\n");
     let (call, plan) = (blocked.queued(), Case::new().plan());
@@ -157,7 +157,7 @@ fn a_replan_is_what_a_person_was_shown() {
 }
 
 #[test]
-fn a_listing_that_changed_is_approved_by_who_was_shown_it() {
+fn a_changed_listing_must_be_shown_before_approval() {
     let listed = |pin| Case { pin, ..Case::mcp() };
     let (one, two) = (PinFact::Pinned(mark("one")), PinFact::Changed(mark("two")));
     check_from(listed(one), |_| (), &[]);
@@ -182,13 +182,13 @@ fn a_record_of_v030_is_compared_by_what_it_shows() {
     assert_eq!(plan.to_be_told(&adopted()), []);
     let other = Call { contract: ContractLabels::default(), ..adopted() };
     assert_eq!(plan.changes_since_queued(&other), [Change::Contract]);
-    // One of ours must have its fingerprints.
+    // A record in our own format must have its fingerprints.
     let bare = Call { contract_fingerprint: None, source_fingerprint: None, ..Case::new().queued() };
     assert_eq!(plan.changes_since_queued(&bare), [Change::Contract, Change::Source]);
 }
 
 #[test]
-fn a_call_that_asks_for_the_same_is_a_duplicate_unless_it_is_another_agents() {
+fn equal_calls_of_one_caller_are_duplicates() {
     check_duplicate(|_| (), true);
     check_duplicate(|case| case.caller = Caller::Agent("a".to_owned()), false);
     check_duplicate(|case| case.args(r#"{ "name": "Ada" }"#), true);

@@ -1,4 +1,4 @@
-//! What an installation did.
+//! The result of an installation.
 
 use brigade_catalog::ToolState;
 use brigade_core::{Extra, record};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Receipt;
 
-/// What an installation did, judged by whether the tool is there.
+/// The result of an installation, which depends on whether the tool is present afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -36,7 +36,7 @@ impl InstallRun {
 }
 
 impl Receipt {
-    /// Returns whether the run installed a tool: its kind says so.
+    /// Returns whether the run was an installation, according to its kind.
     pub fn is_installation(&self) -> bool {
         match self.kind.as_deref() {
             Some(kind) => kind == CallKind::Install.as_str(),

@@ -1,4 +1,4 @@
-//! What a receipt says of the exchange with an MCP server.
+//! The part of a receipt about the exchange with an MCP server.
 
 use brigade_core::json::exact;
 use brigade_core::{Extra, Fingerprint, Json, Object, Timestamp, record};
@@ -15,7 +15,7 @@ pub enum McpRequestId {
     Text(String),
 }
 
-/// The pin of an MCP tool, as a run of it found it.
+/// The pin of an MCP tool, as a run saw it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -36,7 +36,7 @@ pub struct McpPinState {
 
 record!(McpPinState);
 
-/// A block of an answer: what it is, and the beginning of its text. Its data is left out.
+/// A block of an answer: its kind and the beginning of its text, without its data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -65,7 +65,7 @@ pub struct ContentBlock {
 
 record!(ContentBlock);
 
-/// The response of a server: its result or its error, shortened and without secrets. Empty if there is none.
+/// The response of a server: its result or its error, shortened and without secrets. Empty without a response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]

@@ -1,19 +1,19 @@
-//! What a run really used, in its receipt.
+//! The files and addresses that a run used, in its receipt.
 
 use std::collections::BTreeMap;
 
 use brigade_core::{Extra, Fingerprint, open_words, record};
 use serde::{Deserialize, Serialize};
 
-/// What the kernel told of a run.
+/// What the kernel reported about a run.
 ///
-/// The lists are there when the run was observed. The kernel tells what is asked for, not what comes of it: what is
-/// listed as read, executed or written was there and permitted, what is listed as denied was forbidden.
+/// The lists are present if the run was observed. The kernel reports requests, not their results. An entry listed as
+/// read, executed or written existed and access was permitted. Access to an entry listed as denied was forbidden.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct RunObserved {
-    /// `observed`; `unchanged`, when an earlier run of the same was observed; `unavailable`, when this system cannot.
+    /// `observed`; `unchanged` if an equal earlier run was observed; `unavailable` if this system cannot observe.
     pub state: ObservedState,
     /// The earlier run that was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,29 +21,29 @@ pub struct RunObserved {
     /// Why the run was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether nothing was kept from view.
+    /// Whether everything was seen.
     pub complete: bool,
-    /// What may have been, in sentences.
+    /// What may have been missed, in sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<String>>,
-    /// Whether a list was full, and more left out of it; a list has at most 2,000 entries.
+    /// Whether a list was full and further entries were left out. A list has at most 2,000 entries.
     pub truncated: bool,
-    /// How often each was done.
+    /// How often each use occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<ObservedCounts>,
-    /// What was opened for reading in the workspace.
+    /// Workspace files opened for reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<ObservedFile>>,
-    /// What was executed in the workspace.
+    /// Workspace files executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executed: Option<Vec<ObservedFile>>,
-    /// What was opened for writing, truncated, removed, renamed, linked or made in the workspace.
+    /// Workspace files opened for writing, truncated, removed, renamed, linked or created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Vec<ObservedFile>>,
     /// The addresses that sockets were connected or bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connected: Option<Vec<ObservedAddress>>,
-    /// What was tried and is forbidden, by the sandbox or by the modes of the file.
+    /// Accesses that the sandbox or the mode of the file denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<Vec<ObservedDenial>>,
     /// How often something outside of the workspace was opened or executed, by the first folder of its path.
@@ -57,11 +57,11 @@ pub struct RunObserved {
 record!(RunObserved);
 
 impl RunObserved {
-    /// Says why there is no observation of the run.
+    /// Says why the run has no observation.
     pub fn why_not(&self) -> String {
         match (&self.reason, &self.run_id) {
             (Some(reason), _) => reason.clone(),
-            (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
+            (None, Some(run)) => format!("run {run} was observed instead, but it no longer exists"),
             (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
         }
     }
@@ -73,7 +73,7 @@ impl RunObserved {
         self.state == ObservedState::Observed
     }
 
-    /// Returns it for a disk without room for its lists.
+    /// Returns the observation without its lists, for a full disk.
     #[must_use]
     pub fn without_lists(&self) -> RunObserved {
         let said = "its lists were left out, because the disk had no room for them".to_owned();
@@ -95,17 +95,17 @@ impl RunObserved {
 open_words! {
     /// Whether a run was observed.
     ObservedState {
-        /// It was.
+        /// It was observed.
         Observed = "observed",
-        /// Not again: nothing that its approval binds is different from an earlier run that was.
+        /// Not observed again, because its approval binds the same as that of an earlier, observed run.
         Unchanged = "unchanged",
-        /// This system could not.
+        /// This system could not observe it.
         Unavailable = "unavailable",
     }
 }
 
 open_words! {
-    /// What was done with a socket.
+    /// How a socket was used.
     SocketUse {
         /// It was connected.
         Connect = "connect",
@@ -115,7 +115,7 @@ open_words! {
 }
 
 open_words! {
-    /// What a run tried.
+    /// What a run tried to do.
     DeniedUse {
         /// To read.
         Read = "read",
@@ -123,25 +123,25 @@ open_words! {
         Write = "write",
         /// To execute.
         Execute = "execute",
-        /// To make a file that is read, too.
+        /// To create a file for reading and writing.
         Create = "create",
     }
 }
 
-/// How often a run did something in the workspace, repetitions and what the lists leave out included.
+/// How often a run used the workspace, including repetitions and what the lists leave out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct ObservedCounts {
-    /// Opened something for reading.
+    /// Opened a file for reading.
     pub read: u64,
-    /// Executed something.
+    /// Executed a file.
     pub executed: u64,
-    /// Opened something for writing.
+    /// Opened a file for writing.
     pub written: u64,
     /// Connected or bound a socket.
     pub connected: u64,
-    /// Tried what is forbidden.
+    /// Tried a forbidden access.
     pub denied: u64,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -155,9 +155,9 @@ record!(ObservedCounts);
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct ObservedFile {
-    /// Its path in the workspace, without links; that of a folder, whose names were read, ends with `/`.
+    /// Its path in the workspace, without links. The path of a folder that was listed ends with `/`.
     pub path: String,
-    /// The sha256 that a plain file had when it was read or executed.
+    /// The sha256 of a plain file when it was read or executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Fingerprint>,
     /// Members that this version does not know.
@@ -177,7 +177,7 @@ pub struct ObservedAddress {
     /// The port; sockets of this machine have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// What was done with it: `connect` or `bind`.
+    /// How the socket was used: `connect` or `bind`.
     pub what: SocketUse,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -186,7 +186,7 @@ pub struct ObservedAddress {
 
 record!(ObservedAddress);
 
-/// What a run tried and may not do.
+/// A forbidden access that a run tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]

@@ -55,7 +55,7 @@ impl RunReview {
         RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
     }
 
-    /// Returns who or what approved: a person at the command line, if it is not said.
+    /// Returns who or what approved; by default a person at the command line.
     pub(super) fn approver(&self) -> ApprovedBy {
         let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
         let stated = by.map(|by| Approver { by, reviewer, rule, file, line, agent });

@@ -20,7 +20,7 @@ pub struct RuntimeStatus {
     pub command: String,
     /// The directory that it starts in.
     pub cwd: Option<String>,
-    /// The labels of variables that it is given, by the policy. Names only.
+    /// The labels of variables that the policy gives it. Names only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_labels: Vec<String>,
     /// The port that it listens on.
@@ -51,16 +51,16 @@ pub struct RuntimeStatus {
     pub health_path: Option<String>,
     /// Whether it is healthy, as far as that is known.
     pub health_ok: Option<bool>,
-    /// Why.
+    /// The reason.
     pub health_detail: Option<String>,
-    /// When that was checked.
+    /// When its health was last checked.
     #[serde(deserialize_with = "exact")]
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub health_checked_at: Option<Timestamp>,
     /// The result of the last check, perhaps of an earlier process.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub last_health: Option<RuntimeHealth>,
-    /// What the metadata file holds.
+    /// The content of the metadata file.
     pub metadata: Option<RuntimeMetadata>,
     /// What is wrong.
     pub issues: Vec<RuntimeIssueRecord>,
@@ -74,7 +74,7 @@ pub struct RuntimeStatus {
 record!(RuntimeStatus);
 
 impl RuntimeStatus {
-    /// Returns every text that may hold a bound value, to mask it. Ids stay what they are.
+    /// Returns every text that may contain a bound value, to mask it. Ids are not included.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let metadata = self.metadata.iter_mut().flat_map(|metadata| {
             let RuntimeMetadata { command, cwd, pid_path, metadata_path, health_path, health_detail, .. } =
@@ -137,13 +137,13 @@ pub struct RuntimeMetadata {
     /// The command that was started, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The fingerprint of that command as it was started, where bound values are masked in it.
+    /// The fingerprint of that command as it was started, if bound values are masked in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_fingerprint: Option<Fingerprint>,
     /// The directory that it was started in, without bound values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The fingerprint of that directory, where bound values are masked in it.
+    /// The fingerprint of that directory, if bound values are masked in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd_fingerprint: Option<Fingerprint>,
     /// When it was started.
@@ -191,10 +191,10 @@ pub struct RuntimeMetadata {
     /// Whether the last check found it healthy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_ok: Option<bool>,
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_detail: Option<String>,
-    /// When that was checked.
+    /// When its health was last checked.
     #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
     pub health_checked_at: Option<Timestamp>,
     /// Members that this version does not know.
@@ -236,7 +236,7 @@ pub struct RuntimeIssueRecord {
     pub family: Option<String>,
     /// The type.
     pub issue_type: String,
-    /// Always absent: an issue of a runtime concerns no harness.
+    /// Always absent, because an issue of a runtime has no harness.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub harness: Option<String>,
     /// Always absent.
@@ -250,7 +250,7 @@ pub struct RuntimeIssueRecord {
     /// The severity.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub severity: Option<Severity>,
-    /// The file where it is fixed.
+    /// The file in which to fix it.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub file: Option<String>,
     /// The line, from 1.

@@ -54,7 +54,7 @@ pub struct Subject {
 record!(Subject);
 
 impl Statement {
-    /// States what a receipt says, of its file with this sha256.
+    /// Creates the statement about a receipt whose file has this sha256.
     pub fn new(receipt: Receipt, file: String, sha256: Fingerprint) -> Statement {
         let digest = BTreeMap::from([("sha256".to_owned(), sha256.to_hex())]);
         Statement {

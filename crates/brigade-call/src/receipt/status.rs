@@ -17,7 +17,7 @@ pub enum RunStatus {
     Failed,
     /// It was ended at its timeout.
     TimedOut,
-    /// Its runner is gone, or somebody ended it.
+    /// Its runner is gone, or a person ended it.
     Interrupted,
     /// It paused at a checkpoint.
     Waiting,
@@ -55,7 +55,7 @@ impl RunStatus {
         known.unwrap_or_else(|| RunStatus::Other(word.to_owned()))
     }
 
-    /// Returns whether the run did what was asked.
+    /// Returns whether the run succeeded.
     pub fn is_success(&self) -> bool {
         matches!(self, RunStatus::Completed | RunStatus::Resumed)
     }

@@ -1,4 +1,4 @@
-//! What lists show of a receipt.
+//! The members of a receipt that lists show.
 
 use std::ops::Deref;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Receipt;
 
-/// A receipt as lists show it: `kind` and the [`RunSummary::MEMBERS`], every one of them and nothing else.
+/// A receipt as lists show it: `kind` and exactly the members in [`RunSummary::MEMBERS`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunSummary(Receipt);
 
@@ -46,7 +46,7 @@ impl RunSummary {
         self.0.kind.as_deref().unwrap_or(CallKind::Run.as_str())
     }
 
-    /// Sums up a receipt.
+    /// Creates the summary of a receipt.
     pub fn from_receipt(receipt: Receipt) -> RunSummary {
         // Large members that no summary has.
         let (args, argv, arguments) = Default::default();
@@ -77,7 +77,7 @@ impl Serialize for RunSummary {
         let mut written = self.0.to_members();
         let member = |name: &&str| ((*name).to_owned(), written.remove(*name).unwrap_or(Json::Null));
         let mut members: Object = RunSummary::MEMBERS.iter().map(member).collect();
-        // Receipts of runs do not say it.
+        // Receipts of runs have no `kind`.
         members.insert("kind".to_owned(), Json::from(self.kind_word()));
         json::hand_over(Json::Object(members), serializer)
     }
@@ -96,7 +96,7 @@ impl schemars::JsonSchema for RunSummary {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        // With a generator of its own: most types of a receipt are in none of these members.
+        // Uses a separate generator, because most types of a receipt do not occur in these members.
         let mut schema = Receipt::json_schema(&mut generator.settings().clone().into_generator());
         generator.subschema_for::<super::PolicyDecision>();
         generator.subschema_for::<super::RuntimeStatus>();

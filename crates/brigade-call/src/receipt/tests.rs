@@ -3,8 +3,8 @@ use brigade_core::Dialect;
 use super::*;
 use crate::cases::json;
 
-/// Checks what lists and checks read of a receipt: its ids, its status, when it started and its exit code; and that its
-/// bytes stay as they are.
+/// Checks what lists and checks read of a receipt: its ids, its status, when it started and its exit code. Also checks
+/// that its bytes stay unchanged.
 #[track_caller]
 fn check(text: &str, ids: [&str; 3], status: &str, started_at: Option<&str>, exit_code: Option<i64>) {
     let receipt = Receipt::from_json(json(text)).unwrap();
@@ -35,7 +35,7 @@ fn lists_say_whether_a_receipt_is_of_a_run() {
 }
 
 #[test]
-fn receipts_of_every_version_are_read_and_kept_as_they_are() {
+fn receipts_of_every_version_are_kept_unchanged() {
     check(
         include_str!("../../../../fixtures/state/0.30.0/runs/run-completed.json"),
         ["run-completed", "call-completed", "tool-00000"],
@@ -74,7 +74,7 @@ fn receipts_of_every_version_are_read_and_kept_as_they_are() {
 }
 
 #[test]
-fn an_answer_of_a_server_is_typed_and_keeps_what_is_not_known() {
+fn a_server_answer_is_typed_and_keeps_unknown_members() {
     let read = |members: &str| {
         let text = format!(r#"{{"id":"run-1","call_id":"call-1","status":"completed",{members}}}"#);
         let receipt = Receipt::from_json(json(&text)).unwrap();
@@ -93,7 +93,7 @@ fn an_answer_of_a_server_is_typed_and_keeps_what_is_not_known() {
     let response = response.unwrap();
     assert_eq!(response.id, Some(McpRequestId::Number(3)));
     assert_eq!(response.error.map(Json::Object), Some(json(r#"{"code":-1}"#)));
-    // What another program wrote in another form stays as it is.
+    // Members that another program wrote in another form stay unchanged.
     assert_eq!(read(r#""mcp_content":["text"],"mcp_response_summary":"hello""#), (None, None));
     assert_eq!(read(r#""mcp_response_summary":{}"#), (None, Some(McpResponse::default())));
 }
@@ -136,7 +136,7 @@ fn unchanged(text: &str) -> Receipt {
 }
 
 #[test]
-fn receipts_of_any_program_are_written_as_they_were_read() {
+fn receipts_of_any_program_are_written_unchanged() {
     unchanged(r#"{"id":"r","call_id":"c","status":"done"}"#);
     unchanged(r#"{"id":"r","call_id":"c","status":"","exit_code":null,"mcp_pin":null,"theirs":{"a":NaN}}"#);
     unchanged(
@@ -146,7 +146,7 @@ fn receipts_of_any_program_are_written_as_they_were_read() {
 }
 
 #[test]
-fn a_time_in_another_form_stays_as_it_is_and_is_understood() {
+fn a_time_in_another_form_is_kept_and_understood() {
     let receipt = unchanged(r#"{"id":"r","call_id":"c","status":"s","started_at":"2026-01-31T12:00:00Z"}"#);
     assert_eq!(receipt.started_at().unwrap().to_string(), "2026-01-31T12:00:00+00:00");
     assert_eq!(receipt.sort_key(), "2026-01-31T12:00:00Z");

@@ -17,9 +17,9 @@ use crate::facts::DirectoryFact;
 /// The facts of a start of the kitchen, read once by the caller of [`plan_crew_start`].
 #[derive(Clone, Debug)]
 pub struct CrewStart {
-    /// What it is started for.
+    /// The purpose of the start.
     pub purpose: StartPurpose,
-    /// Whether a person approved everything that is executed for the PRD, as it is now.
+    /// Whether a person approved everything that the PRD executes, in its current form.
     pub is_approved: bool,
     /// The words.
     pub argv: Argv,
@@ -29,20 +29,20 @@ pub struct CrewStart {
     pub directory_fact: DirectoryFact,
     /// The program that the first word names.
     pub program: StartProgram,
-    /// The home directory of the person, for what is said of a path that begins with `~`.
+    /// The home directory of the person, for messages about a path that begins with `~`.
     pub home: Option<PathBuf>,
-    /// The path of the program that was approved, where it is bound.
+    /// The path of the approved program, if it is bound.
     pub approved_program: Option<PathBuf>,
-    /// The bytes of the program that were approved, where they are bound.
+    /// The bytes of the approved program, if they are bound.
     pub approved_bytes: Option<Fingerprint>,
-    /// What the policy decides.
+    /// The policy's decision.
     pub decision: Decision,
 }
 
 /// Decides whether a program of the kitchen may be started. Starts nothing.
 ///
 /// # Errors
-/// With every reason against it, in the order of the table of the module.
+/// Returns every reason against it, in the order of the table of the parent module.
 pub fn plan_crew_start(facts: CrewStart) -> Result<VerifiedStart, Vec<Objection>> {
     let mut objections = Vec::new();
     if !facts.is_approved {
@@ -51,7 +51,7 @@ pub fn plan_crew_start(facts: CrewStart) -> Result<VerifiedStart, Vec<Objection>
     objections.extend(too_long(&facts.argv));
     let words = facts.argv.words();
     match facts.purpose {
-        // Its text was approved, shell syntax and inline code with it.
+        // The text was approved, including shell syntax and inline code.
         StartPurpose::Verification
         | StartPurpose::Test
         | StartPurpose::Setup
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approved_text_may_be_for_a_shell_but_not_for_other_rights() {
+    fn an_approved_text_may_use_a_shell_but_no_new_rights() {
         check(facts(StartPurpose::Verification, &["/bin/sh", "-c", "a | b"]), &[]);
         check(facts(StartPurpose::Worker, &["/bin/sh", "-c", "a | b"]), &["high_risk_command"]);
         check(facts(StartPurpose::Test, &["/bin/sh", "-c", "sudo x"]), &["high_risk_command"]);

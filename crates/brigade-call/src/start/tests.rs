@@ -38,7 +38,7 @@ fn check(facts: StartFacts<'_>, expect: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_nothing_speaks_against_starts_as_it_was_looked_at() {
+fn a_start_without_objections_is_verified_unchanged() {
     let start = plan_start(facts("serve --port 80")).unwrap();
     assert_eq!(start.argv().words(), ["serve", "--port", "80"]);
     assert_eq!((start.program(), start.directory()), (Path::new("/bin/serve"), Path::new("/work")));
@@ -61,7 +61,7 @@ fn an_entry_and_its_command_must_be_sound() {
 }
 
 #[test]
-fn a_command_may_be_no_risk_and_hold_no_secret() {
+fn risky_commands_and_secrets_are_refused() {
     check(facts("sh -c true"), &[("high_risk_command", "word 2 gives `sh` its commands as text")]);
     check(
         facts("serve --token hunter2"),
@@ -70,7 +70,7 @@ fn a_command_may_be_no_risk_and_hold_no_secret() {
 }
 
 #[test]
-fn code_in_a_reviewed_command_starts_unless_the_policy_refuses_it() {
+fn reviewed_code_starts_unless_the_policy_refuses_it() {
     check(facts("python3 -c 'serve()'"), &[]);
     check(facts("sh -c true"), &[("high_risk_command", "word 2 gives `sh` its commands as text")]);
     let refused = || Some(Place::at("policy.toml", 3, 1));
@@ -90,7 +90,7 @@ fn directory_and_program_must_be_there() {
         StartFacts { program: unreadable, ..facts("./serve") },
         &[("program_not_found", "the program `./serve` cannot be read: permission denied")],
     );
-    // Without the directory nothing was looked for.
+    // Without the directory no program was searched.
     check(
         StartFacts { directory_fact: DirectoryFact::Outside, ..gone() },
         &[("path_outside", "`cwd` leads out of the workspace")],
@@ -98,7 +98,7 @@ fn directory_and_program_must_be_there() {
 }
 
 #[test]
-fn the_policy_and_code_that_cannot_be_bound_refuse_it_with_all_other_reasons() {
+fn all_reasons_against_a_start_are_reported() {
     let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\neffects = [\"network\"]\n";
     let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
     let policy = PolicyState::parse("policy.toml", Some(b"denied_effects = [\"network\"]"));

@@ -16,7 +16,7 @@ fn codes(call: Call, case: &Case) -> Vec<String> {
     blockers.into_iter().map(|blocker| blocker.code.into_owned()).collect()
 }
 
-/// Checks which reasons speak against an approved call when one of its facts changes before the run.
+/// Checks the reasons against an approved call when one of its facts changes before the run.
 #[track_caller]
 fn check(change: impl FnOnce(&mut Case), expect: &[&str]) {
     check_from(Case::new(), change, expect);
@@ -29,7 +29,7 @@ fn check_from(before: Case, change: impl FnOnce(&mut Case), expect: &[&str]) {
     assert_eq!(codes(before.approved(), &now), expect);
 }
 
-/// Checks which reasons speak against an approved call whose record was edited.
+/// Checks the reasons against an approved call whose record was edited.
 #[track_caller]
 fn check_record(edit: impl FnOnce(&mut Call), expect: &[&str]) {
     let mut call = Case::new().approved();
@@ -52,7 +52,7 @@ fn checkpoint(status: CheckpointStatus) -> Checkpoint {
     Checkpoint::from_document(Json::Object(document)).expect("it has what a checkpoint needs")
 }
 
-/// Makes an approved call that ran and waits no more: its checkpoint was approved.
+/// Creates an approved call that ran and no longer waits, because its checkpoint was approved.
 fn resumable() -> Call {
     let claim = Claim { run_id: "run-1".parse().unwrap(), runner: None };
     let end = RunEnd {
@@ -68,7 +68,7 @@ fn resumable() -> Call {
     call.ready_to_resume(after(5)).unwrap()
 }
 
-/// Checks the reasons against continuing behind these checkpoints.
+/// Checks the reasons against resuming after these checkpoints.
 #[track_caller]
 fn check_resume(call: Call, checkpoints: &[Checkpoint], expect: &[&str]) {
     let plan = Case::new().plan();
@@ -86,7 +86,7 @@ fn masked() -> Case {
 }
 
 #[test]
-fn a_bound_value_in_an_entry_is_masked_in_the_record_and_runs_as_it_is() {
+fn bound_values_are_masked_in_records_but_not_in_runs() {
     let call = masked().approved();
     assert_eq!(call.command.as_deref(), Some("sh bin/greet.sh --as [redacted]"));
     assert_eq!(call.arguments["name"], "Ada@[redacted]");
@@ -94,12 +94,12 @@ fn a_bound_value_in_an_entry_is_masked_in_the_record_and_runs_as_it_is() {
         verify(call.clone(), masked().plan(), RuntimeFact::NotNeeded, Purpose::Run, after(9)).unwrap();
     assert_eq!(verified.argv()[2..], ["--as", "bound-EXAMPLE-4711", "Ada@bound-EXAMPLE-4711"]);
     assert_eq!(verified.plan().argument_words().collect::<Vec<_>>(), ["Ada@bound-EXAMPLE-4711"]);
-    // A record of an older version holds what is exact, and so does one of a process without the variable.
+    // A record of an older version has the exact text, and so does one of a process without the variable.
     let mut unset = masked();
     unset.bound_values.clear();
     assert_eq!(unset.approved().command.as_deref(), Some("sh bin/greet.sh --as bound-EXAMPLE-4711"));
     assert_eq!(codes(unset.approved(), &masked()), [""; 0]);
-    // The other way round, too: who approves or runs may lack the variable.
+    // The reverse holds, too: the process that approves or runs may lack the variable.
     assert_eq!(codes(masked().approved(), &unset), [""; 0]);
 }
 
@@ -117,7 +117,7 @@ fn a_mark_lets_no_other_command_pass() {
     other.bound_values.push(brigade_redact::SecretValue::new(b"other-EXAMPLE-4711"));
     assert_eq!(other.queued().arguments, masked().queued().arguments);
     assert!(codes(masked().approved(), &other).contains(&"changed_contract".to_owned()));
-    // Without the whole fingerprint of the contract, a mark is a text like any other.
+    // Without the whole fingerprint of the contract, a mask is an ordinary text.
     let mut call = masked().approved();
     call.contract_fingerprint = None;
     assert_eq!(codes(call, &masked()), ["changed_args", "changed_contract"]);
@@ -199,14 +199,14 @@ fn all_changes_are_named_at_once() {
 }
 
 #[test]
-fn a_listing_that_changed_is_refused_unless_it_was_never_pinned() {
+fn a_changed_listing_is_refused_if_it_was_pinned() {
     let pinned = |pin| Case { pin, ..Case::mcp() };
     let one = PinFact::Pinned(mark("one"));
     check_from(pinned(one), |case| case.pin = PinFact::Pinned(mark("two")), &["changed_pin"]);
     check_from(pinned(one), |case| case.pin = PinFact::Changed(mark("two")), &["changed_pin"]);
     check_from(pinned(one), |case| case.pin = PinFact::None, &["changed_pin"]);
     check_from(pinned(PinFact::None), |case| case.pin = one, &[]);
-    // An approval of a changed listing takes it.
+    // An approval of a changed listing accepts it.
     check_from(pinned(PinFact::Changed(mark("two"))), |case| case.pin = PinFact::Pinned(mark("two")), &[]);
 }
 
@@ -235,7 +235,7 @@ fn only_an_approved_call_runs() {
 }
 
 #[test]
-fn a_call_of_a_family_that_is_not_executed_does_not_run() {
+fn calls_of_families_without_programs_do_not_run() {
     let mut skill = Case::new();
     skill.set("family", "'skill'");
     skill.policy = skill.policy.replace("'script'", "'skill'");
@@ -287,7 +287,7 @@ fn a_record_that_was_edited_contradicts_its_approval() {
 }
 
 #[test]
-fn a_record_of_v030_has_shorter_fingerprints_which_say_nothing() {
+fn fingerprints_of_v030_records_are_not_compared() {
     check_record(
         |call| {
             call.planned_binding = None;
@@ -338,7 +338,7 @@ fn a_call_resumes_after_all_of_its_checkpoints() {
     check_resume(resumable(), &[expired], &["checkpoint"]);
     let in_time = Checkpoint { expires_at: Some(after(9)), ..approved.clone() };
     check_resume(resumable(), &[in_time], &[]);
-    // Neither is a first run a resume, nor a resume a first run.
+    // A first run is not a resume, and a resume is not a first run.
     check_resume(Case::new().approved(), std::slice::from_ref(&approved), &["status"]);
     assert_eq!(codes(resumable(), &Case::new()), ["status"]);
 

@@ -1,11 +1,12 @@
-//! Which files hold code, by their names alone, and which of them a program finds by itself.
+//! Decides by the name of a file whether it contains code, and whether a program finds it automatically.
 
 use std::path::Path;
 
 use super::table::ROWS;
 use super::{Finds, JAVASCRIPT_ENDS, PYTHON_ENDS, Program, Row};
 
-/// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
+/// Returns whether a file, by its name alone, contains code for a known program: `lib/a.py`, `package.json`,
+/// `Makefile`.
 ///
 /// ```
 /// use brigade_cmdline::is_code_name;
@@ -22,13 +23,14 @@ pub fn is_code_name(path: &str) -> bool {
     ROWS.iter().any(is_of)
 }
 
-/// The names by which a directory beside code is a package.
+/// The file names that make a directory next to code a package.
 pub const PACKAGE_FILES: [&str; 6] =
     ["__init__.py", "__init__.pyc", "index.js", "index.cjs", "index.node", "package.json"];
 
-/// Returns whether code finds another path by itself, by the names alone: modules and packages of Python and JavaScript
-/// beside it or beside its package, what Python compiled of them, and installed packages of JavaScript. Code without an
-/// extension may be of either.
+/// Returns whether code finds another path without a reference to it, by the names alone.
+///
+/// These are modules and packages of Python and JavaScript next to the code or next to its package, their compiled
+/// forms, and installed packages of JavaScript. Code without an extension may be in either language.
 ///
 /// ```
 /// use std::path::Path;
@@ -76,9 +78,10 @@ pub fn is_found_beside(code: &Path, other: &Path) -> bool {
         || ((is_any || ends(code, JAVASCRIPT_ENDS)) && of_javascript())
 }
 
-/// Returns whether an interpreter without a script, which loads code from its working directory, could load a path: for
-/// a module that Python runs, what lies in the directory itself; for code in a word, all code below it. Paths are
-/// relative to the workspace.
+/// Returns whether an interpreter without a script, which loads code from its working directory, could load a path.
+///
+/// A module that Python runs can load the files directly in the directory. Code in a word can load all code below it.
+/// Paths are relative to the workspace.
 ///
 /// ```
 /// use std::path::Path;

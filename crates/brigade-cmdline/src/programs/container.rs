@@ -1,10 +1,10 @@
-//! How options of what runs a container are spelled.
+//! The spelling of options of programs that run containers.
 
-/// The options of `docker run`, `create` and `exec`, before the image. There `-e NAME` alone gives a variable of the
-/// program to the container.
+/// The options of `docker run`, `create` and `exec`, before the image. There `-e NAME` without a value passes a
+/// variable of the program to the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContainerOptions {
-    /// Short options without a value, which may stand before `e` in one word.
+    /// Short options without a value, which may come before `e` in one word.
     pub flags: &'static str,
     /// Short options that take the next word.
     pub valued: &'static str,
@@ -15,7 +15,7 @@ pub struct ContainerOptions {
 }
 
 impl ContainerOptions {
-    /// Those of Docker, and of what takes its command lines.
+    /// The options of Docker, and of programs that accept its command lines.
     pub const DOCKER: ContainerOptions = ContainerOptions {
         flags: "itdPq",
         valued: "evpwuhlmca",

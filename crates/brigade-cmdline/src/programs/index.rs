@@ -1,34 +1,34 @@
-//! The names of the table, sorted by the compiler, and what tells most words that are none.
+//! The names of the table, sorted at compile time, with a quick test that excludes most words.
 
 use super::{Finds, Program, table};
 
 pub(super) fn exactly(name: &str) -> Option<Program> {
     #[cfg(test)]
     ASKED.with(|asked| asked.set(asked.get() + 1));
-    // Most words are no programs, and of many, the first byte tells.
+    // Most words are not programs, and for many of them the first byte is enough to decide that.
     let first = usize::from(*name.as_bytes().first()?);
     let alike = &NAMES[usize::from(FIRST[first])..usize::from(FIRST[first + 1])];
     let (name, row) = alike[alike.binary_search_by(|(known, _)| known.cmp(&name)).ok()?];
     Some(Program { name, row: &table::ROWS[usize::from(row)] })
 }
 
-/// The names in the table and their rows, by name. It is made by the compiler: most commands ask for a program or two,
-/// and making it would take longer than all else that they do with them.
+/// The names in the table with their rows, by name. Computed at compile time: most commands look up one or two
+/// programs, and sorting would take longer than everything else that they do with them.
 static NAMES: [(&str, u16); count_names()] = sort_names();
 
-/// Where the names begin that begin with a byte.
+/// The index of the first name for each first byte.
 static FIRST: [u16; 257] = first_bytes();
 
-/// The bits that tell letters apart, in either case.
+/// The bits that distinguish letters, in either case.
 const LETTER: u8 = 31;
 
-/// By the first letter of programs, a bit for each second one.
+/// By the first letter of programs, a bit for each possible second letter.
 static NAMED: [u32; 32] = letters_of(Which::All);
 
-/// The same of programs that take passwords.
+/// The same for programs that take passwords.
 pub(super) static TAKERS: [u32; 32] = letters_of(Which::Takers);
 
-/// The same of compilers.
+/// The same for compilers.
 static COMPILERS: [u32; 32] = letters_of(Which::Compilers);
 
 /// Rows of the table.
@@ -118,15 +118,15 @@ const fn is_before(left: &str, right: &str) -> bool {
     left.len() < right.len()
 }
 
-/// Returns the last part of a path, of one for any system.
+/// Returns the last part of a path in the syntax of any system.
 pub(super) fn last_part(word: &str) -> &[u8] {
     let bytes = word.as_bytes();
     let from = bytes.iter().rposition(|byte| matches!(byte, b'/' | b'\\'));
     &bytes[from.map_or(0, |at| at + 1)..]
 }
 
-/// Returns whether a name may be one of the table, in any case, with a version, or as the end of a compiler's name.
-/// Most words are told by two letters.
+/// Returns whether a name may be in the table, in any case, with a version, or as the end of a compiler's name. For
+/// most words, two letters are enough to decide this.
 pub(super) fn may_be_name(name: &[u8]) -> bool {
     let is_plain = match name {
         [] => false,
@@ -139,7 +139,7 @@ pub(super) fn may_be_name(name: &[u8]) -> bool {
         || name.iter().enumerate().any(|(at, byte)| *byte == b'-' && begins_one(&COMPILERS, &name[at + 1..]))
 }
 
-/// Returns whether some letters have a bit for the first two of a name.
+/// Returns whether the letter table has a bit for the first two letters of a name.
 pub(super) fn begins_one(letters: &[u32; 32], name: &[u8]) -> bool {
     let [first, second, ..] = name else { return false };
     letters[usize::from(first & LETTER)] & 1 << (second & LETTER) != 0
@@ -168,9 +168,9 @@ mod tests {
         }
     }
 
-    /// The letters that tell most words change no answer.
+    /// The quick test by two letters must not change any result.
     #[test]
-    fn words_are_told_by_two_letters_as_by_the_whole_table() {
+    fn the_quick_test_agrees_with_the_whole_table() {
         let check = |word: &str| {
             let name = |found: Option<Program>| found.map(|program| program.name);
             assert_eq!(name(Program::of(word)), name(Program::find(word)), "{word}");

@@ -1,4 +1,4 @@
-//! The rows of programs that are common enough to know how they take a password.
+//! The rows of common programs that take a password.
 
 use super::password::{AFTER_LOGIN, attached, short, user};
 use super::row::other;
@@ -26,7 +26,7 @@ pub(super) const LOGINS: &[Row] = &[
     other(&["mosquitto_pub", "mosquitto_sub"])
         .valued("ACDeFfhiIkKLmMpqtTuUVWx", &[])
         .passwords(&[short("P")]),
-    // Their options are no bundles.
+    // The options of these programs cannot be bundled.
     other(&["7z", "7za", "7zz"]).valued("abcdefghijklmnoqrstuvwxyz", &[]).passwords(&[attached("p")]),
     other(&["unzip"]).valued("dx", &[]).passwords(&[short("P")]),
     other(&["helm", "oras", "skopeo"]).passwords(&[AFTER_LOGIN]),

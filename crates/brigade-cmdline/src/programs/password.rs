@@ -5,7 +5,7 @@
 pub struct Password {
     /// Where it is.
     pub place: Place,
-    /// The subcommand after which it is one, if it is not one everywhere.
+    /// The subcommand after which it applies; `None` if it always applies.
     pub after: Option<&'static str>,
 }
 

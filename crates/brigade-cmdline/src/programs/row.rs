@@ -1,4 +1,4 @@
-//! How a row of the table is written.
+//! The functions with which rows of the table are written.
 
 use super::{ContainerOptions, Finds, Hook, Password, Role, Row, Script, Spelling, Starts, Value, Writes};
 
@@ -132,7 +132,7 @@ impl Row {
         Row { passwords, ..self }
     }
 
-    /// Where a command stands that it runs, which its role does not say.
+    /// Where the words of the started command are, if the role does not determine it.
     pub(super) const fn starts(self, starts: Starts) -> Row {
         Row { starts: Some(starts), ..self }
     }

@@ -10,16 +10,16 @@ use super::{ContainerOptions, Finds, Hook, PYTHON, Role, Row, Script, Starts, Va
 
 const SHELL_FLAGS: &str = "abefhklmnpruvxBCEHPT";
 
-/// What Python imports.
+/// The files that Python imports.
 pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 
-/// What JavaScript interpreters load, besides `.json`.
+/// The files that JavaScript interpreters load, except `.json`.
 pub(crate) const JAVASCRIPT_ENDS: &[&str] =
     &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
-/// The names of justfiles, in the cases that people write them.
+/// The names of justfiles, in the cases that are in use.
 const JUSTFILES: &[&str] = &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
 
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
@@ -31,7 +31,7 @@ const TAR_HOOKS: &[Hook] = &[
     hook(Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
 ];
 
-/// Every row: programs that run or change something, and those of which only their passwords matter.
+/// Every row: programs that run or change something, and programs that only matter because of their passwords.
 pub(super) static ROWS: [Row; PROGRAMS.len() + LOGINS.len()] = {
     let mut rows = [PROGRAMS[0]; PROGRAMS.len() + LOGINS.len()];
     let mut at = 0;

@@ -1,17 +1,17 @@
 //! Finds commands that write to raw devices.
 //!
-//! Not part of [`judge`](super::judge): the sandbox of tools keeps devices closed. Commands that are approved by their
-//! text, such as the verification of a task, are refused by it.
+//! This check is not part of [`judge`](super::judge), because the sandbox of tools keeps devices closed. It refuses
+//! commands that are approved by their text, such as the verification of a task.
 
 use super::{Reading, shell_text};
 use crate::argv::Argv;
 use crate::programs::{Program, Writes, base_name};
 
-/// Programs that only change devices or make file systems, whatever their arguments.
+/// Programs that only change devices or create file systems, with any arguments.
 const DEVICE_PROGRAMS: &[&str] = &["blkdiscard", "mke2fs", "mkfs", "mkswap", "sfdisk", "wipefs"];
 
-/// Returns the words of a command line by which it would write to a raw device: `mkfs`, an output file of `dd`, a
-/// redirection. `null`, `stdout`, `stderr`, `tty`, `fd` and `shm` below `/dev` are harmless.
+/// Returns the words of a command line that would write to a raw device: `mkfs`, an output file of `dd`, a redirection.
+/// `null`, `stdout`, `stderr`, `tty`, `fd` and `shm` below `/dev` are harmless.
 ///
 /// ```
 /// use brigade_cmdline::{Argv, risk::raw_devices};
@@ -57,7 +57,7 @@ fn redirected<'a>(word: &'a str, next: Option<&'a String>) -> Option<&'a str> {
 }
 
 fn is_raw_device(path: &str) -> bool {
-    // `//dev/./sda` is the same file. A path with `..` in it is not resolved, and taken for a device.
+    // `//dev/./sda` is the same file. A path with `..` is not resolved, and counts as a device.
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     let is_absolute = path.starts_with('/');
     match names.as_slice() {

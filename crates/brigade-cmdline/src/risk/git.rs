@@ -13,11 +13,11 @@ pub(super) enum GitRuns {
     Removes,
 }
 
-/// Harmless programs that are often used to switch something off or to print it, with letter options only.
+/// Harmless programs that are often used to disable or print something, with only letters as options.
 const HARMLESS: &[&str] =
     &["", ":", "cat", "delta", "false", "less", "more", "nano", "no", "ssh", "true", "vi", "vim", "0", "1"];
 
-/// Settings with a command as value; without a section if any section counts.
+/// Settings with a command as value; a name without a section matches any section.
 const RUN_BY_SETTING: &[&str] = &[
     "core.alternaterefscommand",
     "core.askpass",
@@ -36,7 +36,7 @@ const RUN_BY_SETTING: &[&str] = &[
     "uploadpack.packobjectshook",
 ];
 
-/// Sections with a name in the middle, and their settings with commands; an empty last part means any.
+/// Sections with a name in the middle, and their settings with commands; an empty last part matches any setting.
 const RUN_BY_SECTION: &[(&str, &[&str])] = &[
     ("browser", &["cmd", "path"]),
     ("diff", &["command", "textconv"]),
@@ -54,7 +54,7 @@ const RUN_BY_SECTION: &[(&str, &[&str])] = &[
     ("trailer", &["cmd", "command"]),
 ];
 
-/// Options of subcommands with a command as value; an empty subcommand means any.
+/// Options of subcommands with a command as value; an empty subcommand matches any.
 const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("", &["--upload-pack", "--receive-pack"]),
     ("archive", &["--exec"]),
@@ -171,7 +171,7 @@ fn is_run(name: &str) -> bool {
     }
     let Some((section, _)) = name.split_once('.') else { return false };
     let last = name.rsplit('.').next().unwrap_or_default();
-    // In any section: a command, or another settings file, which can have any command.
+    // In any section: a command, or another settings file, which can contain any command.
     if matches!(last, "command" | "cmd") || (matches!(section, "include" | "includeif") && last == "path") {
         return true;
     }
@@ -188,7 +188,7 @@ fn is_harmless(value: &str) -> bool {
         })
 }
 
-/// Tells whether the options of `git clean` force removal of directories, without a dry run.
+/// Returns whether the options of `git clean` force the removal of directories, without a dry run.
 fn cleans_folders(args: &[Word]) -> bool {
     let options = || args.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
     let short = |letters: &[char]| {
@@ -199,7 +199,7 @@ fn cleans_folders(args: &[Word]) -> bool {
     (short(&['f']) || options().any(|text| is_long(text, "--force"))) && short(&['d']) && !asks
 }
 
-/// Tells whether a bundle has only letters before an option, so that it is not the value of another one.
+/// Returns whether a bundle has only letters before an option, so that the option is not the value of another one.
 fn bundles(text: &str, letter: &str) -> bool {
     let before = text[1..].split(letter).next().unwrap_or_default();
     let valued = if letter == "O" { "ABCefm" } else { "CSXbcjost" };

@@ -9,7 +9,7 @@ pub(super) enum Hooked {
     ShellText { option: usize, program: &'static str, text: Word },
     /// A command as one text that is not a risk by itself, such as `tar --use-compress-program='zstd -19'`.
     Command(Word),
-    /// A command as one text that another machine runs.
+    /// A command as one text that runs on another machine.
     Remote(Word),
     /// A program as text; `end` is the position of the word with the text.
     InlineCode { word: usize, end: usize, program: &'static str },
@@ -91,12 +91,12 @@ pub(crate) fn code_values(known: Program, args: &[Word]) -> Vec<usize> {
     hooks.flat_map(|hook| values(known, hook, args)).map(|(_, value)| value.at).collect()
 }
 
-/// Tells whether a file name stands for standard input.
+/// Returns whether a file name means standard input.
 pub(super) fn is_standard_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
-/// Returns the arguments with options. Some programs read no options after the first operand.
+/// Returns the arguments that can be options. Some programs read no options after the first operand.
 fn own(program: Program, args: &[Word]) -> &[Word] {
     if !matches!(program.name, "awk" | "entr" | "gawk" | "mawk" | "npx") {
         return args;
@@ -123,7 +123,7 @@ fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
             behind.map_or_else(next, attached)
         } else if let Some(bundle) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
             match bundle.find(|c| hook.short.contains(c)) {
-                // The letters before it are other options.
+                // The letters before the option must be other options.
                 Some(index) if bundle[..index].chars().all(|c| c.is_ascii_alphabetic()) => {
                     if index + 1 == bundle.len() { next() } else { attached(&bundle[index + 1..]) }
                 }

@@ -1,4 +1,4 @@
-//! Programs behind links of other names.
+//! Resolves programs that are links with another name.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use super::Reading;
 use crate::Argv;
 use crate::programs::Program;
 
-/// Returns the command lines that a command line stands for when each program has the name of its file:
-/// `bin/check -c 1` is `python3 -c 1` where `bin/check` is a link to `python3`.
+/// Returns the equivalent command lines in which programs are replaced by the names of their files: `bin/check -c 1`
+/// becomes `python3 -c 1` if `bin/check` is a link to `python3`.
 ///
-/// `file_name` tells the name of the file that a word leads to in a directory, relative to that of the command line.
-/// A word counts only where its file is another known program. Returns nothing where no word does.
+/// `file_name` returns the name of the file that a word leads to in a directory, relative to that of the command line.
+/// A word is replaced only if its file is another known program. Returns nothing if no word is replaced.
 ///
 /// ```
 /// use brigade_cmdline::{Argv, risk};
@@ -46,7 +46,7 @@ pub fn behind_links(argv: &Argv, file_name: &dyn Fn(&Path, &str) -> Option<Strin
 fn name(directory: &Path, word: &str, file_name: &dyn Fn(&Path, &str) -> Option<String>) -> Option<String> {
     let name = file_name(directory, word)?;
     let known = Program::of(&name)?;
-    // These do what the name of the link says.
+    // These programs do what the name of the link says.
     let is_many = matches!(known.name, "busybox" | "toybox");
     (!is_many && Program::of(word).is_none_or(|typed| typed.name != known.name)).then_some(name)
 }

@@ -1,4 +1,4 @@
-//! Reads the options of shells, interpreters and `rm` like these programs.
+//! Parses the options of shells, interpreters and `rm` as these programs do.
 
 use super::Word;
 use crate::chosen::module_in_option;
@@ -140,7 +140,7 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
             if is_code || loads_text(program, text, args.get(at + 1)) {
                 let is_next = !text.contains('=');
                 if is_next && next.is_some_and(|next| next.starts_with('-')) {
-                    // Some of these options do without a text, so the next word may be an option.
+                    // Some of these options may have no text, so the next word may be an option.
                     found.push(InlineText { option, end: args.len() });
                 } else {
                     at += usize::from(is_next);
@@ -201,12 +201,12 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
     found
 }
 
-/// Tells whether a word looks like the file of a script and not like the value of an unknown option.
+/// Returns whether a word looks like the file of a script and not like the value of an unknown option.
 fn may_be_script(word: &str) -> bool {
     word.contains(['/', '.'])
 }
 
-/// Tells whether the value of `-M`, `-m`, `-d` or `-F` of Perl is more than names, or a pattern.
+/// Returns whether the value of `-M`, `-m`, `-d` or `-F` of Perl is more than names or a pattern.
 fn is_perl_code(letter: char, value: &str) -> bool {
     let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_:.,=/+-".contains(c));
     match letter {
@@ -220,11 +220,11 @@ fn is_perl_code(letter: char, value: &str) -> bool {
     }
 }
 
-/// Options by which JavaScript interpreters load further code.
+/// Options with which JavaScript interpreters load further code.
 pub(crate) const LOADING: &[&str] =
     &["--import", "--require", "--loader", "--experimental-loader", "--preload", "-r"];
 
-/// Tells whether an option makes a JavaScript interpreter load a module from a `data:…` address.
+/// Returns whether an option makes a JavaScript interpreter load a module from a `data:…` address.
 fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
     if !matches!(program, "bun" | "node" | "nodejs" | "ts-node" | "tsx") {
         return false;
@@ -235,10 +235,10 @@ fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
         && value.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("data:"))
 }
 
-/// Python modules that read statements after `-c`, besides those that start others.
+/// Python modules that read statements after `-c`, except those that start other modules.
 const TAKE_TEXT: &[&str] = &["IPython", "bpython", "idlelib", "ptpython"];
 
-/// Tells whether a Python module reads statements from its arguments: `-m timeit 'statement'`.
+/// Returns whether a Python module reads statements from its arguments: `-m timeit 'statement'`.
 fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
     let python = PYTHON.contains(&program);
     let (module, args) = match rest.split_first() {
@@ -260,7 +260,7 @@ fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
         }
 }
 
-/// Tells whether a shell or interpreter at the end of a pipe reads its program from the pipe.
+/// Returns whether a shell or interpreter at the end of a pipe reads its program from the pipe.
 ///
 /// It does unless it has a script, a module or code: `| python3 report.py` and `| sh -c …` do not.
 pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
@@ -284,7 +284,7 @@ pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
     true
 }
 
-/// Finds the argument with which an interpreter starts commands as a shell does: a program of awk, `bun exec`.
+/// Finds the argument with which an interpreter starts commands like a shell: a program of awk, or `bun exec`.
 pub(super) fn command_text(program: &str, args: &[Word]) -> Option<usize> {
     match program {
         "bun" => args.first().filter(|word| word.text == "exec").map(|_| 0),
@@ -293,12 +293,12 @@ pub(super) fn command_text(program: &str, args: &[Word]) -> Option<usize> {
     }
 }
 
-/// Tells whether a program of awk calls `system`, or has a pipe beside a string.
+/// Returns whether a program of awk calls `system`, or has a pipe next to a string.
 fn starts_commands(text: &str) -> bool {
     ["system(", "system (", "| \"", "|\"", "\" |", "\"|"].iter().any(|start| text.contains(start))
 }
 
-/// Tells whether a program only prints its version or its help, or checks or tests without reading standard input.
+/// Returns whether a program only prints its version or help, or checks or tests without reading standard input.
 pub(super) fn only_informs(args: &[Word]) -> bool {
     let informs = |text: &str| {
         matches!(text, "-V" | "-v" | "-h" | "--help" | "--test" | "--run" | "--check")
@@ -315,17 +315,17 @@ pub(super) fn is_redirection(word: &str) -> bool {
     word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').starts_with(['>', '<'])
 }
 
-/// Tells whether the options of `rm` request recursion and force, in any order and spelling.
+/// Returns whether the options of `rm` request recursion and force, in any order and spelling.
 pub(super) fn removes_by_force(args: &[Word]) -> bool {
     removal(args) == (true, true)
 }
 
-/// Tells whether the options of `rm` request force.
+/// Returns whether the options of `rm` request force.
 pub(super) fn forces(args: &[Word]) -> bool {
     removal(args).1
 }
 
-/// Reads the options of `rm`: recursion, and force.
+/// Parses the options of `rm`: returns recursion and force.
 fn removal(args: &[Word]) -> (bool, bool) {
     let (mut recursive, mut force) = (false, false);
     for word in args {

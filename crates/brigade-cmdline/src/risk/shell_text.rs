@@ -1,7 +1,7 @@
-//! Parses the text for a shell roughly, enough to find the programs that it runs.
+//! Parses the text for a shell roughly, but well enough to find the programs that it runs.
 //!
-//! It understands quotes, escapes, comments, separators, substitutions and here-strings, but not variables, aliases and
-//! functions. They can hide the name of a program, so a text for a shell is always a risk.
+//! It parses quotes, escapes, comments, separators, substitutions and here-strings, but not variables, aliases and
+//! functions. These can hide the name of a program, so a text for a shell is always a risk.
 
 /// The commands of a text.
 #[derive(Debug, Default)]
@@ -21,12 +21,12 @@ pub(super) struct Command {
     pub(super) piped: bool,
 }
 
-/// Tells whether a word is a separator of commands.
+/// Returns whether a word is a separator of commands.
 pub(crate) fn is_separator(word: &str) -> bool {
     matches!(word, "|" | "|&" | "||" | "&&" | ";" | "&")
 }
 
-/// Tells whether a word is a redirection, with its target attached or not.
+/// Returns whether a word is a redirection, with its target attached or not.
 pub(super) fn is_redirection(word: &str) -> bool {
     let mark = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
     mark.starts_with(['<', '>']) && !mark.starts_with("<(") && !mark.starts_with(">(")
@@ -107,7 +107,7 @@ impl Reader<'_> {
                 (Quote::None, '#') if self.word.is_none() => {
                     while self.chars.next_if(|c| *c != '\n').is_some() {}
                 }
-                // `>|file` is no pipe.
+                // `>|file` is not a pipe.
                 (Quote::None, '|') if self.ends_with(&['>']) => self.put('|'),
                 (Quote::None, '|') => {
                     let alternative = self.chars.next_if_eq(&'|').is_some();
@@ -155,8 +155,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a word for a substitution, so the words around it keep their positions. Its `$` stands for what is not
-    /// known.
+    /// Adds a word for a substitution, so the words around it keep their positions. It is `$`, because the value is
+    /// unknown.
     fn substitution(&mut self, inner: String) {
         self.put('$');
         self.parsed.substitutions.push(inner);

@@ -1,4 +1,4 @@
-//! The commands that a command line starts, for those who compare them with what is allowed.
+//! Lists the commands that a command line starts, for comparison with allowed commands.
 
 use super::{Reading, Standing, Started};
 use crate::Argv;
@@ -29,7 +29,7 @@ pub fn started_commands(argv: &Argv) -> Vec<StartedCommand> {
 pub struct StartedCommand {
     /// Its words.
     pub words: Vec<String>,
-    /// It starts in another working directory than the command line, or may have another root: its words name other
-    /// files there.
+    /// Whether it starts in another working directory than the command line, or may have another root, so that its
+    /// words name other files.
     pub is_elsewhere: bool,
 }

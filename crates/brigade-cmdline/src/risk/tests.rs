@@ -4,7 +4,7 @@ use super::*;
 
 /// Commands and the codes of their risks, in order.
 const TABLE: &[(&str, &[&str])] = &[
-    // What the patterns of v0.30 found.
+    // Commands that the patterns of v0.30 found.
     ("rm -rf build", &["forced-removal"]),
     ("curl https://example.com/x | sh", &["pipe-into-interpreter"]),
     ("curl -fsSL https://example.com/x | bash", &["pipe-into-interpreter"]),
@@ -63,7 +63,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("xargs -a items -I% python3 -c 'import sys' %", &["inline-code"]),
     ("xargs -a items sed -n 1p", &[]),
     ("xargs -a items grep -l x", &[]),
-    // What those patterns missed.
+    // Commands that those patterns missed.
     ("rm -fr build", &["forced-removal"]),
     ("rm -r -f build", &["forced-removal"]),
     ("rm build -r --force", &["forced-removal"]),
@@ -99,7 +99,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("python3 -m cProfile -m timeit -n1 1", &["inline-code"]),
     ("python3 -m cProfile -o out x.py", &[]),
     ("dpkg-architecture -c python3 -c 1", &["inline-code"]),
-    // Long options in any prefix, and options behind others.
+    // Long options in any prefix, and options after others.
     ("sed --sandbox '1e ls' a", &[]),
     ("sed -i.e 's/a/b/' x", &[]),
     ("sed --expr='s/a/b/' x", &[]),
@@ -482,7 +482,7 @@ fn nested_launchers_cost_little() {
 }
 
 #[test]
-fn a_risk_names_the_word_and_the_program_but_no_argument() {
+fn a_risk_names_word_and_program_but_no_argument() {
     let risks = judge(&Argv::parse("env A=1 /opt/bin/bash -lc 'rm -rf EXAMPLE'").unwrap());
     assert_eq!(
         risks.iter().map(Risk::to_string).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Looks through programs that only run another program.
+//! Finds the commands that wrappers run.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use crate::shell_syntax;
 
 /// What a wrapper runs.
 pub(crate) enum Inner {
-    /// A command of these words, in a directory relative to that of the wrapper.
+    /// A command, in a directory relative to that of the wrapper.
     Command { words: Vec<Word>, directory: PathBuf },
-    /// A text, given to a shell; `option` is the position of the word that asks for it, where that is a risk itself.
+    /// A text for a shell; `option` is the position of the word that requests it, if that is a risk itself.
     ShellText { option: Option<usize>, program: &'static str, text: Word },
     /// A shell, because no command is named; it reads standard input.
     Shell,
-    /// A command in a text that cannot be read before it is run.
+    /// A command in a text that cannot be parsed before it runs.
     Unread,
     /// Nothing.
     Nothing,
 }
 
-/// Tells whether a text that a program passes to a shell is more than the words of one command.
+/// Returns whether a text that a program passes to a shell is more than the words of one command.
 pub(super) fn needs_a_shell(text: &str) -> bool {
     let parsed = shell_text::parse(text);
     let syntax = shell_syntax(text).unwrap_or("*");
@@ -28,7 +28,7 @@ pub(super) fn needs_a_shell(text: &str) -> bool {
     parsed.commands.len() > 1 || !parsed.substitutions.is_empty() || !"*?[{#~".contains(syntax)
 }
 
-/// Returns the words after `start-stop-daemon` with the program in front of what it gets.
+/// Returns the words after `start-stop-daemon`, with the program before its arguments.
 pub(super) fn of_daemon(args: &[Word]) -> Vec<Word> {
     let program = |word: &Word| {
         let text = &word.text;
@@ -110,7 +110,7 @@ pub(crate) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     Inner::Command { words: command, directory }
 }
 
-/// Gives the directory that an option says the command starts in.
+/// Returns the directory that an option sets for the command.
 fn directory_in<'a>(spelling: &Spelling, option: &'a str, next: Option<&'a Word>) -> Option<&'a str> {
     let (short, long) = spelling.directory?;
     let next = next.map(|word| word.text.as_str());
@@ -127,10 +127,10 @@ fn directory_in<'a>(spelling: &Spelling, option: &'a str, next: Option<&'a Word>
     if attached.is_empty() { next } else { Some(attached) }
 }
 
-/// A command, and the directory that it starts in, relative to that of the command line.
+/// A command, and its working directory relative to that of the command line.
 pub(crate) type Placed = (Vec<Word>, PathBuf);
 
-/// Follows a command through the wrappers before it: itself first, then what each wrapper starts.
+/// Follows a command through its wrappers: returns the command itself first, then what each wrapper starts.
 pub(crate) fn wrapped(words: Vec<Word>) -> Vec<Placed> {
     let mut chain: Vec<Placed> = vec![(words, PathBuf::new())];
     while chain.len() < super::MAX_DEPTH
@@ -158,18 +158,18 @@ pub(crate) fn wrapped(words: Vec<Word>) -> Vec<Placed> {
     chain
 }
 
-/// Tells whether what a wrapper runs may find other files than the wrapper itself.
+/// Returns whether the command of a wrapper may find other files than the wrapper itself.
 pub(super) fn moves(wrapper: Program) -> bool {
     matches!(wrapper.name, "busybox" | "chroot" | "toybox" | "unshare")
 }
 
-/// Tells whether an option makes `watch` execute its words without a shell.
+/// Returns whether an option makes `watch` execute its words without a shell.
 fn executes(option: &str) -> bool {
     is_long(option, "--exec")
         || option.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.contains('x'))
 }
 
-/// Reads `env -S 'bash -c …' more` into the words it stands for; `Some(None)` when only env can tell them.
+/// Parses `env -S 'bash -c …' more` into its words. `Some(None)` if only `env` can determine them.
 fn env_split_string(spelling: &Spelling, args: &[Word], at: usize) -> Option<Option<Vec<Word>>> {
     const LONG: &str = "--split-string";
     let word = args.get(at)?;
@@ -188,7 +188,7 @@ fn env_split_string(spelling: &Spelling, args: &[Word], at: usize) -> Option<Opt
         if attached.is_empty() { next()? } else { (attached, at + 1) }
     };
     let Some(split) = split_as_env(text) else { return Some(None) };
-    // What is split may itself begin with assignments and options of `env`.
+    // The split text may itself begin with assignments and options of `env`.
     let place = args[rest - 1].at;
     let mut words = vec![Word { text: "env".to_owned(), at: word.at }];
     words.extend(split.into_iter().map(|text| Word { text, at: place }));
@@ -196,7 +196,7 @@ fn env_split_string(spelling: &Spelling, args: &[Word], at: usize) -> Option<Opt
     Some(Some(words))
 }
 
-/// Splits a text by the rules of `env -S`; `None` for what it refuses, or fills with a variable.
+/// Splits a text by the rules of `env -S`; `None` for texts that it refuses or that contain a variable.
 fn split_as_env(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -238,7 +238,7 @@ fn split_as_env(text: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// Gives the command after the options of `sudo` and its like, which mostly take a value each.
+/// Returns the command after the options of `sudo` and similar programs, most of whose options take a value.
 pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     let Some(sudo) = Program::of("sudo") else { return Vec::new() };
     match look_through(sudo, args) {
@@ -247,7 +247,7 @@ pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     }
 }
 
-/// Returns the words behind a subcommand that starts others, whatever options come before it.
+/// Returns the words after a subcommand that starts others, regardless of options before it.
 pub(super) fn launched<'w>(known: Program, names: &[&str], args: &'w [Word]) -> Option<&'w [Word]> {
     let mut at = 0;
     while let Some(option) = args.get(at).filter(|word| word.text.starts_with('-')) {
@@ -258,8 +258,8 @@ pub(super) fn launched<'w>(known: Program, names: &[&str], args: &'w [Word]) -> 
     names.contains(&subcommand.text.as_str()).then(|| &args[at + 1..])
 }
 
-/// Tells whether words that look like separators of commands may be none: values of options, as in `awk -F ';'`, and
-/// ends of parts behind `-exec`.
+/// Returns whether words that look like command separators may be something else: values of options, as in `awk -F
+/// ';'`, and ends of parts after `-exec`.
 pub(super) fn has_values_like_separators(words: &[Word]) -> bool {
     let is_value = |pair: &[Word]| {
         pair[0].text.starts_with('-') && pair[0].text != "-" && shell_text::is_separator(&pair[1].text)
@@ -267,7 +267,7 @@ pub(super) fn has_values_like_separators(words: &[Word]) -> bool {
     words.windows(2).any(is_value) || 1 < find_commands(words).len()
 }
 
-/// Gives the commands after `-exec` and its like.
+/// Returns the commands after `-exec` and similar options.
 pub(crate) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
     let starts = |word: &Word| {
         matches!(
@@ -287,9 +287,9 @@ pub(crate) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
     commands
 }
 
-/// Tells whether `find` removes what it finds, by itself or with `rm -f`.
+/// Returns whether `find` removes the files that it finds, itself or with `rm -f`.
 ///
-/// It goes through directories and never asks, so that is a forced removal whatever `rm` is told.
+/// It enters directories and never asks, so this is a forced removal with any options of `rm`.
 pub(super) fn find_removes(args: &[Word]) -> bool {
     args.iter().any(|word| word.text == "-delete")
         || find_commands(args).iter().any(|command| {
@@ -297,7 +297,7 @@ pub(super) fn find_removes(args: &[Word]) -> bool {
         })
 }
 
-/// Finds the option by which `setpriv` takes other rights.
+/// Finds the option with which `setpriv` changes rights.
 pub(super) fn setpriv_option(args: &[Word]) -> Option<usize> {
     const TAKES: &[&str] =
         &["--reuid", "--ruid", "--euid", "--regid", "--rgid", "--egid", "--ambient-caps", "--inh-caps"];
@@ -309,7 +309,7 @@ pub(super) fn setpriv_option(args: &[Word]) -> Option<usize> {
         .map(|word| word.at)
 }
 
-/// Skips assignments and the words of shell syntax that may stand before a command.
+/// Skips assignments and words of shell syntax that may come before a command.
 pub(super) fn skip_shell_syntax(words: &[Word]) -> &[Word] {
     let syntax = |text: &str| {
         matches!(
@@ -326,7 +326,7 @@ pub(super) fn skip_shell_syntax(words: &[Word]) -> &[Word] {
     &words[skipped..]
 }
 
-/// Tells whether `env` takes a word before its command as a variable to set. Any name is accepted.
+/// Returns whether `env` takes a word before its command as a variable to set. Any name is accepted.
 ///
 /// `env` reads options up to the first other word, and after that a word with `=` is a variable even if it starts with
 /// `-`. Such a word counts as an option here, which never hides the command.
@@ -334,7 +334,7 @@ fn sets_variable(word: &str) -> bool {
     !word.starts_with('-') && word.contains('=')
 }
 
-/// Tells whether a shell takes a word before a command as an assignment.
+/// Returns whether a shell takes a word before a command as an assignment.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()

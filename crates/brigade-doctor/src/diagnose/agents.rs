@@ -1,4 +1,4 @@
-//! What keeps agents from being served, or a tool from being shown to any of them.
+//! Diagnoses problems that affect agents: settings that serve nothing, and tools that no agent is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
     upstreams(snapshot, tools, found);
 }
 
-/// Settings for servers that no tool starts.
+/// Reports settings for servers that no tool starts.
 fn upstreams(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     let servers: BTreeSet<&str> = tools
         .iter()
@@ -42,14 +42,14 @@ fn gateway(issue: &ConfigIssue) -> Issue {
     Issue { tool_id: None, ..issue }
 }
 
-/// Rules of a policy that a repository brings.
+/// Reports rules of a policy that comes with a repository.
 fn tracked(place: &Place, found: &mut Vec<Issue>) {
     let detail = format!("git tracks {}, so none of its [[auto_approve]] rules counts", place.file);
     let issue = Issue::new(IssueType::PolicyTracked, detail).evidence("tracked").at(place.clone());
     found.push(Issue { tool_id: Some("policy".to_owned()), family: Some("policy".to_owned()), ..issue });
 }
 
-/// Ids that Brigade uses itself, and names that several tools would be listed under.
+/// Reports reserved ids, and names that several tools would have.
 fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
     let (reserved, own): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| is_taken(tool.id.as_str()));
     for tool in reserved {
@@ -77,7 +77,7 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
             else {
                 continue;
             };
-            // With dots and without, it is one clash.
+            // A clash with and without dots is reported once.
             if !told.insert(id) {
                 continue;
             }
@@ -94,7 +94,8 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
     }
 }
 
-/// Resources and prompts that agents are not shown, because several servers have them, or the catalog, too.
+/// Reports resources and prompts that agents are not shown, because several servers, or a server and the catalog, have
+/// them.
 fn offers(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     type Names = fn(&ServerOffer) -> &[String];
     let kinds: [(&str, Names); 3] = [

@@ -1,4 +1,4 @@
-//! Files of clients: entries that are not as they were written, and servers that are started past the gateway.
+//! Diagnoses the files of clients: changed entries, and servers that are started without the gateway.
 
 use brigade_core::{NextStep, Place, Timestamp};
 
@@ -26,7 +26,7 @@ fn is_same_bypass(one: &ClientState, other: &ClientState) -> bool {
     }
 }
 
-/// Makes the issue of a state. `clients` are those that read the same entry, if it is one past the gateway.
+/// Creates the issue of a state. If it is about an entry without the gateway, `clients` are those that read it.
 fn issue(state: &ClientState, clients: &[&str]) -> Issue {
     let file = &state.file;
     let (kind, detail, evidence) = match &state.problem {
@@ -41,7 +41,7 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
         }
         ClientProblem::ProgramGone => (
             IssueType::ClientEntryStale,
-            format!("the entry in {file} starts a program that is not there"),
+            format!("the entry in {file} starts a program that does not exist"),
             "program-gone",
         ),
         ClientProblem::AgentGone => (
@@ -138,7 +138,7 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
     Issue { other_fix: Some(other_fix), ..issue.object(state.client.as_str()) }
 }
 
-/// Says when a problem was found; the cache may be old.
+/// Formats when a problem was found, because the cache may be old.
 fn as_of(found_at: Timestamp) -> String {
     format!(" (found at {found_at})")
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_several_clients_read_is_one_issue_that_names_them() {
+    fn a_shared_entry_is_one_issue_that_names_its_clients() {
         let state = |client: &str, line: usize| ClientState {
             client: client.to_owned(),
             scope: "project".to_owned(),
@@ -235,7 +235,7 @@ mod tests {
             ".claude/settings.json: 1 hook starts a command of v0.30, which does nothing here"
         );
         assert_eq!(one.next_step(), NextStep::Edit(Place::at(".claude/settings.json", 7, 1)));
-        // Whether one was removed is no new issue.
+        // A removed hook does not make a new issue.
         assert_eq!(one.fingerprint(), hooks(2).fingerprint());
     }
 }

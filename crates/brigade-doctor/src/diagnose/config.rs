@@ -1,4 +1,4 @@
-//! What is wrong in configuration files.
+//! Diagnoses configuration files.
 
 use brigade_catalog::{Catalog, UnsafeUserFile};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity};
@@ -22,7 +22,7 @@ pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     }
 }
 
-/// Entries that others hide, and aliases that lead nowhere.
+/// Reports entries that others hide, and aliases without effect.
 fn levels(catalog: &Catalog, found: &mut Vec<Issue>) {
     for hidden in catalog.shadowed() {
         let place = &hidden.tool.origin.place;
@@ -50,7 +50,7 @@ fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
     }
 }
 
-/// Makes an issue of one that the reader of a file found; `kind` is for errors.
+/// Converts an issue of a file's parser; `kind` is used for errors.
 pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
     let why = UnsafeUserFile::said_by(issue);
     let kind = match issue.severity {

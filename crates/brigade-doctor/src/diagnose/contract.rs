@@ -1,4 +1,4 @@
-//! What is wrong with how a tool says it is called.
+//! Diagnoses the contract of a tool: how it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
 use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource, Transport};
@@ -10,13 +10,13 @@ use brigade_schema::SchemaProblem;
 use super::files::shown;
 use crate::{Issue, IssueType, ToolFiles};
 
-/// Fields whose names or texts look like they hold a secret, and a label that looks like one. Broken entries are
-/// searched too.
+/// Reports fields whose names or texts look like secrets, and a label that looks like one. Broken entries are searched
+/// too.
 pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Vec<Issue>) {
     for field in &tool.unsafe_fields {
         let detail = format!("field {field} looks like it holds a secret; its value is not shown");
         let issue = Issue::of_tool(IssueType::UnsafeAuthFields, tool, field, detail).subject(field.as_str());
-        // Most such fields mean nothing to the catalog, which says so at their place.
+        // Most such fields are unknown keys, which are already reported at their place.
         let key = field.split(['.', '[']).next();
         let is_its = |other: &&ConfigIssue| {
             other.entry.as_deref() == Some(tool.id.as_str()) && other.field.as_deref() == key
@@ -55,7 +55,7 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     let is_mcp = tool.family == Some(Family::Mcp);
     let transport = tool.source.as_ref().and_then(|source| source.transport);
     if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) {
-        // It has no server that could be called, so nothing of a call is missing.
+        // A remote server is never called, so the fields for calls are not missing.
         let detail = "a remote server is inventory and is never contacted, so nothing calls it";
         say(IssueType::MissingRuntime, "source.transport", detail);
         labels(tool, found);
@@ -98,14 +98,14 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     templates(tool, files, found);
 }
 
-/// Says which unknown key probably means the field that is missing.
+/// Returns the issue of a missing field, with the unknown key that probably means it.
 fn misspelt(issue: Issue, slip: &ConfigIssue, field: &str) -> Issue {
     let key = escape_terminal(slip.field.as_deref().unwrap_or_default());
     let detail = format!("{}; `{key}` is not known: {}", issue.detail, Hint::did_you_mean(field));
     Issue { detail, ..issue }.at(slip.place.clone())
 }
 
-/// Takes out unknown keys that stand in the issue of the field that they mean.
+/// Removes issues of unknown keys that the issue of a missing field already names.
 pub(super) fn fold_misspelt(of_entries: &mut Vec<Issue>, of_tools: &[Issue]) {
     if !of_entries.iter().any(|issue| issue.kind == IssueType::UnknownKey) {
         return;
@@ -124,7 +124,7 @@ pub(super) fn fold_misspelt(of_entries: &mut Vec<Issue>, of_tools: &[Issue]) {
     });
 }
 
-/// How many problems of a schema an issue lists.
+/// The maximum number of schema problems in an issue.
 const SHOWN_PROBLEMS: usize = 12;
 
 fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
@@ -201,9 +201,9 @@ fn ignored(schema: &SchemaFact) -> &[SchemaProblem] {
     schema.schema().map_or(&[], |schema| schema.ignored())
 }
 
-/// Says that a file which a field names is not there or cannot be read.
+/// Returns the issue of a named file that is missing or cannot be read.
 ///
-/// The path is evidence, so that dismissing one missing file says nothing of another one.
+/// The path is evidence, so that dismissing one missing file does not affect another one.
 pub(super) fn file(
     kind: IssueType,
     tool: &Tool,
@@ -217,13 +217,13 @@ pub(super) fn file(
         FileFact::Unreadable(why) => {
             (format!("{field} names `{}`, which cannot be read: {why}", named()), "unreadable")
         }
-        // Paths that lead out are reported together, whatever the field.
+        // Paths that lead out of the workspace are reported together, for all fields.
         FileFact::NotNamed | FileFact::Outside | FileFact::Present(_) => return None,
     };
     Some(Issue::of_tool(kind, tool, field, detail).evidence(of_path(evidence, path.as_deref())))
 }
 
-/// Adds the name that was probably meant.
+/// Adds the name that was probably intended.
 pub(super) fn meaning(detail: String, near: Option<&str>) -> String {
     match near {
         Some(near) => format!("{detail} (did you mean `{}`?)", shown(near)),
@@ -231,7 +231,7 @@ pub(super) fn meaning(detail: String, near: Option<&str>) -> String {
     }
 }
 
-/// Makes evidence of a finding and of the path that it was found at.
+/// Creates evidence from a finding and its path.
 pub(super) fn of_path(evidence: &str, path: Option<&str>) -> String {
     format!("{evidence} {}", path.unwrap_or_default())
 }

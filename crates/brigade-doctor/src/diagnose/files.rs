@@ -1,4 +1,4 @@
-//! What is wrong with the files and the program that a tool names.
+//! Diagnoses the files and the program of a tool.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,10 +25,10 @@ const HEALTH_MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut Vec<Issue>) {
     outside(tool, files, found);
     if files.directory == DirectoryFact::Missing {
-        let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no directory");
+        let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd is not a directory");
         found.push(issue.evidence(of_path("missing", tool.cwd.as_deref())));
     }
-    // The file of a skill is the skill.
+    // The source file of a skill is the skill itself, so it must exist.
     if !may_be_missing(tool) || tool.source() != Some(ToolSource::Skill) {
         let issue = file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source);
         found.extend(issue.map(|issue| match tool.source() {
@@ -72,8 +72,8 @@ fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     }
 }
 
-/// Lists what is wrong with the command. `is_code_refused` tells that the policy reports code for an interpreter, and
-/// `is_open` that its runs may read the workspace.
+/// Lists the problems of the command. `is_code_refused` means that the policy reports code for an interpreter.
+/// `is_open` means that runs may read the workspace.
 pub(super) fn command(
     state: &ToolState<'_>,
     files: &ToolFiles,
@@ -153,9 +153,10 @@ pub(super) fn command(
     );
 }
 
-/// Says that a word of a tool's command means something only to a shell, which never reads it.
+/// Returns the message that a word of a tool's command has a meaning only for a shell, which never reads it.
 ///
-/// `None` if there is no such word, if a blocker says so, or if the command is refused because of what it hides.
+/// `None` if there is no such word, if a blocker already says so, or if the command is refused because it hides what it
+/// runs.
 pub fn shell_words(tool: &Tool, said: &[Blocker], home: Option<&Path>) -> Option<String> {
     let argv = Argv::parse(tool.command.as_deref()?).ok()?;
     let detail = shell_words_in(&argv, &Risks::new(&argv, Ending::from_tool(tool)), None, home)?;
@@ -180,19 +181,19 @@ fn shell_words_in(argv: &Argv, risks: &Risks, said: Option<&str>, home: Option<&
     risks.high.is_none().then(detail)
 }
 
-/// Says that a program is not there, and why if its path is for a shell.
+/// Returns the message that a program was not found, with a hint if its path is for a shell.
 pub(super) fn not_found(program: &str, home: Option<&Path>) -> String {
     let detail =
         format!("the program `{}` is not found on this host{}", shown(program), for_a_shell(program, home));
     meaning(detail, near_program(program))
 }
 
-/// Returns what to say behind a path that only a shell finds; empty for other paths.
+/// Returns the hint for a path that only a shell resolves; empty for other paths.
 fn for_a_shell(path: &str, home: Option<&Path>) -> String {
     no_home(path, home).map(|hint| format!(": {hint}")).unwrap_or_default()
 }
 
-/// Lets the installation of a tool fix its absence, if its entry says how it is installed.
+/// Makes the installation of a tool the fix for its absence, if its entry has one.
 pub(super) fn by_installing(tool: &Tool, issue: Issue) -> Issue {
     match tool.installable() {
         Some(_) => Issue { other_fix: Some(NextStep::InstallTool(tool.id.to_string())), ..issue },
@@ -200,17 +201,17 @@ pub(super) fn by_installing(tool: &Tool, issue: Issue) -> Issue {
     }
 }
 
-/// Returns whether the author expects that the tool is not on every host.
+/// Returns whether the author expects that the tool is missing on some hosts.
 pub(super) fn may_be_missing(tool: &Tool) -> bool {
     tool.availability == Some(Availability::Conditional)
 }
 
-/// Returns a name from a command or a file as it may be repeated: short, and without what looks like a secret.
+/// Returns a name from a command or a file for display: short, and without what looks like a secret.
 pub(super) fn shown(name: &str) -> String {
     if looks_secret_value(name).is_some() { MARK.to_owned() } else { short(name, 60) }
 }
 
-/// Whether arguments of a call will follow a command line.
+/// Whether the arguments of a call will follow the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Complete,
@@ -223,8 +224,8 @@ impl Ending {
     }
 }
 
-/// What the words of a tool's command say. The tools of one server have one command and stand together, so it is kept
-/// for the next one.
+/// The findings about the words of a tool's command. Tools of one server are adjacent and have the same command, so the
+/// last findings are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandRead {
     command: String,
@@ -236,7 +237,7 @@ pub(crate) struct CommandRead {
 }
 
 impl CommandRead {
-    /// Reads a command, or returns what was read of the last one if it is the same.
+    /// Judges a command, or returns the last findings if the command is the same.
     fn again<'r>(
         last: &'r mut Option<CommandRead>,
         command: &str,
@@ -260,12 +261,12 @@ impl CommandRead {
     }
 }
 
-/// What a command line hides or holds.
+/// What a command line hides or contains.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Risks {
-    /// What hides in it: for people, and as codes.
+    /// Hidden parts: for people, and as codes.
     pub(super) high: Option<(String, String)>,
-    /// The code for an interpreter that it holds, for people.
+    /// The inline code for an interpreter, for people.
     pub(super) code: Option<String>,
 }
 
@@ -321,7 +322,7 @@ pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>
     }
 }
 
-/// Returns which field names the MCP configuration of an MCP tool, and what it names.
+/// Returns the field that names the MCP configuration of an MCP tool, and its value.
 fn mcp_document(tool: &Tool) -> (&'static str, &str) {
     let fields = [("manifest_path", &tool.manifest_path), ("schema_path", &tool.schema_path)];
     let mut named = fields.into_iter().filter_map(|(field, path)| Some((field, path.as_deref()?)));

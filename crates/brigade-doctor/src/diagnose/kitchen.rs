@@ -1,4 +1,4 @@
-//! What is wrong with the kitchen.
+//! Diagnoses the kitchen.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{Issue, IssueType, Snapshot};
 /// How long a decision may wait for a person.
 const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
 
-/// The most names in a sentence.
+/// The maximum number of names in a sentence.
 const MAX_NAMES: usize = 5;
 
-/// The most characters of a text of a worker in a sentence.
+/// The maximum length of a worker's text in a sentence, in characters.
 const TEXT: usize = 200;
 
 pub(super) fn kitchen(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
@@ -124,7 +124,7 @@ fn of_service(prd: &PrdHealth, now: Timestamp, found: &mut Vec<Issue>) {
     }
 }
 
-/// Without its file, a PRD can only be looked at.
+/// Changes the fix of an issue: without its file, a PRD can only be viewed.
 fn without_file(issue: Issue) -> Issue {
     let journal = issue.object.clone().unwrap_or_default();
     let detail = format!("{}; the file of the PRD is gone", issue.detail);
@@ -153,7 +153,7 @@ fn of_journal(prd: &PrdHealth, found: &mut Vec<Issue>) {
         found.push(issue.evidence(evidence.join("\n")));
     }
     for file in &prd.set_aside {
-        let detail = "what was no record of its journal was set aside";
+        let detail = "lines that were not records of its journal were set aside";
         let issue = of_kitchen(IssueType::KitchenLinesSetAside, prd.name.as_str(), detail);
         found.push(issue.subject(file.as_str()).at(Place::file(file)).object(file.as_str()));
     }

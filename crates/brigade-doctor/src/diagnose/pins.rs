@@ -1,4 +1,4 @@
-//! What is wrong with the pins of MCP tools.
+//! Diagnoses the pins of MCP tools.
 
 use brigade_core::Place;
 
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_that_does_not_hold_is_an_issue_and_another_change_of_it_another_one() {
+    fn each_change_of_a_pinned_listing_is_an_issue() {
         let state = |problem: PinProblem| PinState {
             id: "voice--echo".to_owned(),
             file: ".brigade/tools/pins/voice--echo.json".to_owned(),

@@ -1,4 +1,4 @@
-//! What the policy refuses, and what is wrong with it.
+//! Diagnoses the policy, and tools that it refuses.
 
 use brigade_catalog::{Tool, misspelt_effect};
 use brigade_core::{Place, closest};
@@ -26,12 +26,12 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], refusals: Vec<Iss
     sandbox(snapshot, facts, found);
 }
 
-/// Makes an issue one of the policy as a whole.
+/// Converts an issue to one of the policy as a whole.
 fn of_policy(issue: Issue) -> Issue {
     Issue { tool_id: Some("policy".to_owned()), family: Some("policy".to_owned()), ..issue }
 }
 
-/// Tables `[sandbox.tool.ID]` that no tool has the id of.
+/// Reports tables `[sandbox.tool.ID]` without a tool of this id.
 fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
     let (Some(ConfigFile::Read(catalog)), Some(policy)) = (&snapshot.catalog, facts.state.policy()) else {
         return;
@@ -46,7 +46,7 @@ fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
     }
 }
 
-/// Keys of the sandbox that ask for what stays closed.
+/// Reports sandbox keys that try to open paths that stay closed.
 fn closed_places(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
     let Some(policy) = facts.state.policy() else { return };
     for path in policy.all_sandbox_rules().flat_map(|rules| &rules.write_paths) {
@@ -70,7 +70,7 @@ fn closed_places(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
     }
 }
 
-/// A policy is missed only where something could run.
+/// Reports a missing policy only if a tool could run.
 fn missing(snapshot: &Snapshot<'_>, tools: &[&Tool], file: &str, found: &mut Vec<Issue>) {
     let can_run = |tool: &&Tool| {
         let has_command = tool.command.as_ref().is_some_and(|command| !command.is_empty());
@@ -83,14 +83,14 @@ fn missing(snapshot: &Snapshot<'_>, tools: &[&Tool], file: &str, found: &mut Vec
     }
 }
 
-/// What a valid policy refuses to a tool that can run.
+/// Reports what a valid policy refuses to a tool that can run.
 pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Issue>) {
     if facts.state.policy().is_none() || !tool.is_executable() {
         return;
     }
     for ruling in brigade_policy::refusals(facts.state, &CallFacts::from_tool(tool), facts.environment) {
         let Some(blocker) = ruling.blocker else { continue };
-        // A slip in the entry is told there.
+        // A misspelt effect is reported for the entry.
         if ruling.topic == Topic::Effect && misspelt_effect(&ruling.subject).is_some() {
             continue;
         }
@@ -100,7 +100,7 @@ pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Iss
             "policy_timeout" => IssueType::PolicyTimeout,
             "policy_runtime" => IssueType::PolicyRuntime,
             "policy_env_unbound" | "policy_env_missing" => IssueType::PolicyMissingEnv,
-            // Reported with the tool, policy or not.
+            // Reported for the tool, with or without a policy.
             "unsafe_env_label" => continue,
             _ => IssueType::PolicyBlocker,
         };

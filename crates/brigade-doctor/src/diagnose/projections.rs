@@ -1,4 +1,4 @@
-//! What is wrong with the files that harnesses read.
+//! Diagnoses the files that harnesses read.
 
 use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
@@ -20,7 +20,7 @@ pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec
             ProjectionStatus::Stale => IssueType::StaleProjection,
             ProjectionStatus::Conflicted => IssueType::ConflictedProjection,
             ProjectionStatus::Unmanaged => IssueType::UnmanagedProjection,
-            // Said of the path itself.
+            // Reported for the path itself.
             ProjectionStatus::Invalid if item.reason == Some(ProjectionReason::PathOutside) => continue,
             ProjectionStatus::Invalid => IssueType::ProjectionRefused,
             ProjectionStatus::MissingSource | ProjectionStatus::Current => continue,
@@ -30,8 +30,8 @@ pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec
     }
 }
 
-/// Targets that may not be written, although nothing is going to be written there: the tool does not support the
-/// harness.
+/// Reports targets that may not be written, even if no file would be written there because the tool does not support
+/// the harness.
 pub(super) fn unused_targets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     for (harness, refusal) in &files.refused_targets {
         let shown = escape_terminal(harness);
@@ -45,7 +45,7 @@ pub(super) fn unused_targets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Iss
     }
 }
 
-/// What keeps a harness from reading a projection that is written as well as it can be.
+/// Lists problems that prevent a harness from reading a valid projection.
 fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Item = Issue> + 'i {
     let serious = item.advice.iter().filter_map(|advice| match advice.weight {
         AdviceWeight::Remark => None,
@@ -57,7 +57,7 @@ fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Ite
             .subject(advice.code.as_str())
             .evidence(advice.message.as_str());
         let issue = Issue { detail: format!("{}: {}", item.harness, advice.message), ..issue };
-        // The path is named in the catalog, all else in the source.
+        // The path is in the catalog; all other parts are in the source.
         match (&item.source_path, advice.code) {
             (None, _) | (_, AdviceCode::SkillFolder | AdviceCode::NotRead) => issue,
             (Some(source), _) => issue.at(Place::file(source)),
@@ -65,7 +65,7 @@ fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Ite
     })
 }
 
-/// A source that gives no text is reported once, not for every harness, and not when its file was reported already.
+/// Reports a source without text once, not for every harness, and not if its file was already reported.
 fn missing_source(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>) {
     let is_reported = |issue: &&Issue| match issue.kind {
         IssueType::MissingSource => true,
@@ -84,7 +84,7 @@ fn missing_source(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>)
     }
 }
 
-/// Files that were written for a tool or a target that is no longer in the catalog.
+/// Reports files that were written for a tool or a target that is no longer in the catalog.
 pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for orphan in snapshot.orphans {
         let why = match &orphan.cause {
@@ -114,7 +114,7 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             .at(Place::file(&orphan.path));
         let other_fix = match orphan.prunable {
             Prunable::Yes => None,
-            // A file that was edited holds someone's own words, so removing it is not what is suggested.
+            // An edited file has a person's changes, so its removal is not suggested.
             Prunable::Edited => Some(NextStep::PlanProjections(orphan.header.tool_id.clone())),
             Prunable::CatalogBroken => Some(NextStep::DiagnoseOnly("config")),
         };

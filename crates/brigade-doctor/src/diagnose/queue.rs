@@ -1,4 +1,4 @@
-//! What is wrong with calls, runs and checkpoints.
+//! Diagnoses calls, runs and checkpoints.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -11,22 +11,22 @@ use brigade_redact::Redactor;
 use crate::snapshot::request_fingerprint;
 use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
 
-/// The most characters of a failure's reason that are shown.
+/// The maximum length of the reason of a failure, in characters.
 const REASON: usize = 300;
 
 /// How long a call or a checkpoint may wait for a person.
 const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
 
-/// How long a call usually runs at most.
+/// The usual maximum duration of a call.
 const MAX_RUN: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// When each thing that was asked for last succeeded.
+/// When each request last succeeded.
 type Successes = HashMap<Fingerprint, Timestamp>;
 
 pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let unreadable = snapshot.unreadable.iter();
     found.extend(unreadable.map(|broken| of_broken(IssueType::UnreadableLines, broken)));
-    // Those of the kitchen's journals are issues of their PRDs.
+    // Quarantines of the kitchen's journals are issues of their PRDs.
     let is_of_journal = |file: &String| {
         snapshot.kitchen.is_some_and(|kitchen| kitchen.prds.iter().any(|prd| prd.set_aside.contains(file)))
     };
@@ -59,7 +59,7 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     moved_programs(&moved, found);
 }
 
-/// Reports approved calls for which `PATH` finds another program: once for each program, not for each call.
+/// Reports approved calls for which `PATH` finds another program, once for each program.
 fn moved_programs(moved: &[&CallState<'_>], found: &mut Vec<Issue>) {
     let mut by_program: BTreeMap<&[String], Vec<&Call>> = BTreeMap::new();
     for state in moved {
@@ -84,7 +84,7 @@ fn succeeded(successes: &mut Successes, asks: Fingerprint, at: Timestamp) {
     *last = at.max(*last);
 }
 
-/// Returns whether the same was asked for again later, and succeeded.
+/// Returns whether the same request succeeded later.
 fn is_made_good(successes: &Successes, asks: &Fingerprint, at: Option<Timestamp>) -> bool {
     successes.get(asks).is_some_and(|success| at.is_none_or(|at| at < *success))
 }
@@ -128,10 +128,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
         }
         CallStatus::Running => {
             if state.runner == RunnerState::Gone {
-                say(
-                    IssueType::CallInterrupted,
-                    "its runner is gone, and what it did is not known".to_owned(),
-                );
+                say(IssueType::CallInterrupted, "its runner is gone, and its effects are unknown".to_owned());
             } else if let Some(at) = since(call.started_at, MAX_RUN) {
                 say(IssueType::CallRunningStale, format!("runs since {at}"));
             }
@@ -148,7 +145,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                     say(IssueType::CallInterrupted, detail.to_owned());
                 }
                 (CallStatus::Interrupted, None) => {
-                    let detail = "its runner went away, and what it did is not known";
+                    let detail = "its runner ended, and its effects are unknown";
                     say(IssueType::CallInterrupted, detail.to_owned());
                 }
                 (CallStatus::TimedOut, _) => {
@@ -158,7 +155,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                     IssueType::CallFailed,
                     "failed although its program ended with exit code 0; the receipt says why".to_owned(),
                 ),
-                // The server of an MCP tool is ended when the tool has answered, or did not.
+                // The server of an MCP tool is ended after each call, so its exit code means nothing.
                 (_, Some(_)) if call.family == "mcp" => {
                     say(IssueType::CallFailed, "failed; the receipt says why".to_owned());
                 }
@@ -230,7 +227,7 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
     }
 }
 
-/// Tells what kind of failure a run was.
+/// Returns the kind of a failed run, and a sentence.
 fn failure(run: &RunState) -> (IssueType, &'static str) {
     match run.mcp_fault.as_deref() {
         Some("malformed_message" | "oversized_message" | "unsupported_answer") => {
@@ -247,7 +244,7 @@ fn failure(run: &RunState) -> (IssueType, &'static str) {
     }
 }
 
-/// Says that a run failed, and why as far as its receipt says.
+/// Returns the sentence that a run failed, with the reason from its receipt.
 fn failed(run: &RunState, what: &str) -> String {
     match run.failure.as_deref().map(|why| short(why, REASON)).filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {}", escape_terminal(&why)),
@@ -258,9 +255,9 @@ fn failed(run: &RunState, what: &str) -> String {
     }
 }
 
-/// Describes what a person decided, and why.
+/// Describes a person's decision and its reason.
 fn with_reason(what: &str, reason: Option<&str>) -> String {
-    // v0.30 stores reasons as they were typed.
+    // v0.30 stores reasons exactly as they were typed.
     let reason = reason.map(|reason| short(&Redactor::new(&[]).for_output().redact_str(reason), REASON));
     match reason.filter(|reason| !reason.is_empty()) {
         Some(reason) => format!("{what}: {}", escape_terminal(&reason)),
@@ -271,7 +268,7 @@ fn with_reason(what: &str, reason: Option<&str>) -> String {
 pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for broken in &snapshot.broken_checkpoints {
         let issue = of_broken(IssueType::CheckpointInvalid, broken);
-        // There is nothing to read in a directory or a device.
+        // A directory or a device cannot be read.
         let is_none = broken.problem.starts_with("it is not a file");
         let other_fix = match (broken.is_restorable, is_none) {
             (true, _) => Some(NextStep::CompactState),
@@ -362,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_reported_with_its_reason_and_without_secrets() {
+    fn a_decision_is_reported_without_secrets() {
         assert_eq!(with_reason("was rejected", Some(" not\nnow ")), "was rejected: not now");
         assert_eq!(with_reason("was rejected", None), "was rejected");
         let masked = with_reason("was rejected", Some("password=hunter2-4711"));

@@ -1,4 +1,4 @@
-//! What is wrong with what an entry says about its registry: labels, versions and installation.
+//! Diagnoses the registry fields of an entry: labels, versions and installation.
 
 use brigade_catalog::{Presence, Tool, same_label};
 use brigade_cmdline::argv::Argv;
@@ -14,11 +14,11 @@ pub(super) fn registry(tool: &Tool, refuses_inline_code: Option<&Place>, found: 
     commands(tool, refuses_inline_code, found);
 }
 
-/// The reasons for an absence. What is wrong with a runtime is said of the runtime.
+/// The reasons for an absence. Problems of a runtime are reported for the runtime.
 const ABSENT: [&str; 5] =
     ["program_missing", "script_missing", "file_missing", "provider_missing", "check_failed"];
 
-/// What is not there, or in another version. `is_told` says that another issue tells the absence.
+/// Reports a missing tool or another version. `is_told` means that another issue reports the absence.
 pub(super) fn presence(tool: &Tool, presence: &Presence, is_told: bool, found: &mut Vec<Issue>) {
     let mut absences = presence.reasons.iter().filter(|reason| ABSENT.contains(&reason.code));
     if let Some(reason) = absences.next().filter(|_| !is_told && !may_be_missing(tool)) {
@@ -38,7 +38,7 @@ pub(super) fn presence(tool: &Tool, presence: &Presence, is_told: bool, found: &
     }
 }
 
-/// Words that say both what a tool is good for, and what it needs or does.
+/// Reports words that are both a capability and a permission or effect.
 fn double_labels(tool: &Tool, found: &mut Vec<Issue>) {
     let lists = [("capabilities", &tool.capabilities), ("capability", &tool.capability)];
     let others = [("permissions", &tool.permissions), ("effects", &tool.effects)];
@@ -55,7 +55,7 @@ fn double_labels(tool: &Tool, found: &mut Vec<Issue>) {
     }
 }
 
-/// Commands beside that of calls, which are judged by the same rules.
+/// Judges the other commands of an entry by the same rules.
 fn commands(tool: &Tool, refuses_inline_code: Option<&Place>, found: &mut ToolIssues) {
     if tool.version_command.is_none() && tool.install.is_none() {
         return;

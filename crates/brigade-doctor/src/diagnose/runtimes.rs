@@ -1,4 +1,4 @@
-//! What is wrong with runtimes, and with tools that need one.
+//! Diagnoses runtimes, and tools that need one.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     let users: Vec<(&Tool, &str)> = tools.iter().filter_map(|tool| Some((*tool, needed(tool)?))).collect();
     let read = match &facts.config {
         ConfigFile::Missing { file } => {
-            // A workspace without runtimes is healthy unless something needs one.
+            // A workspace without runtimes is healthy unless a tool needs one.
             if snapshot.catalog.is_none() || !users.is_empty() {
                 found.push(of_file(config::missing(IssueType::RuntimeConfig, file, NextStep::InitRuntimes)));
             }
@@ -46,7 +46,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
         one(runtime, facts.get(runtime.id.as_str()), snapshot.home, found);
     }
     for id in facts.left {
-        let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
+        let detail = "it is running, but runtimes.toml has no entry for it".to_owned();
         let issue = Issue::new(IssueType::RuntimeLeft, detail).at(Place::file(RUNTIMES)).object(id.as_str());
         found.push(Issue { tool_id: Some(id.clone()), ..of_file(issue) });
     }
@@ -60,7 +60,7 @@ fn of_file(issue: Issue) -> Issue {
     Issue { family: Some("runtime".to_owned()), ..issue }
 }
 
-/// The runtime that calls of a tool cannot do without.
+/// Returns the runtime that calls of a tool require.
 fn needed(tool: &Tool) -> Option<&str> {
     let needs = tool.requires_runtime || tool.family == Some(Family::Mcp);
     tool.runtime_id.as_deref().filter(|id| needs && !id.is_empty() && !tool.is_broken)
@@ -68,7 +68,7 @@ fn needed(tool: &Tool) -> Option<&str> {
 
 fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
-        // Several paths and commands of one runtime can be wrong in the same way.
+        // Several paths and commands of one runtime can have the same problem.
         let many = matches!(kind, IssueType::PathOutside | IssueType::RuntimeSecretInCommand);
         let is_second = field == HEALTH && kind != IssueType::RuntimeHealthFailed;
         let subject = if many || is_second { field } else { "" };
@@ -88,7 +88,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                 if let Some((detail, codes)) = risks.high {
                     say(IssueType::RuntimeHighRiskCommand, field, format!("{field}: {detail}"), codes);
                 } else if let Some(detail) = risks.code {
-                    // The gate knows the policy.
+                    // The gate takes the policy into account.
                     let refusal = state.iter().flat_map(|state| &state.issues).find(|issue| {
                         issue.issue_type == IssueType::RuntimeHighRiskCommand && issue.field == Some(field)
                     });
@@ -126,7 +126,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                 say(
                     IssueType::RuntimeMissingCwd,
                     "cwd",
-                    "cwd names no directory".to_owned(),
+                    "cwd is not a directory".to_owned(),
                     "missing".to_owned(),
                 );
             }
@@ -141,7 +141,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                 let detail = "the metadata names a process that is gone".to_owned();
                 say(IssueType::RuntimeStalePid, "pid_path", detail, String::new());
             }
-            // How long a log is changes with every look.
+            // The length of a log changes all the time, so it is not evidence.
             (kind @ (IssueType::RuntimeLogTooLong | IssueType::RuntimeLogWriterGone), _) => {
                 say(*kind, "log_path", detail, String::new());
             }
@@ -168,7 +168,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                     String::new(),
                 );
             }
-            // The entry itself says these, and what keeps calls from running is said of the tools.
+            // The entry itself has issues for these, and tools report when calls are refused.
             (_, _) => {}
         }
     }
@@ -191,7 +191,7 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntim
         return say(IssueType::RuntimeMissing, detail, "");
     };
     if runtime.on_demand {
-        // Calls start a process of their own.
+        // Calls start a separate process.
         return None;
     }
     let state = facts.get(id)?;
@@ -204,7 +204,7 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntim
         }
         RuntimeState::Running if !state.managed => {
             let detail = format!("runtime {name} was not started by Brigade");
-            // Only what Brigade started can be restarted.
+            // Only a process that Brigade started can be restarted.
             say(IssueType::RuntimeUnhealthy, detail, "unmanaged")
                 .map(|issue| Issue { other_fix: Some(NextStep::ShowRuntime(id.to_owned())), ..issue })
         }

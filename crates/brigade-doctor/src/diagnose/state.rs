@@ -1,10 +1,10 @@
-//! What is wrong with the state as a whole.
+//! Diagnoses the state as a whole.
 
 use brigade_core::Place;
 
 use crate::{Issue, IssueType, Snapshot};
 
-/// How many files are named.
+/// The maximum number of files in a sentence.
 const MAX_NAMED_FILES: usize = 3;
 
 pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {

@@ -1,4 +1,4 @@
-//! What behaves differently in a workspace that v0.30 was used in.
+//! Lists what behaves differently in a workspace in which v0.30 was used.
 
 use brigade_call::{ADOPTED_STATUS, CallStatus, Template, unset_for_mcp};
 use brigade_catalog::{Family, Runtimes, Tool};
@@ -10,10 +10,10 @@ use brigade_schema::{JsonType, Property, TypeSet};
 
 use crate::{CallState, ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
 
-/// The most calls that an issue names.
+/// The maximum number of calls in an issue.
 const MAX_NAMED_CALLS: usize = 5;
 
-/// Lists what behaves differently. `arguments` are the differences that [`arguments`] found.
+/// Lists the differences. `arguments` are those that [`arguments`] found.
 pub(super) fn switching(
     snapshot: &Snapshot<'_>,
     tools: &[&Tool],
@@ -50,7 +50,7 @@ pub(super) fn switching(
             let detail = format!("no timeout, so its calls end after {limit} s");
             found.push(Issue::of_tool(IssueType::SwitchTimeout, tool, "id", detail));
         }
-        // A server gets its arguments as a message.
+        // A server gets its arguments in a message.
         let templates = tool.argument_template.iter().filter(|_| !is_mcp);
         for (name, _) in templates.filter(|(_, template)| is_split(template)) {
             let field = format!("argument_template.{name}");
@@ -96,7 +96,7 @@ pub(super) fn switching(
     }
 }
 
-/// Lists the calls that v0.30 approved, and those of its pending calls that cannot be approved any more.
+/// Lists the calls that v0.30 approved, and its pending calls that can no longer be approved.
 fn approvals(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let was_approved = Json::from(CallStatus::Approved.as_str());
     let pending = snapshot
@@ -131,7 +131,7 @@ fn approvals(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     }
 }
 
-/// Lists the fields that v0.30 does not ask of an MCP tool, with values to begin from.
+/// Lists the fields of an MCP tool that v0.30 does not require, with example values.
 fn unset(tool: &Tool) -> Vec<&'static str> {
     let unset = unset_for_mcp(tool);
     let examples = [
@@ -144,7 +144,7 @@ fn unset(tool: &Tool) -> Vec<&'static str> {
     examples.into_iter().filter(|(field, _)| is_unset(field)).map(|(_, line)| line).collect()
 }
 
-/// Lists the arguments with names of secrets: their values are refused.
+/// Lists the arguments with names of secrets, whose values are refused.
 pub(super) fn secrets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     if !tool.is_executable() {
         return;
@@ -178,7 +178,7 @@ pub(super) fn secrets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
 }
 
 /// Lists the arguments whose values v0.30 writes as Python does: booleans, lists and objects. Texts with blanks, and
-/// such that begin with `-`, are one issue of the tool.
+/// texts that begin with `-`, are one issue of the tool.
 pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     let is_called = tool.is_executable() && tool.command.is_some() && tool.family != Some(Family::Mcp);
     let Some(schema) = files.input_schema.schema().filter(|_| is_called) else { return };
@@ -190,11 +190,11 @@ pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) 
         if property.is_none_or(|it| it.types().lists(JsonType::String) && !it.has_fixed_values()) {
             texts.push(format!("`{name}`"));
         }
-        // Templates that are split are listed already.
+        // Templates that are split are already listed.
         let Some(property) = property.filter(|_| !is_split(template)) else { continue };
         let types = property.types();
         let (json, python) = match (types == TypeSet::ANY, types) {
-            // Any type: a boolean is the likely one.
+            // Without a type, a boolean is likely.
             (true, _) => ("`true`", "`True`"),
             (_, types) if types.lists(JsonType::Boolean) => ("`true`", "`True`"),
             (_, types) if types.lists(JsonType::Array) => (r#"`["a","b"]`"#, r#"`["a", "b"]`"#),
@@ -217,7 +217,7 @@ pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) 
     }
 }
 
-/// Tells whether v0.30 made several words, or none, of the fixed part of a template.
+/// Returns whether v0.30 made several words, or none, of the fixed part of a template.
 fn is_split(template: &str) -> bool {
     template.contains(char::is_whitespace) || template.contains(['"', '\'', '\\'])
 }

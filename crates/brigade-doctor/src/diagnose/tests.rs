@@ -1,4 +1,4 @@
-//! One `check` on the kinds, tools and subjects of what is found.
+//! One `check` of the kinds, tools and subjects of issues.
 
 mod commands;
 mod keys;
@@ -42,7 +42,7 @@ fn parse(entries: &str) -> Catalog {
     Catalog::parse("tools.toml", Level::Project, entries.as_bytes())
 }
 
-/// A script that is called without fault.
+/// A script without issues.
 const GREET: &str = "[[tool]]
 id = \"greet\"
 name = \"Greet\"
@@ -54,7 +54,7 @@ approval_mode = \"on-request\"
 timeout = 30
 ";
 
-/// What was found, as `type tool subject`.
+/// Returns the issues, as `type tool subject`.
 fn marks(issues: &[Issue]) -> Vec<String> {
     let mark = |issue: &Issue| {
         assert!(!issue.detail.ends_with('.') && !issue.detail.is_empty(), "{issue:?}");
@@ -75,7 +75,7 @@ fn check_tool(entries: &str, files: ToolFiles, expect: &[&str]) {
     check(&of_tools(&parse(entries), Some(&files), &[]), expect);
 }
 
-/// A catalog, what was found of the files of its tool `greet`, and the projections of that.
+/// Creates a snapshot of a catalog, the files of its tool `greet`, and its projections.
 fn of_tools<'c>(catalog: &'c Catalog, files: Option<&ToolFiles>, items: &[ProjectionItem]) -> Snapshot<'c> {
     let mut found = ToolIssues::default();
     for tool in catalog.tools() {
@@ -142,7 +142,7 @@ fn contracts_are_wanted_of_what_can_be_called() {
     check("graphql", "", &["missing_contract greet"]);
     check("script", "", &["missing_command greet", "missing_contract greet"]);
     let unset = ["missing_runtime greet", "missing_mcp_tool_name greet", "missing_command greet"];
-    // Issue 15: an entry for a remote server lacked four things, of which it needs none.
+    // Issue 15: four missing fields were reported for an entry of a remote server, which needs none of them.
     let remote =
         "[[tool]]\nid = \"far\"\nname = \"Far\"\nfamily = \"mcp\"\n[tool.source]\ntransport = \"http\"\n";
     let found = diagnose(of_catalog(&parse(remote)));
@@ -165,7 +165,7 @@ fn the_configuration_of_an_mcp_tool_is_json() {
 }
 
 #[test]
-fn fields_that_look_like_secrets_are_named_without_their_value() {
+fn fields_like_secrets_are_named_without_their_value() {
     let catalog =
         parse(&format!("{GREET}api_key = \"hunter2\"\nauth_label = \"ghp_{}\"\n", "a1B2".repeat(9)));
     let issues = diagnose(of_catalog(&catalog));
@@ -175,7 +175,7 @@ fn fields_that_look_like_secrets_are_named_without_their_value() {
         "unsafe_auth_fields greet auth_label",
     ];
     assert_eq!(marks(&issues), kinds);
-    // Each stands where its field does.
+    // Each issue is at the line of its field.
     let lines: Vec<_> =
         issues.iter().map(|issue| issue.place.as_ref().and_then(|place| place.line)).collect();
     assert_eq!(lines, [Some(10), Some(10), Some(11)]);
@@ -295,7 +295,7 @@ fn risky_commands_and_servers_are_found() {
 fn code_in_a_command_is_information() {
     let entry = GREET.replace("python3 bin/greet.py", "python3 -c 1");
     check_tool(&entry, ToolFiles::default(), &["inline_code greet"]);
-    // An argument would be the code.
+    // The argument would be executed as code.
     let entry = GREET.replace("python3 bin/greet.py", "python3 -c");
     check_tool(&entry, ToolFiles::default(), &["high_risk_command greet"]);
 }
@@ -341,7 +341,7 @@ fn each_status_of_a_projection_has_its_type() {
 }
 
 #[test]
-fn a_skill_that_is_refused_is_said_and_what_is_only_odd_is_not() {
+fn refused_skills_are_reported_but_not_odd_ones() {
     let catalog = parse(GREET);
     let advice = |code, weight| Advice { code, message: "a sentence".to_owned(), weight };
     let advice = vec![
@@ -372,7 +372,7 @@ fn a_missing_source_is_said_once() {
 }
 
 #[test]
-fn a_closeout_quiets_projections_alone_and_until_they_change() {
+fn a_closeout_quiets_only_unchanged_projections() {
     let catalog = parse(GREET);
     let items =
         [item(&catalog, ProjectionStatus::Missing, None), item(&catalog, ProjectionStatus::Stale, Some("x"))];
@@ -572,7 +572,7 @@ fn an_approved_call_says_what_changed() {
 }
 
 #[test]
-fn a_failure_is_made_good_by_a_later_success_alone() {
+fn only_a_later_success_settles_a_failure() {
     let failed = |hours| Call {
         completed_at: Some(hours_ago(hours)),
         args: Json::Null,

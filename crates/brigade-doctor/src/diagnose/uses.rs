@@ -1,15 +1,15 @@
-//! What the last run of a tool used and its entry does not declare, and the reverse.
+//! Compares what the last runs of a tool used with the declarations in its entry.
 
 use brigade_call::{EffectUse, FileUse, ToolUse};
 use brigade_catalog::Tool;
 
 use crate::{Issue, IssueType, Snapshot};
 
-/// The number of files that an issue names.
+/// The maximum number of files in an issue.
 const MAX_NAMED_FILES: usize = 3;
 
 pub(super) fn uses(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
-    // An entry that cannot be read declares nothing, for all that is known.
+    // The declarations of an entry that cannot be read are unknown.
     for tool in tools.iter().filter(|tool| !tool.is_broken) {
         if let Some(used) = snapshot.uses.get(tool.id.as_str()) {
             found.extend(issues(tool, used));
@@ -19,7 +19,7 @@ pub(super) fn uses(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Iss
 
 fn issues(tool: &Tool, used: &ToolUse) -> Vec<Issue> {
     let mut found = Vec::new();
-    // Such a process does not tell which call, of which entry, something is from.
+    // In such a process it is unknown which call, of which entry, used a file.
     let who =
         if used.is_of_server { "its server, with the calls of all its entries," } else { "the last run" };
     let files: Vec<&str> = used.to_declare(FileUse::Code).map(|file| file.path.as_str()).collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{INBOX_SOURCE, PRODUCER};
 
-/// Where the text of a row comes from, in the envelope that other parts of Brigade read.
+/// The origin of a row's text, in the envelope that other parts of Brigade read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -15,7 +15,7 @@ pub struct Provenance {
     pub schema: String,
     /// Its version.
     pub schema_version: u64,
-    /// How the origin is known: `observed`.
+    /// How the origin is known: always `observed`.
     pub attribution: String,
     /// When the text was written.
     pub captured_at: String,
@@ -28,14 +28,14 @@ pub struct Provenance {
     pub ingested_at: String,
     /// The key of the issue.
     pub item_id: String,
-    /// Where the text is found.
+    /// Where the text can be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locator: Option<ProvenanceLocator>,
-    /// What kind of text it is.
+    /// The kind of text.
     pub modality: String,
-    /// Who wrote what the text says.
+    /// The author of the content.
     pub origin: String,
-    /// What was masked.
+    /// The masked parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redaction: Option<ProvenanceRedaction>,
     /// The repository.
@@ -47,7 +47,7 @@ pub struct Provenance {
     /// The program that wrote the row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ProvenanceSource>,
-    /// How far the text is trusted.
+    /// How much the text is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<ProvenanceTrust>,
     /// Members that this version does not know.
@@ -69,7 +69,7 @@ pub struct ProvenanceHashes {
     pub content_algorithm: Option<String>,
     /// What is hashed.
     pub content_scope: Option<String>,
-    /// The hash of what the text was made of, if that is known.
+    /// The hash of the source of the text, if known.
     pub raw: Option<Fingerprint>,
     /// Its algorithm.
     pub raw_algorithm: Option<String>,
@@ -82,7 +82,7 @@ pub struct ProvenanceHashes {
 
 record!(ProvenanceHashes);
 
-/// Where a text is found.
+/// Where a text can be found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -99,7 +99,7 @@ pub struct ProvenanceLocator {
 
 record!(ProvenanceLocator);
 
-/// What was masked in a text.
+/// The masked parts of a text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -113,11 +113,11 @@ pub struct ProvenanceRedaction {
     pub count: u64,
     /// What found them.
     pub detectors: Vec<String>,
-    /// Who wrote what was masked.
+    /// The author of the masked parts.
     pub origin: String,
     /// The rules.
     pub policy_version: String,
-    /// `clean` if nothing had to be masked.
+    /// `clean` if nothing was masked.
     pub status: String,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -179,7 +179,7 @@ pub struct ProvenanceSource {
 
 record!(ProvenanceSource);
 
-/// How far a text is trusted.
+/// How much a text is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -187,12 +187,12 @@ record!(ProvenanceSource);
 pub struct ProvenanceTrust {
     /// When that was decided.
     pub assigned_at: String,
-    /// Who decided.
+    /// What assigned it.
     pub assigned_by: String,
-    /// Whether it instructs agents.
+    /// Whether it contains instructions to agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub injection: Option<ProvenanceInjection>,
-    /// `untrusted` for what anyone may have written.
+    /// `untrusted` if anyone may have written the text.
     pub label: String,
     /// The rules.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,11 +210,11 @@ record!(ProvenanceTrust);
 #[serde(remote = "Self", default)]
 #[non_exhaustive]
 pub struct ProvenanceInjection {
-    /// How many there are.
+    /// The number of instructions.
     pub count: u64,
-    /// What found them.
+    /// The rules that found them.
     pub rules: Vec<String>,
-    /// `pending` if nobody has looked yet.
+    /// `pending` if no person has reviewed them.
     pub status: String,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -241,8 +241,8 @@ pub struct ProvenanceForm {
 record!(ProvenanceForm);
 
 impl Provenance {
-    /// Describes a text that tells of files of the workspace, which anyone may have written. The text has not been
-    /// checked for instructions to agents.
+    /// Describes a text about files of the workspace, which anyone may have written. The text was not checked for
+    /// instructions to agents.
     pub(super) fn new(text: &str, key: &str, id: &str, at: &str) -> Provenance {
         const REDACTION: &str = "brigade.evidence-redaction.v1";
         let at = at.to_owned();
@@ -273,7 +273,7 @@ impl Provenance {
                 schema_version: 1,
                 origin: "workspace".to_owned(),
                 policy_version: REDACTION.to_owned(),
-                // The texts of issues never hold secrets.
+                // The texts of issues never contain secrets.
                 status: "clean".to_owned(),
                 ..ProvenanceRedaction::default()
             }),

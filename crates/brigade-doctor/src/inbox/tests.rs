@@ -52,7 +52,7 @@ fn with_status(issue: &Issue, status: RowStatus) -> InboxRow {
 }
 
 #[test]
-fn a_dismissed_row_of_v0_30_silences_only_the_file_that_it_names() {
+fn a_dismissed_v030_row_silences_only_its_file() {
     let tool = Tool::new("greet", Family::Script).unwrap();
     let of = |path: &str| {
         Issue::of_tool(IssueType::MissingSchema, &tool, "schema_path", format!("`{path}` does not exist"))
@@ -76,7 +76,7 @@ fn two_issues_of_one_tool_and_type_are_two_rows() {
 }
 
 #[test]
-fn issues_in_the_same_words_are_a_row_each_that_names_what_it_is_about() {
+fn issues_with_equal_details_get_distinct_rows() {
     let of_run =
         |run: &str| Issue { run_id: Some(run.to_owned()), ..Issue::new(IssueType::RunFailed, "failed") };
     let of_file = |file: &str| Issue::new(IssueType::RunReceiptInvalid, "not JSON").subject(file);
@@ -100,7 +100,7 @@ fn what_is_asked_for_names_no_line() {
 }
 
 #[test]
-fn an_issue_that_is_there_or_done_is_skipped_until_it_changes() {
+fn an_imported_issue_is_skipped_until_it_changes() {
     let one = issue("a", "x");
     for status in [RowStatus::Open, RowStatus::Closed] {
         check(std::slice::from_ref(&one), &[with_status(&one, status)], (0, 1, 0));
@@ -116,7 +116,7 @@ fn a_dismissed_issue_stays_dismissed_until_it_changes() {
 }
 
 #[test]
-fn an_issue_that_changes_back_and_forth_is_still_there() {
+fn an_issue_that_changes_back_keeps_its_row() {
     let rows =
         [with_status(&issue("a", "x"), RowStatus::Open), with_status(&issue("a", "y"), RowStatus::Closed)];
     check(&[issue("a", "x")], &rows, (0, 1, 0));

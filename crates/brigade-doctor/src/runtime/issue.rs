@@ -14,13 +14,13 @@ pub struct RuntimeIssue {
     pub issue_type: IssueType,
     /// The severity. A runtime with an error cannot be started.
     pub severity: Severity,
-    /// What is wrong: one sentence without a final stop.
+    /// The problem: one sentence without a final stop.
     pub detail: String,
     /// The place in runtimes.toml that it concerns.
     pub place: Place,
     /// The field that it concerns.
     pub field: Option<&'static str>,
-    /// What to do about it.
+    /// How to fix it.
     pub fix: Option<Hint>,
 }
 
@@ -67,13 +67,13 @@ impl RuntimeIssue {
         RuntimeIssue::of_runtime(runtime, kind, Severity::Warning, health.detail.as_str())
     }
 
-    /// Replaces what to do about it.
+    /// Replaces the fix.
     #[must_use]
     pub fn with_fix(self, fix: impl Into<Hint>) -> RuntimeIssue {
         RuntimeIssue { fix: Some(fix.into()), ..self }
     }
 
-    /// Replaces how bad it is.
+    /// Replaces the severity.
     #[must_use]
     pub fn with_severity(self, severity: Severity) -> RuntimeIssue {
         RuntimeIssue { severity, ..self }

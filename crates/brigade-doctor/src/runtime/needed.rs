@@ -1,4 +1,4 @@
-//! The runtime that a call cannot do without.
+//! Finds the runtime that a call requires.
 
 use brigade_catalog::{Runtime, Runtimes, Tool};
 use brigade_core::codes::{self, ErrorCode};
@@ -8,10 +8,10 @@ use brigade_policy::Blocker;
 
 use super::{RuntimeFacts, RuntimeState};
 
-/// Finds the runtime that a tool names, when its entry can be used.
+/// Finds the runtime that a tool names, if its entry can be used.
 ///
 /// # Errors
-/// The reason against the call. `file` is the file of the runtimes when it is there, empty as it may be.
+/// Returns the reason against the call. `file` is the runtimes file if it exists, even if it is empty.
 pub fn needed_runtime<'r>(
     tool: &Tool,
     runtimes: &'r Runtimes,
@@ -29,7 +29,7 @@ pub fn needed_runtime<'r>(
         let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
         let hint = match (near, file) {
             (Some(near), _) => Hint::from(format!("did you mean `{}`?", escape_terminal(near))),
-            // A file that is there is not written over.
+            // An existing file must not be overwritten.
             (None, Some(file)) if runtimes.runtimes().is_empty() => {
                 format!("add a [[runtime]] entry to {file}").into()
             }
@@ -49,7 +49,7 @@ pub fn needed_runtime<'r>(
     Ok(runtime)
 }
 
-/// Lists why a runtime cannot serve a call; empty when it can.
+/// Lists why a runtime cannot serve a call; empty if it can.
 pub fn not_usable(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     if facts.is_usable() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Runtimes and their issues as lists and receipts have them.
+//! Converts runtimes and their issues for lists and receipts.
 
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Runtime, Runtimes, UnsafeUserFile};
@@ -10,9 +10,9 @@ use super::RuntimeIssue;
 use crate::IssueType;
 
 impl RuntimeIssue {
-    /// Returns the issue as lists and receipts have it, with its next step in the words of a face.
+    /// Returns the issue for lists and receipts, with its next step formatted by `speller`.
     pub fn to_record(&self, speller: &dyn StepFormatter) -> RuntimeIssueRecord {
-        // The detail may name processes, so it does not enter.
+        // The detail may name processes, so it is not included.
         let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
             .text("type", self.issue_type.code())
             .text("runtime_id", self.runtime_id.as_str())
@@ -28,7 +28,7 @@ impl RuntimeIssue {
         }
     }
 
-    /// Returns the issue as a reason that the runtime is not started.
+    /// Returns the issue as a reason why the runtime is not started.
     pub fn to_blocker(&self) -> Blocker {
         let mut blocker = Blocker::new(self.issue_type, self.detail.clone()).at(self.place.clone());
         blocker.field = self.field.map(str::to_owned);
@@ -37,7 +37,7 @@ impl RuntimeIssue {
     }
 }
 
-/// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
+/// Returns an issue of the runtimes file, with the keys of an issue of a runtime.
 pub fn config_record(issue: &ConfigIssue, speller: &dyn StepFormatter) -> RuntimeIssueRecord {
     let why = UnsafeUserFile::said_by(issue);
     let kind = if why.is_some() { IssueType::UserCatalogUnsafe } else { IssueType::RuntimeConfig };
@@ -62,8 +62,8 @@ pub fn config_record(issue: &ConfigIssue, speller: &dyn StepFormatter) -> Runtim
     }
 }
 
-/// Returns the common members. A hint that is a step is the fix. A sentence goes to the detail, and the file is the
-/// place to fix.
+/// Returns the common members. A hint with a next step becomes the fix. A hint without one is added to the detail, and
+/// the fix names the file.
 fn record(
     severity: Severity,
     detail: &str,
@@ -87,7 +87,7 @@ fn record(
     }
 }
 
-/// Returns why a runtime that may not be started is not: its issues, and the errors of its entry one by one.
+/// Returns why a runtime is not started: its issues, and each error of its entry.
 pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeIssue]) -> Vec<Blocker> {
     let mut found: Vec<Blocker> = issues.iter().map(RuntimeIssue::to_blocker).collect();
     let concerns = |issue: &&ConfigIssue| {
@@ -105,8 +105,7 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
     found
 }
 
-/// Returns why a runtime is not started whose entry can be read: it is disabled, or its id stands more than once, so
-/// that nobody can tell which is meant.
+/// Returns why a runtime with a valid entry is not started: it is disabled, or several entries have its id.
 pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
     if !runtime.enabled {
         let blocker = Blocker::new(reasons::RUNTIME_DISABLED, "the runtime is disabled");
@@ -117,7 +116,7 @@ pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Block
     let last = same().nth(1)?;
     let message = format!("{} entries have the id", same().count());
     let blocker = Blocker::new(reasons::RUNTIME_CONFIG, message).at(last.place_of("id")).field("id");
-    Some(blocker.hint("give each runtime an id of its own"))
+    Some(blocker.hint("give each runtime a unique id"))
 }
 
 #[cfg(test)]
@@ -129,7 +128,7 @@ mod tests {
     use crate::RuntimeFacts;
 
     #[test]
-    fn the_fix_of_an_issue_is_a_command_and_advice_stands_in_the_detail() {
+    fn steps_become_the_fix_and_advice_joins_the_detail() {
         #[track_caller]
         fn check(hint: impl Into<Hint>, detail: &str, fix: &str) {
             let found = ConfigIssue {

@@ -30,7 +30,7 @@ fn no_link_is_followed_wherever_it_leads() {
 }
 
 #[test]
-fn replacing_keeps_the_mode_and_what_a_second_name_holds() {
+fn replacing_keeps_the_mode_and_other_hard_links() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("run.sh"), "one").unwrap();
@@ -42,7 +42,7 @@ fn replacing_keeps_the_mode_and_what_a_second_name_holds() {
     assert_eq!(std::fs::read(at("run.sh")).unwrap(), b"two");
     assert_eq!(std::fs::metadata(at("run.sh")).unwrap().mode() & 0o777, 0o754);
     assert_eq!(std::fs::read(at("second")).unwrap(), b"one");
-    // It is not what was seen any more, and there is a file where none was.
+    // The file is not `old` any more. In the other call a file exists where none was expected.
     assert!(root.replace("run.sh", b"three", Some(&old)).is_err_and(|error| error.is_exists()));
     assert!(root.replace("second", b"three", None).is_err_and(|error| error.is_exists()));
     root.replace("new", b"n", None).unwrap();

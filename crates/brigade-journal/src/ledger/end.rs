@@ -1,4 +1,4 @@
-//! The end of a ledger, so that its last writer needs not read it again.
+//! The end of a ledger. With it, the last writer need not read the ledger again.
 
 use brigade_fs::FileId;
 
@@ -20,7 +20,7 @@ impl LedgerEnd {
 }
 
 impl Ledger<'_> {
-    /// Returns whether the ledger still ends so.
+    /// Returns whether the ledger still has this end.
     pub fn ends_so(&self, end: &LedgerEnd) -> bool {
         self.look().is_some_and(|found| found == (end.id, end.length))
     }

@@ -1,4 +1,4 @@
-//! The conversation: initialize, list every page of tools, check the tool, call it.
+//! The conversation with a server: initialize, list every page of tools, check the tool, call it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use super::reads;
 use crate::exchange::{Listener, McpErrorKind, McpFault, PinRule};
 use crate::pin::{ListedTool, Pin, PinChange};
 
-/// Pages of a list of tools.
+/// The maximum number of pages of a tool list.
 pub(super) const PAGES: usize = 500;
 
-/// Tools of a list.
+/// The maximum number of tools in a list.
 pub(super) const MAX_TOOLS: usize = 20_000;
 
 /// The purpose of the conversation.
 pub(super) enum Goal<'a> {
-    /// To list the tools.
+    /// List the tools.
     List,
-    /// To read something else of the server.
+    /// Read resources or prompts.
     Read { reads: Reads, arguments: &'a Json, listener: Option<&'a Listener> },
-    /// To call one.
+    /// Call a tool.
     Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn converse(
     answered(&peer.ask(&flight).await?).map(ConversationResult::Answered)
 }
 
-/// Returns the pin that a tool is compared with. At the first use, its listing is kept.
+/// Returns the pin that a tool is compared with. At the first use, stores its listing.
 pub(super) fn pin_of(rule: PinRule<'_>, tool: &ListedTool) -> Result<Option<Pin>, Failure> {
     match rule {
         PinRule::None => Ok(None),
@@ -132,7 +132,7 @@ pub(super) struct ConnectedServer {
     first_id: i64,
 }
 
-/// Performs the handshake, unless the server does not support it.
+/// Performs the handshake, or continues without one if the server does not support it.
 pub(super) async fn begin(
     link: &Arc<Link>,
     declared: &ClientCapabilities,
@@ -144,7 +144,7 @@ pub(super) async fn begin(
         Err(ClientInitializeError::JsonRpcError(refusal)) => refusal,
         Err(error) => return Err(initialize_failure(error)),
     };
-    // A server may refuse instead of naming the revision that it speaks, and list those.
+    // A server may refuse instead of choosing its own revision, and list its revisions in the error.
     if let Some(version) = offered(&refusal, &newest) {
         return match greet(link, declared, handshake, version).await {
             Ok(greeted) => spoken_here(greeted),
@@ -154,7 +154,7 @@ pub(super) async fn begin(
     let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     match greet(link, declared, discover, ProtocolVersion::LATEST).await {
         Ok(greeted) => spoken_here(greeted),
-        // A server of the older revisions that refused both: its first words are the reason.
+        // A server of the older revisions that refused both. Its first error is the reason.
         Err(ClientInitializeError::JsonRpcError(_)) => {
             Err(initialize_failure(ClientInitializeError::JsonRpcError(refusal)))
         }
@@ -176,7 +176,7 @@ async fn greet(
     Ok(ConnectedServer { link: Arc::clone(link), service, first_id })
 }
 
-/// The newest revision with a handshake that a refusal lists, other than the refused one.
+/// Returns the newest handshake revision listed in a refusal, other than the refused one.
 fn offered(refusal: &ErrorData, refused: &ProtocolVersion) -> Option<ProtocolVersion> {
     let supported = refusal.data.as_ref()?.get("supported")?.as_array()?;
     let is_offered = |version: &&ProtocolVersion| {
@@ -189,7 +189,7 @@ fn offered(refusal: &ErrorData, refused: &ProtocolVersion) -> Option<ProtocolVer
 
 fn spoken_here(greeted: ConnectedServer) -> Result<ConnectedServer, Failure> {
     let Some(peer) = greeted.service.peer_info() else {
-        return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not say who it is"));
+        return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not identify itself"));
     };
     let version = peer.protocol_version.clone();
     {
@@ -228,10 +228,7 @@ fn initialize_failure(error: ClientInitializeError) -> Failure {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
             (McpErrorKind::ServerEnded, "the server ended before it had begun".to_owned())
         }
-        _ => (
-            McpErrorKind::MalformedMessage,
-            "the answer to the first request is not what belongs there".to_owned(),
-        ),
+        _ => (McpErrorKind::MalformedMessage, "the answer to the first request is invalid".to_owned()),
     };
     Failure::new(kind, message)
 }
@@ -256,10 +253,10 @@ pub(super) fn the_tool<'t>(tools: &'t [ListedTool], name: &str) -> Result<&'t Li
 }
 
 fn not_kept(why: &str) -> String {
-    format!("how the server lists the tool could not be kept, so it was not called: {why}")
+    format!("the listing of the tool could not be stored, so it was not called: {why}")
 }
 
-/// Says which members of the listing changed. Agents read this, and a person has not reviewed the new texts.
+/// Returns which members of the listing changed. Agents read this, and a person has not reviewed the new texts.
 fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
     let changes = pin.changes(tool);
     let members: BTreeSet<&str> = changes.iter().map(PinChange::member).collect();
@@ -274,7 +271,7 @@ impl ConnectedServer {
         self.link.known().is_late()
     }
 
-    /// Reads every page of the tools. Their texts come without secrets.
+    /// Reads every page of the tool list. Secrets in the texts are masked.
     pub(super) async fn list(&self, redactor: &Redactor) -> Result<Vec<ListedTool>, Failure> {
         let fail = |message: String| Failure::new(McpErrorKind::ListFailed, message);
         let mut tools = Vec::new();
@@ -305,7 +302,7 @@ impl ConnectedServer {
                     return Ok(tools);
                 }
                 Some(next) if !cursors.insert(next.to_owned()) => {
-                    return Err(fail("the pages of tools/list go round in a circle".to_owned()));
+                    return Err(fail("tools/list repeats a page".to_owned()));
                 }
                 Some(next) => cursor = Some(next.to_owned()),
             }
@@ -313,7 +310,7 @@ impl ConnectedServer {
         Err(fail(format!("tools/list has more than {PAGES} pages")))
     }
 
-    /// Sends a request and returns the whole response as the server wrote it.
+    /// Sends a request and returns the whole response unchanged.
     pub(super) async fn ask(&self, flight: &Arc<Flight>) -> Result<Json, Failure> {
         let request = ClientRequest::CustomRequest(flight.to_request());
         let method = request.method().to_owned();
@@ -357,7 +354,7 @@ pub(super) fn answered(response: &Json) -> Result<Json, Failure> {
     }
 }
 
-/// Reads a response that completes what was asked for.
+/// Reads a response that must complete the request.
 pub(super) fn completed(response: &Json) -> Result<Json, Failure> {
     if let Some(error) = response.get("error") {
         let message = format!("the call was answered with {}", spoken_json(error));
@@ -404,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_has_content_and_says_plainly_whether_it_is_an_error() {
+    fn a_result_needs_content_and_a_boolean_error_flag() {
         for good in [
             r#"{"content": []}"#,
             r#"{"content": [{"type": "text", "text": "x"}], "isError": true}"#,

@@ -8,13 +8,13 @@ use rmcp::model::{CustomRequest, GetExtensions, ProgressToken};
 use crate::exchange::Listener;
 use crate::requester::Requester;
 
-/// The member of parameters that belongs to the protocol.
+/// The member of parameters that is reserved by the protocol.
 const META: &str = "_meta";
 
-/// Requests of ours that are no work for a server. One of them is never answered.
+/// Our requests that do not count as work of the server. One of them is never answered.
 const QUIET_METHODS: [&str; 4] = ["ping", "server/discover", "logging/setLevel", "subscriptions/listen"];
 
-/// One request. Its parameters keep the digits of their numbers, which the SDK may not hold.
+/// One request. Its parameters keep the digits of their numbers, which the SDK may lose.
 pub(super) struct Flight {
     method: String,
     params: Object,
@@ -25,20 +25,20 @@ pub(super) struct Flight {
     sent: Mutex<SentRequest>,
 }
 
-/// What is known of a request that was sent.
+/// The state of a request that was sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentRequest {
     pub(super) id: Option<i64>,
-    /// What its progress is told under.
+    /// The token of its progress reports.
     pub(super) token: Option<ProgressToken>,
     /// The whole message.
     pub(super) message: Option<Json>,
-    /// How many messages of the server had come by then.
+    /// How many messages of the server had arrived by then.
     pub(super) heard: u64,
 }
 
 impl Flight {
-    /// Creates a request. Parameters that are no object are left out.
+    /// Creates a request. Parameters that are not an object are dropped.
     pub(super) fn new(method: &str, params: Json) -> Flight {
         let params = match params {
             Json::Object(params) => params,
@@ -67,14 +67,14 @@ impl Flight {
         self
     }
 
-    /// Sets who hears how far it is.
+    /// Sets the receiver of progress reports.
     #[must_use]
     pub(super) fn heard_by(mut self, listener: Option<&Listener>) -> Flight {
         self.listener = listener.cloned();
         self
     }
 
-    /// Sets who answers what the server asks meanwhile.
+    /// Sets the receiver of the server's questions.
     #[must_use]
     pub(super) fn asked_by(mut self, requester: Option<Arc<dyn Requester>>) -> Flight {
         self.requester = requester;
@@ -100,12 +100,12 @@ impl Flight {
         self.requester.as_ref()
     }
 
-    /// Returns the client that asked for it, if that gets what the server says in any of its calls.
+    /// Returns the client of the request, if any of its calls may get the server's messages.
     pub(super) fn client(&self) -> Option<String> {
         self.requester.as_ref()?.client()
     }
 
-    /// Returns the session of the client that asked for it.
+    /// Returns the session of the client of the request.
     pub(super) fn session(&self) -> Option<String> {
         self.requester.as_ref()?.session()
     }
@@ -115,7 +115,7 @@ impl Flight {
         !QUIET_METHODS.contains(&self.method.as_str())
     }
 
-    /// Returns the request as the SDK sends it, and how it finds this again.
+    /// Returns the request for the SDK, which carries a reference to this.
     pub(super) fn to_request(self: &Arc<Flight>) -> CustomRequest {
         let mut request = CustomRequest::new(self.method.clone(), Some(serde_json::json!({})));
         request.extensions_mut().insert(self.clone());
@@ -130,7 +130,7 @@ impl Flight {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts its own parameters into the message of the SDK, and notes how it is sent.
+    /// Puts the original parameters into the message of the SDK, and records how it is sent.
     pub(super) fn send(&self, message: Json, sent: SentRequest, is_late: bool) -> Json {
         let Json::Object(mut members) = message else { return message };
         let mut params = self.params.clone();

@@ -1,4 +1,4 @@
-//! The life of a kept server, on a thread of its own.
+//! Runs a kept server on a separate thread.
 
 use std::future::pending;
 use std::io;
@@ -23,30 +23,30 @@ use crate::exchange::{McpErrorKind, McpFault};
 use crate::pin::{ListedTool, redact_texts};
 use crate::server::{Farewell, ServerEnd, ServerStart};
 
-/// Work on a session, done beside its messages.
+/// Work on a session that is done in parallel with its messages.
 pub(super) type Job = Box<dyn FnOnce(Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
-/// How long a server that said nothing during a whole call may take to answer whether it is there.
+/// How long a server that sent nothing during a whole call may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often a list that keeps changing is read before it counts as it is.
+/// How often a list that keeps changing is read before the last version is used.
 const LISTINGS: usize = 3;
 
 /// The tools of a server, as it lists them.
 pub(super) struct ListedTools {
-    /// How often the server had said that they changed.
+    /// How many changes the server had announced by then.
     pub(super) changes: u64,
     pub(super) tools: Arc<Vec<ListedTool>>,
 }
 
-/// What requests of a server share.
+/// The state that requests of a server share.
 pub(super) struct Session {
     pub(super) link: Arc<Link>,
     redactor: Redactor,
     greeted: watch::Receiver<Option<Result<Arc<ConnectedServer>, Failure>>>,
     listing: tokio::sync::Mutex<()>,
     listed: Mutex<Option<Arc<ListedTools>>>,
-    /// Set to why the server is to end by itself.
+    /// Why the server must end; set once.
     fault: watch::Sender<Option<Failure>>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Session {
 pub(super) enum SendOutcome {
     /// It was, and this is the whole response.
     Answered(Json),
-    /// The tools changed since they were looked at, so it was not.
+    /// It was not sent, because the tool list changed since it was checked.
     Relisted,
 }
 
@@ -66,7 +66,7 @@ impl Session {
         known.clone().unwrap_or_else(|| Err(gone()))
     }
 
-    /// Returns the tools as they were listed last, unless the server has said that they changed.
+    /// Returns the last tool list, unless the server has announced a change.
     pub(super) fn listed(&self) -> Option<Arc<ListedTools>> {
         let changes = self.link.known().changes;
         self.lock_listed().clone().filter(|listed| listed.changes == changes)
@@ -76,7 +76,7 @@ impl Session {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the tools. Lists them the first time, and whenever they have changed.
+    /// Returns the tools. Lists them the first time, and after every change.
     pub(super) async fn list(&self) -> Result<Arc<ListedTools>, Failure> {
         let greeted = self.greeted().await?;
         let _turn = self.listing.lock().await;
@@ -95,7 +95,7 @@ impl Session {
         Ok(listed)
     }
 
-    /// Sends a request and returns its response, unless the tools are no longer those of this listing.
+    /// Sends a request and returns its response, unless the tool list has changed since this listing.
     pub(super) async fn ask(
         &self,
         flight: &Arc<Flight>,
@@ -108,7 +108,8 @@ impl Session {
         greeted.ask(flight).await.map(SendOutcome::Answered)
     }
 
-    /// Tells a server with a handshake which log messages are wanted, unless it knows. One that has none refuses.
+    /// Sends the wanted log level to a server with a handshake, unless it has it already. Servers without logging
+    /// refuse.
     pub(super) async fn set_level(&self, level: String) -> Result<(), Failure> {
         let greeted = self.greeted().await?;
         if greeted.is_late() || self.link.known().level.as_ref() == Some(&level) {
@@ -125,7 +126,7 @@ impl Session {
         let method = if greeted.is_late() { "server/discover" } else { "ping" };
         let flight = Arc::new(Flight::new(method, Json::Null));
         if tokio::time::timeout(PING_TIMEOUT, greeted.ask(&flight)).await.is_err() {
-            let message = "the server answers nothing any more, so it was ended";
+            let message = "the server no longer answers, so it was ended";
             self.fail(Failure::new(McpErrorKind::TimedOut, message));
         }
     }
@@ -138,7 +139,7 @@ impl Session {
         });
     }
 
-    /// Does something within limits. A server that ends meanwhile fails it.
+    /// Runs work within limits. Fails if the server ends meanwhile.
     pub(super) async fn limited<T>(
         &self,
         deadline: Option<Instant>,
@@ -167,7 +168,7 @@ impl Session {
     }
 }
 
-/// Why a server is to end.
+/// Why a server must end.
 enum Stop {
     Asked(Farewell),
     /// It closed its output, or its process ended.
@@ -269,7 +270,7 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
         session.fail(failure.clone());
     }
     tracing::debug!("a kept server is ended");
-    // Without a way in, every request that is open fails.
+    // Every open request fails once the input is closed.
     pipes.hang_up();
     session.fail(Failure::new(McpErrorKind::ServerEnded, "the server ended before it answered"));
     jobs.close();
@@ -301,7 +302,7 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
     }
 }
 
-/// Shakes hands and lists the tools for the first time.
+/// Performs the handshake and lists the tools for the first time.
 async fn greet(
     session: Arc<Session>,
     capabilities: ClientCapabilities,
@@ -320,7 +321,7 @@ async fn greet(
         session.fail(failure);
     }
     if let Some(greeted) = late {
-        // Without a handshake, a server says that its lists changed only to those who listen.
+        // Without a handshake, a server announces list changes only to subscribers.
         let lists = ["toolsListChanged", "resourcesListChanged", "promptsListChanged"];
         let filter = Json::object(lists.map(|list| (list, Json::from(true))));
         let params = Json::object([("notifications", filter)]);
@@ -328,7 +329,7 @@ async fn greet(
     }
 }
 
-/// Carries messages, and does what is asked, until the server is to end.
+/// Carries messages and runs jobs until the server must end.
 async fn carry(
     pipes: &mut Pipes<'_>,
     session: &Arc<Session>,
@@ -370,7 +371,7 @@ async fn carry(
         if 0 < uses.count() {
             before = written(pipes);
         } else if output_cap < written(pipes).saturating_sub(before) {
-            let message = "the server wrote without end while nothing was asked of it, so it was ended";
+            let message = "the server kept writing while it had no request, so it was ended";
             return Stop::Fault(Failure::new(McpErrorKind::ServerEnded, message));
         }
     }

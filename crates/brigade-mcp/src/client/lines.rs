@@ -1,11 +1,11 @@
-//! Splits a server's standard output into lines, holding at most one line of bounded length.
+//! Splits a server's standard output into lines. Keeps at most one line of bounded length.
 
-/// A line that was cut off.
+/// A line of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// A whole line, without its end.
     Whole(&'a [u8]),
-    /// The beginning of a line that is longer than the limit; the rest of it is dropped.
+    /// The beginning of a line that is longer than the limit. The rest of it is dropped.
     TooLong(&'a [u8]),
 }
 
@@ -17,11 +17,11 @@ pub(super) struct Lines {
     dropping: bool,
 }
 
-/// How much of a too long line is kept.
+/// How much of an overlong line is kept, in bytes.
 const BEGINNING: usize = 4096;
 
 impl Lines {
-    /// Starts with nothing read; lines of more than `limit` bytes are too long.
+    /// Creates an empty splitter. Lines of more than `limit` bytes are too long.
     pub(super) fn new(limit: usize) -> Lines {
         Lines { limit, held: Vec::new(), dropping: false }
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_reported_once_and_the_next_is_read() {
+    fn an_overlong_line_is_reported_once_and_skipped() {
         assert_eq!(cut(4, &[b"abc", b"defg", b"hijk\nok\n"]), ["too long: abcdefg", "ok"]);
         assert_eq!(cut(4, &[b"abcd\nabcde"]), ["abcd", "too long: abcde"]);
     }
@@ -111,7 +111,7 @@ mod tests {
             let at = at.min(text.len());
             let whole = cut(5, &[text.as_bytes()]);
             let (left, right) = text.as_bytes().split_at(at);
-            // The part of a line that is too long depends on when that was noticed.
+            // The kept part of an overlong line depends on the sizes of the reads.
             let name = |line: String| if line.starts_with("too long") { "too long".to_owned() } else { line };
             let whole: Vec<String> = whole.into_iter().map(name).collect();
             let split: Vec<String> = cut(5, &[left, right]).into_iter().map(name).collect();

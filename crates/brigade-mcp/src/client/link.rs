@@ -1,4 +1,4 @@
-//! The link between the SDK and the server's streams, with a record of the messages.
+//! The link between the SDK and the server's streams. Records the messages.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -20,13 +20,13 @@ use crate::exchange::{McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
 use crate::requester::{McpLog, Question, QuestionKind, Reply, Requester};
 
-/// The code of an error about a method that a server does not know.
+/// The error code for a method that a server does not know.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The revision of a server that does not say which it speaks.
+/// The assumed revision of a server that does not name one.
 const UNNAMED_VERSION: &str = "2024-11-05";
 
-/// The state of a conversation. It outlives a conversation that is cut short.
+/// The state of a conversation. It remains after a conversation is aborted.
 #[derive(Default)]
 pub(super) struct ConversationState {
     pub(super) protocol_version: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct ConversationState {
     pub(super) tools: Vec<ListedTool>,
     pub(super) tool: Option<ListedTool>,
     pub(super) pin: Option<Pin>,
-    /// The call of a conversation that has only one.
+    /// The call of a conversation that has only one call.
     pub(super) call: Option<Arc<Flight>>,
     pub(super) responses: u64,
     pub(super) log_lines: u64,
@@ -42,35 +42,36 @@ pub(super) struct ConversationState {
     pub(super) lost: Option<McpErrorKind>,
     /// The method of the last request.
     pub(super) method: Option<String>,
-    /// The highest id that was used.
+    /// The highest id in use.
     last_id: i64,
     awaited: HashSet<i64>,
     initialize_id: Option<i64>,
     /// Requests without an answer.
     flights: BTreeMap<i64, Arc<Flight>>,
-    /// The clients of requests that were cancelled. A server may go on with one, and speak of it, until it answers.
+    /// The clients of cancelled requests. A server may continue with such a request, and send messages about it, until
+    /// it answers.
     left: BTreeMap<i64, Option<String>>,
-    /// The sessions of requests that were answered a moment ago, each with the last request by then. A server may log
-    /// about one until it has answered a later request.
+    /// The sessions of requests that were answered recently, each with the last request at that time. A server may
+    /// still log about one until it has answered a later request.
     done: Vec<(String, i64)>,
-    /// How often the server said that its list of tools changed.
+    /// How many changes of its tool list the server has announced.
     pub(super) changes: u64,
-    /// The level of log messages that the server was told.
+    /// The log level that the server was given.
     pub(super) level: Option<String>,
-    /// How often it said so of its resources or prompts.
+    /// How many changes of its resources or prompts the server has announced.
     pub(super) offer_changes: u64,
-    /// Messages of any kind.
+    /// The number of messages of any kind.
     pub(super) heard: u64,
     answers: HashMap<i64, Json>,
-    /// Notifications that the server may still answer with an error: for each, the last request before it.
+    /// Notifications that the server may still answer with an error. For each, the last request before it.
     notified: Vec<i64>,
-    /// How many other notifications no error was about.
+    /// The number of other notifications, which no error can refer to.
     settled: usize,
-    /// Requests of the server that were not replied to yet, and how long all since there last were none are, in bytes.
+    /// The open requests of the server, and the total bytes of its requests since none were open.
     asked: (usize, usize),
 }
 
-/// How many requests of the server may wait for a reply, and how long they may be together, before no more are read.
+/// How many open requests the server may have, and how many bytes they may total, before reading stops.
 const MAX_OPEN_REQUESTS: usize = 64;
 const MAX_OPEN_REQUEST_BYTES: usize = 1 << 20;
 
@@ -81,11 +82,11 @@ impl ConversationState {
         version.is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version)
     }
 
-    /// Returns which message a response is for, or `None` when it answers a notification.
+    /// Returns which request a response is for, or `None` if it answers a notification.
     ///
-    /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Most read in
-    /// order, so the response to a later request settles every notification before it. A server that does not know a
-    /// method has read the request and its id, so such an error is about a notification, however late it comes.
+    /// Servers write `id: null` if they refuse a notification and if they cannot read a request. Most read in order, so
+    /// the response to a later request settles every notification before it. A server that does not know a method has
+    /// read the request and its id. So such an error is about a notification, however late it arrives.
     fn answered(&mut self, id: Option<i64>, code: Option<i64>) -> Option<i64> {
         match id {
             Some(id) => {
@@ -106,8 +107,8 @@ impl ConversationState {
         }
     }
 
-    /// Returns who hears a message of the server: the client of the call that it names, else the only client whose call
-    /// may have led to it.
+    /// Returns who receives a message of the server: the client of the call that it names, or else the only client
+    /// whose call may have caused it.
     fn meant(&self, params: Option<&Json>) -> MessageTarget {
         let meta = params.and_then(|params| params.get("_meta"));
         let named = |name: &str| meta.and_then(|meta| meta.get(name));
@@ -139,7 +140,8 @@ impl ConversationState {
         if is_alone || is_of_one() { MessageTarget::from_flight(last) } else { MessageTarget::Unclear }
     }
 
-    /// Returns who hears a log message: as any message, unless it may be about an answered call of another session.
+    /// Returns who receives a log message: as for any message, unless it may be about an answered call of another
+    /// session.
     fn hears(&self, params: Option<&Json>) -> MessageTarget {
         let meant = self.meant(params);
         let MessageTarget::Client(requester) = &meant else { return meant };
@@ -153,7 +155,7 @@ impl ConversationState {
         if is_of_another && !names_call() { MessageTarget::Unclear } else { meant }
     }
 
-    /// Takes note of the answer to a request.
+    /// Records the answer to a request.
     fn done(&mut self, id: i64) {
         self.done.retain(|(_, last)| id <= *last);
         let flight = self.flights.remove(&id).filter(|flight| flight.may_be_spoken_of());
@@ -169,13 +171,13 @@ impl ConversationState {
     }
 }
 
-/// Who hears a message of the server.
+/// Who receives a message of the server.
 enum MessageTarget {
     /// The client of the call that it is about.
     Client(Arc<dyn Requester>),
-    /// It may be about calls of several clients.
+    /// Unknown: it may be about calls of several clients.
     Unclear,
-    /// Nobody asked for a call that it may be about.
+    /// No client: it is not about an open call.
     Nobody,
 }
 
@@ -201,18 +203,18 @@ impl Link {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether so many requests of the server wait for a reply that no more should be read.
+    /// Returns whether reading must stop because too many requests of the server wait for a reply.
     pub(super) fn is_stuffed(&self) -> bool {
         let (requests, bytes) = self.known().asked;
         MAX_OPEN_REQUESTS < requests || MAX_OPEN_REQUEST_BYTES < bytes
     }
 
-    /// Expects no more replies to what the server has asked so far.
+    /// Drops all open requests of the server, which get no reply any more.
     pub(super) fn forget_asked(&self) {
         self.known().asked = (0, 0);
     }
 
-    /// Takes note of what arrived in a line of this length; returns the message that the SDK is to see.
+    /// Records a message that arrived in a line of this length. Returns the message that the SDK must see.
     pub(super) fn note(self: &Arc<Link>, received: ServerMessage, length: usize) -> Option<Json> {
         let mut known = self.known();
         known.heard += u64::from(!matches!(received, ServerMessage::Log));
@@ -253,7 +255,7 @@ impl Link {
         }
     }
 
-    /// Hears a notification.
+    /// Handles a notification.
     fn hear(&self, message: &Json) {
         let params = message.get("params");
         match message.get("method").and_then(Json::as_str) {
@@ -275,7 +277,7 @@ impl Link {
         }
     }
 
-    /// Passes on how far a request is.
+    /// Passes on a progress report.
     fn progress(&self, message: &Json) {
         let Ok(told) = serde_json::from_value::<ProgressNotification>(message.to_serde()) else { return };
         let told = told.params;
@@ -286,7 +288,7 @@ impl Link {
         }
     }
 
-    /// Passes a question on to the caller of the call; returns what the SDK is to reply to.
+    /// Passes a question to the caller of the call. Returns the message that the SDK must reply to.
     fn question(self: &Arc<Link>, message: Json) -> Option<Json> {
         let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
         let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };
@@ -312,7 +314,7 @@ impl Link {
         let key = message.get("id").map(Json::to_compact).unwrap_or_default();
         match meant {
             MessageTarget::Client(requester) => requester.ask(vec![(Question { key, kind, params }, reply)]),
-            // Dropping the way back says that nobody answers.
+            // Dropping the reply reports that the question is not answered.
             MessageTarget::Unclear | MessageTarget::Nobody => {
                 tracing::debug!("a question of a server names no call, and several may have led to it");
             }
@@ -320,14 +322,14 @@ impl Link {
         None
     }
 
-    /// Sends a message as it is. A server that is gone gets nothing.
+    /// Sends a message unchanged. Does nothing if the server is gone.
     fn write(&self, message: &Json) {
         let mut line = message.to_compact().into_bytes();
         line.push(b'\n');
         let _ = self.outgoing.send(line);
     }
 
-    /// Tells the server that nobody waits for the answer to a request any more.
+    /// Tells the server that the answer to a request is no longer needed.
     pub(super) fn cancel(&self, id: i64, reason: &str) {
         let mut known = self.known();
         known.answers.remove(&id);
@@ -348,7 +350,7 @@ impl Link {
         ]));
     }
 
-    /// Takes note of a line that was too long to be read.
+    /// Records a line that was too long to be read.
     pub(super) fn note_oversized(&self, beginning: ServerMessage) {
         let mut known = self.known();
         match beginning {
@@ -408,7 +410,7 @@ impl Link {
         self.outgoing.send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Makes of a message what the SDK understands.
+    /// Converts a message for the SDK.
     fn read(&self, message: &Json, first_id: i64) -> Option<ServerJsonRpcMessage> {
         let mut value = message.to_serde();
         let is_response = value.get("method").is_none();
@@ -422,7 +424,7 @@ impl Link {
         let id = value.get("id").cloned();
         match serde_json::from_value(value) {
             Ok(message) => Some(message),
-            // The request must not wait for ever; what the server really said is among the answers.
+            // The request must not wait forever. The original response is among the answers.
             Err(_) if is_response => {
                 let error =
                     serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": ""}});
@@ -436,14 +438,14 @@ impl Link {
     }
 }
 
-/// The SDK counts ids from 0, which some servers treat as missing.
+/// Shifts an id. The SDK counts ids from 0, which some servers treat as missing.
 fn shift(id: &mut RequestId, by: i64) {
     if let RequestId::Number(id) = id {
         *id = id.saturating_add(by);
     }
 }
 
-/// Fills in what a server left out of its answer to `initialize`, and nothing depends on.
+/// Adds members that a server omitted from its answer to `initialize` and that are not needed.
 fn complete_initialize(response: &mut Value) {
     let Some(Value::Object(result)) = response.get_mut("result") else {
         return;
@@ -458,24 +460,24 @@ fn complete_initialize(response: &mut Value) {
     };
     let server = serde_json::json!({"name": named("name"), "version": named("version")});
     result.insert("serverInfo".to_owned(), server);
-    // Only the members that are used: the SDK could reject others.
+    // Keeps only the members that are used, because the SDK could reject others.
     result.retain(|key, _| matches!(key.as_str(), "protocolVersion" | "capabilities" | "serverInfo"));
 }
 
-/// One attempt of the SDK to speak over the link.
+/// One attempt of the SDK to use the link.
 pub(super) struct LineTransport {
     link: Arc<Link>,
     first_id: i64,
 }
 
 impl LineTransport {
-    /// Starts behind every id that was used before.
+    /// Starts after all ids that were used before.
     pub(super) fn new(link: Arc<Link>) -> LineTransport {
         let first_id = link.known().last_id + 1;
         LineTransport { link, first_id }
     }
 
-    /// Returns what the server's copy of the SDK's id 0 is.
+    /// Returns the id that the server sees for the SDK's id 0.
     pub(super) fn first_id(&self) -> i64 {
         self.first_id
     }
@@ -519,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_an_id_uses_up_a_notification_first() {
+    fn an_error_without_an_id_settles_a_notification() {
         check(&[], 2, &[None], &[Some(2)]);
         check(&[1], 2, &[None], &[None]);
         check(&[1], 2, &[None, None], &[None, Some(2)]);
@@ -527,21 +529,21 @@ mod tests {
     }
 
     #[test]
-    fn a_response_settles_the_notifications_before_its_request() {
+    fn a_response_settles_all_earlier_notifications() {
         check(&[1], 3, &[Some(2), None], &[Some(2), Some(3)]);
         check(&[1, 2], 3, &[Some(2), None, None], &[Some(2), None, Some(3)]);
         check(&[1], 1, &[Some(1), None], &[Some(1), None]);
     }
 
     #[test]
-    fn an_unknown_method_is_that_of_a_notification_however_late_it_is_told() {
+    fn late_unknown_method_errors_are_for_notifications() {
         let mut known = ConversationState { notified: vec![1], last_id: 3, ..ConversationState::default() };
         assert_eq!(known.answered(Some(2), None), Some(2));
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), None);
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
     }
 
-    /// A client with this id, if all of its calls may get what a server says in any of them.
+    /// A client with this id, if any of its calls may get messages about all of its calls.
     struct Client(Option<&'static str>);
 
     impl Requester for Client {
@@ -562,7 +564,7 @@ mod tests {
         fn ask(&self, _: Vec<(Question, Reply)>) {}
     }
 
-    /// Checks which call gets a message with this `_meta` while these calls are in the server.
+    /// Checks which call gets a message with this `_meta` while these calls are open.
     #[track_caller]
     fn check_meant(
         flights: &[(i64, Option<&'static str>)],
@@ -585,7 +587,7 @@ mod tests {
             );
             known.flights.insert(*id, Arc::new(flight));
         }
-        // It is never answered, and no call.
+        // This request is never answered and is not a call.
         known.flights.insert(90, Arc::new(Flight::new("subscriptions/listen", Json::Null)));
         known.left = (0..).zip(left).map(|(id, client)| (id, client.map(str::to_owned))).collect();
         let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
@@ -598,23 +600,23 @@ mod tests {
         assert_eq!(found, expect, "{flights:?} {left:?} {meta}");
     }
 
-    /// Issue 14: a question or log message of one session's call came to another session.
+    /// Issue 14: a question or log message of one session's call was sent to another session.
     #[test]
-    fn a_message_comes_only_to_the_client_of_its_call() {
+    fn messages_reach_only_the_client_of_their_call() {
         let (a, b) = (Some("a"), Some("b"));
         check_meant(&[], &[], "{}", None);
-        // The only call, also of a client whose calls are told apart.
+        // The only call, including one of a client without an id.
         check_meant(&[(1, a)], &[], "{}", Some(1));
         check_meant(&[(1, None)], &[], "{}", Some(1));
-        // Several calls of one client, and of several.
+        // Several calls of one client, and of several clients.
         check_meant(&[(1, a), (2, a)], &[], "{}", Some(2));
         check_meant(&[(1, a), (2, b)], &[], "{}", None);
         check_meant(&[(1, None), (2, None)], &[], "{}", None);
-        // The server may still go on with a call that was cancelled.
+        // The server may still work on a call that was cancelled.
         check_meant(&[(1, a)], &[b], "{}", None);
         check_meant(&[(1, None)], &[None], "{}", None);
         check_meant(&[(1, a)], &[a], "{}", Some(1));
-        // A call that is named, by its request or its token.
+        // A call that is named by its request or its token.
         check_meant(&[(1, a), (2, b)], &[b], r#"{"relatedRequestId": 1}"#, Some(1));
         check_meant(
             &[(1, a), (2, b)],
@@ -623,14 +625,14 @@ mod tests {
             Some(2),
         );
         check_meant(&[(1, a), (2, b)], &[], r#"{"progressToken": 1}"#, Some(1));
-        // It is over, and nobody else gets the message.
+        // The named call has ended, and no other client gets the message.
         check_meant(&[(2, b)], &[], r#"{"relatedRequestId": 1}"#, None);
         check_meant(&[(2, b)], &[], r#"{"progressToken": 1}"#, None);
     }
 
-    /// Issue 14: what a server logged after its answer came to the next session.
+    /// Issue 14: log messages after an answer were sent to the next session.
     #[test]
-    fn a_log_message_after_an_answer_comes_to_no_other_session() {
+    fn late_log_messages_stay_in_their_session() {
         let mut known = ConversationState::default();
         let send = |known: &mut ConversationState, id: i64, session: &'static str| {
             let flight = Flight::call("x", &Json::Null).asked_by(Some(Arc::new(Client(Some(session)))));
@@ -652,7 +654,7 @@ mod tests {
         send(&mut known, 3, "b");
         assert_eq!(hears(&known, "{}"), None);
         assert_eq!(hears(&known, r#"{"relatedRequestId": 3}"#), b);
-        // The server has gone on.
+        // The server has answered a later request.
         known.done(3);
         send(&mut known, 4, "b");
         assert_eq!(hears(&known, "{}"), b);

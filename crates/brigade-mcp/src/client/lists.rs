@@ -6,23 +6,23 @@ use brigade_redact::Redactor;
 
 use crate::offered::{OfferSet, OfferedArgument, OfferedPrompt, OfferedResource};
 
-/// The longest name of an argument and the longest media type.
+/// The longest argument name and the longest media type, in characters.
 const WORD: usize = 128;
 
-/// The largest number of arguments of a prompt.
+/// The maximum number of arguments of a prompt.
 const ARGUMENTS: usize = 100;
 
 /// A list of a server.
 pub(super) struct OfferedList {
-    /// The method that asks for it.
+    /// The method that requests it.
     pub(super) method: &'static str,
-    /// The member of the answer that holds it.
+    /// The member of the answer that contains it.
     pub(super) member: &'static str,
-    /// Takes one element of it.
+    /// Adds one element of it.
     pub(super) take: fn(&mut OfferSet, &Json, &Redactor),
 }
 
-/// Returns the lists of what is read.
+/// Returns the lists for a kind of read.
 pub(super) fn lists_of(reads: Reads) -> &'static [OfferedList] {
     const RESOURCES: &[OfferedList] = &[
         OfferedList {
@@ -47,7 +47,7 @@ pub(super) fn lists_of(reads: Reads) -> &'static [OfferedList] {
     }
 }
 
-/// Reads a text that holds no secret: a masked one would name something else.
+/// Reads a text without secrets. A masked text would name something else, so it is dropped.
 fn name(row: &Json, member: &str, redactor: &Redactor) -> Option<String> {
     let text = row.get(member).and_then(Json::as_str)?;
     (redactor.redact_str(text) == text).then(|| text.to_owned())
@@ -59,7 +59,7 @@ fn resource(row: &Json, member: &str, redactor: &Redactor) -> Option<OfferedReso
     Some(OfferedResource { uri: name(row, member, redactor)?, media_type, size })
 }
 
-/// Reads a prompt. One whose arguments have names that are no words cannot be filled in, and is left out.
+/// Reads a prompt. Drops a prompt with invalid argument names, because it could not be filled in.
 fn prompt(row: &Json, redactor: &Redactor) -> Option<OfferedPrompt> {
     let rows = row.get("arguments").and_then(Json::as_array).unwrap_or_default();
     let arguments = rows.iter().map(|row| {

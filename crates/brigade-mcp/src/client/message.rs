@@ -2,7 +2,7 @@
 
 use brigade_core::{Dialect, Json, Object};
 
-/// One line, understood.
+/// The meaning of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ServerMessage {
     /// A response: to this request, or to one whose id the server could not read.
@@ -23,13 +23,13 @@ pub(super) enum ServerMessage {
 /// How much was lost with a broken message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BrokenMessage {
-    /// It looks like a response, for which someone waits.
+    /// It looks like a response, so a request may wait for it.
     Response,
     /// Something else.
     Other,
 }
 
-/// Understands one line, which may hold several messages (a batch).
+/// Parses one line, which may contain several messages (a batch).
 pub(super) fn read_line(line: &[u8], mut take: impl FnMut(ServerMessage)) {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     match line.first() {
@@ -45,7 +45,7 @@ pub(super) fn read_line(line: &[u8], mut take: impl FnMut(ServerMessage)) {
     }
 }
 
-/// Judges the beginning of a line that was too long to be read.
+/// Classifies a line that was too long to be read, by its beginning.
 pub(super) fn read_beginning(beginning: &[u8]) -> ServerMessage {
     broken_text(beginning.trim_ascii())
 }
@@ -54,8 +54,8 @@ fn claims(json: &Json) -> bool {
     json.get("jsonrpc").is_some()
 }
 
-/// Understands a message, unless it holds numbers that JSON does not have: what a careless server writes for "not a
-/// number" would make of a receipt something that strict readers refuse.
+/// Classifies a message. Numbers that JSON does not have make it invalid: a careless server writes them for "not a
+/// number", and strict readers would refuse the receipt.
 fn judge(json: Json) -> ServerMessage {
     let is_strict = is_finite(&json);
     match understand(json) {
@@ -81,7 +81,7 @@ fn understand(json: Json) -> ServerMessage {
     let answers = members.contains_key("result") || members.contains_key("error");
     match members.get("jsonrpc") {
         Some(version) if version.as_str() == Some("2.0") => {}
-        // Servers that leave the version away are understood where nothing else can be meant.
+        // Servers that omit the version are accepted if the message is unambiguous.
         None if answers && members.contains_key("id") => {
             members.insert("jsonrpc".to_owned(), Json::from("2.0"));
         }
@@ -107,7 +107,7 @@ fn understand(json: Json) -> ServerMessage {
     }
 }
 
-/// The id that a response names; ids are numbers here, which some servers give back as text.
+/// Returns the id that a response names. Our ids are numbers, which some servers return as text.
 fn id(members: &Object) -> Result<Option<i64>, BrokenMessage> {
     match members.get("id") {
         None | Some(Json::Null) if members.contains_key("error") => Ok(None),

@@ -14,21 +14,21 @@ use super::lines::{Line, Lines};
 use super::link::Link;
 use super::message::{read_beginning, read_line};
 
-/// How much is read at once.
+/// The size of one read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// How much may wait to be written to the server before nothing more is read from it: lines, and bytes of those behind
-/// them.
+/// How much unsent data stops further reads from the server: the number of queued lines, and the bytes that are being
+/// written.
 const MAX_UNSENT_LINES: usize = 256;
 const MAX_UNSENT_BYTES: usize = 1 << 20;
 
-/// How long replies may take to be made while nothing is read.
+/// How long replies may take to be created while nothing is read.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Bytes of the longest line that is read as a message.
+/// The longest line that is read as a message, in bytes.
 pub(super) const LINE_LIMIT: usize = 16 << 20;
 
-/// Our ends of the pipes, and where what comes out of them goes.
+/// Our ends of the pipes, and the receivers of their data.
 pub(super) struct Pipes<'a> {
     stdin: Option<pipe::Sender>,
     stdout: Option<pipe::Receiver>,
@@ -46,7 +46,7 @@ pub(super) struct Pipes<'a> {
 }
 
 impl<'a> Pipes<'a> {
-    /// Takes the pipes of a child; must be called inside a runtime.
+    /// Takes the pipes of a child. Must be called inside a runtime.
     pub(super) fn new(
         child: &mut Child,
         link: Arc<Link>,
@@ -73,7 +73,7 @@ impl<'a> Pipes<'a> {
         })
     }
 
-    /// Closes the server's input once the conversation is over: what it says from now on is only for the log.
+    /// Closes the server's input after the conversation. Later output goes only to the log.
     pub(super) fn hang_up(&mut self) {
         self.close_stdin();
         self.incoming = None;
@@ -89,15 +89,15 @@ impl<'a> Pipes<'a> {
         self.stdout.is_none()
     }
 
-    /// Returns whether nothing more can come.
+    /// Returns whether no more data can arrive.
     pub(super) fn are_closed(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
     }
 
-    /// Waits until one of the streams can do something, and does it. Waits for ever when all are closed.
+    /// Waits until one of the streams is ready, and handles it. Waits forever if all are closed.
     ///
     /// # Errors
-    /// When the output cannot be stored.
+    /// Fails if the output cannot be stored.
     pub(super) async fn step(&mut self) -> io::Result<()> {
         let wants_to_write = self.stdin.is_some() && !self.unsent.is_empty();
         let may_read = !self.is_stuffed();
@@ -108,7 +108,8 @@ impl<'a> Pipes<'a> {
                 self.write();
                 Ok(())
             }
-            // Whatever is not replied to by then never will be: of requests with the same id, only one is.
+            // A request that still has no reply never gets one: of several requests with the same id, only one is
+            // answered.
             () = tokio::time::sleep(REPLY_TIMEOUT), if !may_read => {
                 self.link.forget_asked();
                 Ok(())
@@ -123,8 +124,8 @@ impl<'a> Pipes<'a> {
         }
     }
 
-    /// Returns whether the server asks faster than it takes replies. It must take some before more of it is read, or
-    /// they would pile up here.
+    /// Returns whether the server sends requests faster than it reads replies. Then reading stops until it has read
+    /// some, because they would pile up here.
     fn is_stuffed(&self) -> bool {
         self.incoming.is_some()
             && (self.link.is_stuffed()
@@ -164,7 +165,7 @@ impl<'a> Pipes<'a> {
         match stdin.try_write(&self.unsent) {
             Ok(written) => drop(self.unsent.drain(..written)),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // The server closed its input. It may have all that it needs; else it will not answer.
+            // The server closed its input. It may have everything that it needs; otherwise it will not answer.
             Err(_) => self.close_stdin(),
         }
     }
@@ -183,7 +184,7 @@ fn pass(line: Line<'_>, link: &Arc<Link>, incoming: Option<&UnboundedSender<Json
     }
 }
 
-/// Reads one piece; `None` when there is nothing now, 0 at the end, where the pipe is closed.
+/// Reads one piece. `None` if there is no data now; 0 at the end, where the pipe is closed.
 fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
     match pipe.as_ref()?.try_read(buffer) {
         Ok(read) if 0 < read => Some(read),
@@ -195,7 +196,7 @@ fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Hands bytes to the sink, up to the cap of their stream.
+/// Passes bytes to the sink, up to the cap of their stream.
 fn store(
     sink: &mut dyn Sink,
     stream: Stream,
@@ -212,7 +213,7 @@ fn store(
 
 async fn readable(pipe: Option<&pipe::Receiver>) {
     match pipe {
-        // An error shows itself at the next read.
+        // An error appears at the next read.
         Some(pipe) => drop(pipe.readable().await),
         None => std::future::pending().await,
     }

@@ -1,4 +1,4 @@
-//! Resources and prompts: their lists, and reading one.
+//! Lists and reads resources and prompts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::server::RequestTerms;
 /// The code of the error for a method that a server does not have.
 const NO_METHOD: i64 = -32601;
 
-/// What a kept server lists besides its tools.
+/// The resources and prompts that a kept server lists.
 pub struct LiveOffers {
     /// The lists.
     pub offered: OfferSet,
     link: Arc<Link>,
-    /// How often the server had said that a list changed.
+    /// How many list changes the server had announced by then.
     changes: u64,
 }
 
 impl LiveOffers {
-    /// Returns whether the server said since that a list changed. One that has ended says nothing.
+    /// Returns whether the server has announced a list change since then. False for a server that has ended.
     pub fn has_changed(&self) -> bool {
         self.changes < self.link.known().offer_changes
     }
@@ -58,7 +58,7 @@ impl Server {
         });
         listed.map_err(|failure| {
             let message = match failure.fault.message.as_str() {
-                "" => "the server did not list what it has in time",
+                "" => "the server did not send its lists in time",
                 message => message,
             };
             McpFault { message: clean(message, redactor), ..failure.fault }
@@ -78,12 +78,12 @@ pub(super) fn read(reads: Reads, response: &Json) -> Result<Json, Failure> {
     let result = completed(response)?;
     match result.get(reads.result()).and_then(Json::as_array) {
         Some(rows) if rows.iter().all(|row| row.as_object().is_some()) => Ok(result),
-        _ => Err(Failure::new(McpErrorKind::MalformedMessage, "the result is not what was asked for")),
+        _ => Err(Failure::new(McpErrorKind::MalformedMessage, "the result does not answer the request")),
     }
 }
 
-/// Reads every page of the lists of resources and templates, or of prompts. A list that the server does not have is
-/// empty.
+/// Reads every page of the lists of resources and templates, or of prompts. Returns an empty list if the server does
+/// not support it.
 pub(super) async fn offered(
     greeted: &ConnectedServer,
     reads: Reads,

@@ -25,27 +25,27 @@ use crate::pin::redact_texts;
 use crate::requester::{Question, QuestionKind, Reply, ReplyError};
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
 
-/// How often a call looks at a list that changes while it does.
+/// How often a call reads a list that keeps changing.
 const MAX_LIST_READS: usize = 5;
 
 /// How often a server may require more input for one call.
 const MAX_INPUT_ROUNDS: usize = 16;
 
-/// The member of `_meta` that tells a server without a handshake which log messages are wanted.
+/// The member of `_meta` with the wanted log level, for a server without a handshake.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The member of `_meta` that tells a server without a handshake what its client can do.
+/// The member of `_meta` with the client's capabilities, for a server without a handshake.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A server that is kept. Any number of threads may ask it at the same time.
+/// A kept server. Any number of threads may send requests at the same time.
 ///
-/// It runs on a thread of its own. Dropping it ends it, without waiting.
+/// It runs on a separate thread. Dropping it ends the server, without waiting.
 pub struct Server {
     jobs: UnboundedSender<Job>,
     ask_to_end: watch::Sender<Option<Farewell>>,
     shared: Arc<SharedState>,
     uses: Arc<Uses>,
-    /// There once the process runs, and as long as it does.
+    /// Set while the process runs.
     session: Arc<OnceLock<Weak<Session>>>,
 }
 
@@ -67,7 +67,7 @@ impl SharedState {
     }
 }
 
-/// Notes the process, and passes on what is told.
+/// Records the process, and forwards all notifications.
 struct RecordingWatcher {
     shared: Arc<SharedState>,
     watcher: Box<dyn ServerWatcher>,
@@ -87,7 +87,7 @@ impl ServerWatcher for RecordingWatcher {
     }
 }
 
-/// Counts a request for as long as it lasts.
+/// Counts a request while it is open.
 struct RequestGuard(Arc<Uses>);
 
 impl Drop for RequestGuard {
@@ -96,7 +96,7 @@ impl Drop for RequestGuard {
     }
 }
 
-/// A server that does not end because nothing is asked of it.
+/// Prevents a server from ending because it is idle.
 pub struct ServerHold {
     _counted: RequestGuard,
 }
@@ -105,7 +105,7 @@ impl Server {
     /// Starts a server. Returns at once: the first request waits until it answers.
     ///
     /// # Errors
-    /// Fails if the system gives no thread.
+    /// Fails if the system cannot create a thread.
     pub fn start(start: ServerStart) -> io::Result<Server> {
         let (jobs, taken) = unbounded_channel();
         let (ask_to_end, asked) = watch::channel(None);
@@ -121,34 +121,34 @@ impl Server {
         Ok(Server { jobs, ask_to_end, shared, uses, session })
     }
 
-    /// Returns the process, once it runs.
+    /// Returns the process, once it has started.
     pub fn process(&self) -> Option<ProcessIdentity> {
         self.shared.state().process.clone()
     }
 
-    /// Returns whether the server has not ended, and was not asked to.
+    /// Returns whether the server has not ended and its end was not requested.
     pub fn is_kept(&self) -> bool {
         !self.uses.is_over() && self.shared.state().ended.is_none() && self.ask_to_end.borrow().is_none()
     }
 
-    /// Returns how many requests are in it.
+    /// Returns the number of open requests.
     pub fn calls(&self) -> usize {
         self.uses.count()
     }
 
-    /// Ends it this long after the last request, from now on. `None` keeps it until it is asked to end.
+    /// Sets how long the server is kept after the last request. `None` keeps it until its end is requested.
     pub fn keep_for(&self, idle: Option<Duration>) {
         self.uses.keep_for(idle);
     }
 
-    /// Keeps it from ending because nothing is asked, until the result is dropped. `None` if it ends already.
+    /// Prevents it from ending because it is idle, until the result is dropped. `None` if it already ends.
     pub fn hold(&self) -> Option<ServerHold> {
         self.uses.begin();
         let held = ServerHold { _counted: RequestGuard(self.uses.clone()) };
         self.is_kept().then_some(held)
     }
 
-    /// Asks it to end. Requests in it fail.
+    /// Requests its end. Open requests fail.
     pub fn end(&self, farewell: Farewell) {
         self.ask_to_end.send_if_modified(|asked| {
             let is_first = asked.is_none();
@@ -165,10 +165,10 @@ impl Server {
         state.ended.clone()
     }
 
-    /// Calls a tool, or reads what the request names instead. The listing is compared with the pin, then the sink looks
-    /// a last time, then the call is sent. The sink gets the response in one line.
+    /// Calls a tool, or reads what the request names instead. The listing is compared with the pin, then the sink has
+    /// its last look, then the call is sent. The sink gets the response in one line.
     ///
-    /// Blocks. Never fails: whatever goes wrong is in the exchange.
+    /// Blocks. Never fails: every failure is in the exchange.
     pub fn call_tool(
         &self,
         request: &McpRequest<'_>,
@@ -196,7 +196,7 @@ impl Server {
                     return self.complete(&mut telling, request, response, sink);
                 }
             }
-            let message = "the server changes its list of tools all the time, so the tool was not called";
+            let message = "the server keeps changing its list of tools, so the tool was not called";
             Err(Failure::new(McpErrorKind::ListFailed, message))
         };
         let said = call();
@@ -213,10 +213,10 @@ impl Server {
         telling.told(said)
     }
 
-    /// Sends any request, and returns its result beside what a receipt tells. The sink looks a last time before, and
+    /// Sends any request, and returns its result with the data for a receipt. The sink has its last look before, and
     /// gets the response in one line.
     ///
-    /// Blocks. Never fails: whatever goes wrong is in the exchange.
+    /// Blocks. Never fails: every failure is in the exchange.
     pub fn request(
         &self,
         request: ServerRequest<'_>,
@@ -245,7 +245,7 @@ impl Server {
         (telling.told(said), result)
     }
 
-    /// Completes a call: the caller is asked for what the server requires first.
+    /// Completes a call: if the server requires input, asks the caller for it first.
     fn complete(
         &self,
         telling: &mut RequestProgress<'_>,
@@ -290,12 +290,12 @@ impl Server {
             };
             response = self.send(telling, flight, None, sink)?.unwrap_or_default();
         }
-        let message = "the server requires input again and again, so the call was given up";
+        let message = "the server kept requiring input, so the call was aborted";
         Err(Failure::new(McpErrorKind::UnsupportedAnswer, message))
     }
 
     fn listed(&self, telling: &RequestProgress<'_>) -> Result<Arc<ListedTools>, Failure> {
-        // What is known needs no word from the server's thread, which compares it once more when the call is sent.
+        // A known list needs no round trip to the server's thread, which compares it again when the call is sent.
         if let Some(listed) = self.session.get().and_then(Weak::upgrade).and_then(|session| session.listed())
         {
             return Ok(listed);
@@ -308,7 +308,7 @@ impl Server {
         })
     }
 
-    /// Sends a request; `None` if the tools were listed anew meanwhile.
+    /// Sends a request; `None` if the tool list changed meanwhile.
     fn send(
         &self,
         telling: &mut RequestProgress<'_>,
@@ -322,7 +322,7 @@ impl Server {
                 let mut flight = flight.late(CAPABILITIES, requester.capabilities());
                 if let Some(level) = requester.log_level() {
                     flight = flight.late(LOG_LEVEL, Json::from(level.as_str()));
-                    // A server that does not take it says what it likes.
+                    // A server that does not support the level logs what it likes.
                     let _ = self.within(telling, |session| async move { session.set_level(level).await });
                 }
                 flight.heard_by(terms.listener.as_ref()).asked_by(Some(requester.clone()))
@@ -363,7 +363,7 @@ impl Server {
                 if let (Some(id), Some(link)) = (state.id, link) {
                     let reason = match failure.fault.kind {
                         McpErrorKind::TimedOut => "the time for it has passed",
-                        _ => "nobody waits for it any more",
+                        _ => "it is no longer needed",
                     };
                     link.cancel(id, reason);
                     if failure.fault.kind == McpErrorKind::TimedOut && link.known().heard == state.heard {
@@ -379,7 +379,7 @@ impl Server {
         }
     }
 
-    /// Does something on the thread of the server, within the limits of the request, and waits for it.
+    /// Runs work on the server's thread, within the limits of the request, and waits for it.
     pub(super) fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
         &self,
         telling: &RequestProgress<'_>,
@@ -389,12 +389,12 @@ impl Server {
         let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
         self.uses.begin();
         let _counted = RequestGuard(self.uses.clone());
-        // What happens on the other thread belongs to the request.
+        // Work on the other thread belongs to the span of the request.
         let span = tracing::debug_span!("ask");
         let job: Job = Box::new(move |session| {
             let work = async move {
                 let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;
-                // The caller waits for it.
+                // The caller waits for this message.
                 let _ = tell.send(done);
             };
             Box::pin(work.instrument(span))
@@ -421,15 +421,15 @@ fn flight_of(request: &McpRequest<'_>) -> Flight {
     }
 }
 
-/// What a server requires before it completes a call.
+/// The input that a server requires before it completes a call.
 struct RequiredInput {
     requests: Vec<(String, QuestionKind, Json)>,
-    /// Answers to what is never passed on.
+    /// Answers that are never passed on.
     roots: Vec<(String, Json)>,
     state: Option<Json>,
 }
 
-/// A question and where its answer comes.
+/// The questions, each with the channel for its answer.
 type Answers = Vec<(String, tokio::sync::oneshot::Receiver<Result<Json, ReplyError>>)>;
 
 impl RequiredInput {
@@ -483,7 +483,7 @@ impl Drop for Server {
     }
 }
 
-/// What is known of one request, as it becomes known.
+/// The state of one request.
 pub(super) struct RequestProgress<'a> {
     server: &'a Server,
     terms: &'a RequestTerms,
@@ -508,7 +508,7 @@ impl<'a> RequestProgress<'a> {
         RequestProgress { server, terms, redactor, started, deadline, check_gap, captured, exchange }
     }
 
-    /// Hands the response to the sink, in one line.
+    /// Passes the response to the sink, in one line.
     fn keep(&mut self, response: &Json, sink: &mut dyn Sink) -> Result<(), Failure> {
         let mut line = response.to_compact().into_bytes();
         line.push(b'\n');

@@ -22,20 +22,20 @@ use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
 use crate::pin::redact_texts;
 
-/// How long a server may take to exit on its own once its input is closed.
+/// How long a server may take to exit after its input is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often a second request to end is looked for.
+/// How often to check for a second cancel request.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Characters of a fault's message.
+/// The maximum length of a fault's message, in characters.
 const MESSAGE: usize = 1000;
 
 /// Starts a server, calls one tool, and ends the server.
 ///
-/// Blocks. Never fails: whatever goes wrong is in the exchange. The sink gets both streams as the server writes them,
-/// up to the control's cap; the control's timeout covers everything from the start to the answer, its grace the way
-/// from there to the end of the server's whole tree.
+/// Blocks. Never fails: every failure is in the exchange. The sink gets both streams unchanged, up to the control's
+/// cap. The control's timeout covers the time from the start to the answer. Its grace period covers the rest, until the
+/// server's whole tree has ended.
 pub fn call_tool(
     spec: &Spec,
     sink: &mut dyn Sink,
@@ -51,7 +51,7 @@ pub fn call_tool(
     speak(spec, sink, control, goal, redactor)
 }
 
-/// Starts a server, lists its tools, and ends the server; no tool is called.
+/// Starts a server, lists its tools, and ends the server. Calls no tool.
 pub fn list_tools(spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Exchange {
     speak(spec, sink, control, Goal::List, redactor)
 }
@@ -109,11 +109,11 @@ pub(super) fn clean(message: &str, redactor: &Redactor) -> String {
     escape_terminal(&short(&redactor.redact_str(message), MESSAGE)).into_owned()
 }
 
-/// What ended the talk.
+/// What ended the conversation.
 enum Stop {
     Said(Result<ConversationResult, Failure>),
     TimedOut,
-    /// It was cancelled, as these words say.
+    /// It was cancelled; the text says so.
     Cancelled(String),
     /// A response was lost.
     Lost(McpErrorKind),
@@ -124,7 +124,7 @@ fn interrupted(cancel: Option<&CancelToken>) -> Stop {
     Stop::Cancelled(cancel.map(CancelToken::interruption).unwrap_or_default())
 }
 
-/// Carries messages until the conversation is over or cut short.
+/// Carries messages until the conversation is complete or aborted.
 async fn listen(
     pipes: &mut Pipes<'_>,
     link: &Link,
@@ -155,7 +155,7 @@ async fn listen(
         if let Some(kind) = link.known().lost {
             return Stop::Lost(kind);
         }
-        // A server that floods its output keeps the runtime from looking at timers and signals.
+        // A server that floods its output prevents the runtime from checking timers and signals.
         if cancel.is_some_and(CancelToken::is_cancelled) {
             return interrupted(cancel);
         }
@@ -165,7 +165,7 @@ async fn listen(
     }
 }
 
-/// Waits until someone asks for the end.
+/// Waits until the token is triggered.
 pub(super) async fn cancelled(cancel: Option<&CancelToken>) {
     let Some(cancel) = cancel else {
         return pending().await;
@@ -173,10 +173,10 @@ pub(super) async fn cancelled(cancel: Option<&CancelToken>) {
     if cancel.is_cancelled() {
         return;
     }
-    // Only watched, never read: the token stays triggered for everyone else.
+    // The descriptor is only watched, never read, so the token stays triggered for all users.
     match cancel.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
         Ok(pipe) => drop(pipe.readable().await),
-        // Not to be watched on this system: looked at, then.
+        // This system cannot watch it, so poll.
         Err(_) => {
             while !cancel.is_cancelled() {
                 tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
@@ -185,7 +185,7 @@ pub(super) async fn cancelled(cancel: Option<&CancelToken>) {
     }
 }
 
-/// Ends the server: after an answer by closing its input, else at once. Its streams are read to their end.
+/// Ends the server: after an answer by closing its input, otherwise at once. Reads its streams to their end.
 async fn end(
     mut child: Child,
     pipes: &mut Pipes<'_>,
@@ -228,7 +228,7 @@ async fn end(
     Ok(outcome)
 }
 
-/// Returns whether the user asked to end again, and so does not want to wait.
+/// Returns whether the user cancelled a second time, and so does not want to wait.
 pub(super) struct HurrySignal<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,
@@ -257,7 +257,7 @@ pub(super) async fn settle(
             drain(pipes, CANCEL_POLL_INTERVAL.min(until.saturating_duration_since(Instant::now()))).await;
         }
         let left = until.saturating_duration_since(Instant::now());
-        // With the streams closed nothing else is to be done than to wait for the tree.
+        // If the streams are closed, only wait for the tree.
         let patience = if pipes.are_closed() { CANCEL_POLL_INTERVAL.min(left) } else { Duration::ZERO };
         if let Some(outcome) = child.wait(patience)? {
             return Ok(Some(outcome));
@@ -268,11 +268,11 @@ pub(super) async fn settle(
     }
 }
 
-/// Reads what the streams hold until they are closed, at most this long.
+/// Reads the streams until they are closed, at most this long.
 pub(super) async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
     let read_all = async {
         while !pipes.are_closed() {
-            // What cannot be stored now was reported, or is beyond the answer.
+            // A storage error was already reported, or the output comes after the answer.
             if pipes.step().await.is_err() {
                 return;
             }
@@ -353,9 +353,9 @@ fn conclude(
 
 fn end_text(outcome: &Outcome) -> String {
     match (outcome.exit, outcome.ended_by) {
-        (Exit::Unknown, _) => "it is not known how".to_owned(),
+        (Exit::Unknown, _) => "exit status unknown".to_owned(),
         (exit, EndedBy::Itself) => exit.to_string(),
-        _ => "it closed its output and went on".to_owned(),
+        _ => "it closed its output and kept running".to_owned(),
     }
 }
 
@@ -363,7 +363,7 @@ fn timed_out(known: &ConversationState) -> String {
     let awaited = known.method.as_deref().unwrap_or("anything");
     let mut message = format!("the server did not answer {awaited} in time");
     if 0 < known.log_lines {
-        message.push_str(&format!("; {} lines of its output were no messages", known.log_lines));
+        message.push_str(&format!("; {} lines of its output were not messages", known.log_lines));
     }
     message
 }

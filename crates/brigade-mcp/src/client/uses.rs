@@ -1,11 +1,11 @@
-//! Whether a kept server is in use, and how long it is kept when it is not.
+//! Tracks whether a kept server is in use, and how long it is kept when idle.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// The requests in a server, and when the last one ended.
+/// The open requests of the server, and when the last one ended.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     state: Mutex<State>,
@@ -19,7 +19,7 @@ struct State {
     idle: Option<Duration>,
     /// Set once the server ends.
     over: bool,
-    /// When the server's thread looks again by itself.
+    /// When the server's thread will check again without being woken.
     looks: Option<Instant>,
 }
 
@@ -33,7 +33,7 @@ impl Uses {
     }
 
     pub(super) fn begin(&self) {
-        // The server's thread finds this when it looks.
+        // The server's thread sees this at its next check.
         self.state().count += 1;
     }
 
@@ -50,7 +50,7 @@ impl Uses {
         self.wake(state);
     }
 
-    /// Wakes the server's thread if the server is to end before that looks by itself.
+    /// Wakes the server's thread if the server must end before the thread's next check.
     fn wake(&self, state: MutexGuard<'_, State>) {
         let is_sooner = state.due().is_some_and(|due| state.looks.is_none_or(|looks| due < looks));
         drop(state);
@@ -59,7 +59,7 @@ impl Uses {
         }
     }
 
-    /// Notes that the server ends.
+    /// Records that the server ends.
     pub(super) fn close(&self) {
         self.state().over = true;
     }
@@ -68,7 +68,7 @@ impl Uses {
         self.state().over
     }
 
-    /// Notes that the server ends, if nothing was asked of it for long enough.
+    /// Records that the server ends, if it was idle for long enough.
     fn close_if_due(&self) -> bool {
         let mut state = self.state();
         let is_due = state.due().is_some_and(|due| due <= Instant::now());
@@ -76,7 +76,7 @@ impl Uses {
         is_due
     }
 
-    /// Waits until nothing was asked for as long as the server is kept. From then on it is over.
+    /// Waits until the server was idle for as long as it is kept. Afterwards it accepts no requests.
     pub(super) async fn idle(&self) {
         loop {
             let due = {
@@ -101,7 +101,7 @@ impl Uses {
 }
 
 impl State {
-    /// Returns when a server that nobody asks any more is to end.
+    /// Returns when an idle server must end.
     fn due(&self) -> Option<Instant> {
         match (self.count, self.last, self.idle) {
             (0, Some(last), Some(idle)) => last.checked_add(idle),
@@ -114,7 +114,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// Runs until nothing is left to do at this moment, and returns whether the server is over.
+    /// Runs all pending work, and returns whether the server has ended.
     async fn settles(uses: &Uses, idle: &mut std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
         let over = tokio::select! {
             biased;
@@ -140,7 +140,7 @@ mod tests {
             uses.end();
             assert!(!settles(&uses, &mut idle).await, "it is kept for a while");
             assert!(uses.state().looks.is_some());
-            // A shorter time wakes the thread, which would have looked later.
+            // A shorter time wakes the thread, which would have checked later.
             uses.begin();
             uses.keep_for(Some(Duration::ZERO));
             assert!(!settles(&uses, &mut idle).await, "it is in use");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_that_begins_while_the_thread_waits_keeps_the_server() {
+    fn a_new_use_keeps_an_idle_server() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let uses = Uses::default();

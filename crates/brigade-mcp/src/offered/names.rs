@@ -1,6 +1,6 @@
-//! What a server listed last besides its tools, for a diagnosis that starts no server.
+//! Caches the resources and prompts that a server listed last, for a diagnosis that starts no server.
 //!
-//! A file for each server, in `.brigade/tools/runtime/offered/`. It is a cache: without it, nothing is known.
+//! Each server has one file in `.brigade/tools/runtime/offered/`. Without it, nothing is known.
 
 use brigade_catalog::Reads;
 use brigade_core::json::{from_json, to_json};
@@ -20,7 +20,7 @@ const SCHEMA: &str = "brigade.offered.v1";
 /// The largest file that is read.
 const LIMIT: u64 = 16 << 20;
 
-/// The URIs and names that a server listed last and gateway.toml offers.
+/// The URIs and names that a server listed last and that gateway.toml offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedNames {
     schema: String,
@@ -38,7 +38,7 @@ pub struct OfferedNames {
 }
 
 impl OfferedNames {
-    /// Reads what a server listed last. Nothing, if that is not known.
+    /// Reads what a server listed last; empty if that is unknown.
     pub fn read(fs: &dyn Fs, server: &str) -> OfferedNames {
         let bytes = path(server).and_then(|path| fs.read(&path, LIMIT).ok());
         let json = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
@@ -48,7 +48,7 @@ impl OfferedNames {
         OfferedNames { server: server.to_owned(), ..names.unwrap_or_else(nothing) }
     }
 
-    /// Keeps what a server listed now. A write error is ignored: the next list is kept again.
+    /// Stores what a server lists now. A write error is ignored, because the next list is stored again.
     pub fn keep(fs: &dyn Fs, server: &str, reads: Reads, offered: &OfferSet) {
         let before = OfferedNames::read(fs, server);
         let uris = |rows: &[super::OfferedResource]| rows.iter().map(|row| row.uri.clone()).collect();

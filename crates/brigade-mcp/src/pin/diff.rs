@@ -1,4 +1,4 @@
-//! What changed between two listings of a tool, in sentences for the person who approves it again.
+//! Lists the changes between two listings of a tool, as sentences for the person who approves it again.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,45 +11,47 @@ use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 use super::schema_diff::schema_changes;
 use super::{ListedTool, normal, redact_texts};
 
-/// Characters of two texts that are shown whole; of longer ones, the places that changed are.
+/// The maximum length of two texts that are shown whole, in characters. Of longer texts only the changed places are
+/// shown.
 const QUOTE: usize = 160;
 
-/// Words around a place that changed.
+/// The number of words shown around a changed place.
 const CONTEXT_WORDS: usize = 4;
 
-/// The most characters of a quoted text. The rest is left out, with a note on its length.
+/// The maximum length of a quoted text, in characters. The rest is replaced by a note on its length.
 const MAX_QUOTE_CHARS: usize = 20_000;
 
-/// Words of two texts, multiplied, that are compared word by word. More than that is one change.
+/// The maximum product of the word counts of two texts that are compared word by word. Longer texts count as one
+/// change.
 const MAX_COMPARED_WORDS: usize = 16_000_000;
 
-/// What kind of a change it is.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PinChangeKind {
-    /// The tool has another name.
+    /// The name changed.
     Name,
-    /// A description or a title has other words.
+    /// The text of a description or title changed.
     Description,
-    /// There is a parameter that was not there.
+    /// A parameter was added.
     ParameterAdded,
-    /// A parameter is gone.
+    /// A parameter was removed.
     ParameterRemoved,
     /// More values are accepted than before.
     Widened,
     /// Fewer values are accepted than before.
     Narrowed,
-    /// Values of another type are wanted.
+    /// Values of another type are required.
     TypeChanged,
-    /// A parameter need not be given any more.
+    /// A parameter became optional.
     BecameOptional,
-    /// A parameter must be given now.
+    /// A parameter became required.
     BecameRequired,
-    /// Something else of the schema.
+    /// Another part of the schema changed.
     Other,
 }
 
 impl PinChangeKind {
-    /// The word that records use.
+    /// Returns the word in records.
     pub fn as_str(self) -> &'static str {
         match self {
             PinChangeKind::Name => "name",
@@ -66,13 +68,13 @@ impl PinChangeKind {
     }
 }
 
-/// One thing that a server says differently than it was pinned.
+/// One difference between a server's listing and the pin.
 ///
-/// Displays as a sentence without a final stop, with the server's words escaped and free of secrets. Every word that
-/// changed is there: a text that changed in several places is several changes, with the words around each.
+/// Displays as a sentence without a final stop, with the server's words escaped and secrets removed. It contains every
+/// changed word. A text that changed in several places gives several changes, with the words around each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinChange {
-    /// What kind of a change.
+    /// The kind of change.
     pub kind: PinChangeKind,
     /// The parameter: `text`, `filter.name`, `items[]`; `None` for the tool itself.
     pub parameter: Option<String>,
@@ -98,7 +100,7 @@ impl fmt::Display for PinChange {
     }
 }
 
-/// Lists what changed from one listing of a tool to another; empty exactly when both have the same fingerprint.
+/// Lists the changes from one listing of a tool to another; empty exactly if both have the same fingerprint.
 pub fn diff(old: &ListedTool, new: &ListedTool) -> Vec<PinChange> {
     let mut changes = Changes { found: Vec::new(), quote: Quote::new() };
     if old.name != new.name {
@@ -111,7 +113,8 @@ pub fn diff(old: &ListedTool, new: &ListedTool) -> Vec<PinChange> {
     }
     schema_changes(&normal(&old.input_schema), &normal(&new.input_schema), "", &mut changes);
     if changes.found.is_empty() && old.fingerprint != new.fingerprint {
-        let message = "what is listed changed inside of a part that looks secret and is not shown".to_owned();
+        let message =
+            "the listing changed inside a part that looks like a secret and is not shown".to_owned();
         changes.add(PinChangeKind::Other, "", message);
     }
     changes.found
@@ -129,7 +132,7 @@ impl Changes {
         self.found.push(PinChange { kind, parameter, message });
     }
 
-    /// Notes that a text for people changed.
+    /// Adds the change of a description or title.
     pub(super) fn text(&mut self, what: &str, parameter: &str, old: Option<&str>, new: Option<&str>) {
         let messages = match (old.unwrap_or_default(), new.unwrap_or_default()) {
             ("", new) => vec![format!("{what} is new: {}", self.quote.text(new))],
@@ -142,7 +145,7 @@ impl Changes {
     }
 }
 
-/// Makes texts of a server fit to be shown.
+/// Prepares a server's texts for display.
 pub(super) struct Quote(Redactor);
 
 impl Quote {
@@ -154,17 +157,17 @@ impl Quote {
         quoted(&self.0.redact_str(text), "", "")
     }
 
-    /// A value of a schema. What names a parameter hides nothing: `password` may say what it likes.
+    /// Formats a value of a schema. The name of a parameter, such as `password`, does not hide its value.
     pub(super) fn value(&self, value: &Json) -> String {
         whole(&redact_texts(value, &self.0).to_compact())
     }
 
-    /// The name of a parameter.
+    /// Formats the name of a parameter.
     pub(super) fn name(&self, name: &str) -> String {
         whole(&self.0.redact_str(name))
     }
 
-    /// Says from what to what a value changed: whole where it is short, else every place.
+    /// Describes the change of a value: as a whole if it is short, otherwise every changed place.
     pub(super) fn values(&self, subject: &str, how: &str, old: &Json, new: &Json) -> Vec<String> {
         let text = |value: &Json| redact_texts(value, &self.0).to_compact();
         let (before, after) = (text(old), text(new));
@@ -185,7 +188,7 @@ impl Quote {
     }
 }
 
-/// Shows every place where two texts part, with the words around it.
+/// Shows every place where two texts differ, with the words around it.
 fn places(what: &str, old: &str, new: &str) -> Vec<String> {
     let before: Vec<&str> = old.split(' ').collect();
     let after: Vec<&str> = new.split(' ').collect();
@@ -224,7 +227,7 @@ fn quoted(text: &str, before: &str, after: &str) -> String {
     format!("\"{before}{}{after}\"", whole(text))
 }
 
-/// Makes a text fit for one line of a terminal. Says how much it leaves out.
+/// Formats a text for one line of a terminal. Reports how much it leaves out.
 fn whole(text: &str) -> String {
     let text = short(text, usize::MAX);
     let left_out = text.chars().count().saturating_sub(MAX_QUOTE_CHARS);
@@ -235,7 +238,7 @@ fn whole(text: &str) -> String {
     format!("{}... ({left_out} more characters)", escape_terminal(&told_apart(&beginning)))
 }
 
-/// Shows letters of another script among Latin ones by their code points, such as a Cyrillic letter in an English word.
+/// Shows letters of another script among Latin ones as code points, such as a Cyrillic letter in an English word.
 /// People cannot distinguish them, and a server may exploit that.
 fn told_apart(text: &str) -> String {
     let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -331,7 +334,7 @@ mod tests {
         let found = texts(diff(&tool("d", &of(&old)), &tool("d", &of(&new))));
         assert!(found.len() == 2 && found[1].contains("id_rsa"), "{found:?}");
         let long = texts(diff(&tool("d", "{}"), &tool(&"word ".repeat(6000), "{}")));
-        assert!(long[0].ends_with("... (9999 more characters)\""), "what is left out is said");
+        assert!(long[0].ends_with("... (9999 more characters)\""), "the omission is reported");
     }
 
     #[test]
@@ -495,7 +498,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_is_a_sentence_exactly_when_the_fingerprint_changed(old in schema(), new in schema()) {
+        fn changes_are_listed_exactly_if_fingerprints_differ(old in schema(), new in schema()) {
             let (old, new) = (listed("d", old), listed("d", new));
             prop_assert_eq!(diff(&old, &new).is_empty(), old.fingerprint() == new.fingerprint());
             prop_assert!(diff(&old, &old).is_empty());

@@ -1,4 +1,4 @@
-//! What changed between two schemas, keyword by keyword.
+//! Lists the changes between two schemas, keyword by keyword.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use brigade_core::{Json, Object};
 
 use super::diff::{Changes, PinChangeKind};
 
-/// How deep schemas are compared keyword by keyword; below, a change is one of the whole.
+/// The maximum depth for comparing schemas keyword by keyword. Below it, a change is reported for the whole value.
 const DEPTH: usize = 32;
 
-/// Adds what changed from one schema to another; both are in normal form.
+/// Adds the changes from one schema to another. Both are in normal form.
 pub(super) fn schema_changes(old: &Json, new: &Json, path: &str, changes: &mut Changes) {
     Walk { changes, depth: 0 }.schema(old, new, path);
 }
@@ -84,7 +84,7 @@ impl Walk<'_> {
             }
         }
         if self.changes.found.len() == before {
-            // A difference without its own sentence, such as an empty table that was added or removed.
+            // A difference without a special sentence, such as an empty table that was added or removed.
             let subject = self.subject(path);
             self.changes.add(
                 PinChangeKind::Other,
@@ -109,7 +109,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Compares parameters, or definitions, of which none is required.
+    /// Compares parameters, or definitions, which are never required.
     fn properties(&mut self, old: &Object, new: &Object, path: &str, required: Option<&BTreeSet<String>>) {
         for (name, schema) in old {
             match new.get(name) {
@@ -132,7 +132,7 @@ impl Walk<'_> {
         self.changes.add(PinChangeKind::ParameterRemoved, path, format!("parameter `{name}` is gone"));
     }
 
-    /// Tells all that a new parameter says, and everything in it.
+    /// Reports a new parameter with all its members.
     fn added(&mut self, schema: &Json, need: &str, path: &str) {
         let name = self.changes.quote.name(path);
         let types = schema.get("type").filter(|types| is_types(Some(types)));
@@ -191,7 +191,7 @@ impl Walk<'_> {
             let path = join(path, name);
             let shown = self.changes.quote.name(&path);
             match (before.contains(name), after.contains(name)) {
-                // A new parameter says itself whether it is required, and one that is gone need not.
+                // A new parameter's sentence says whether it is required, and a removed one needs none.
                 (false, true) if known(new, name) && !known(old, name) => {}
                 (true, false) if known(old, name) && !known(new, name) => {}
                 (false, true) => {
@@ -280,7 +280,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A keyword without a rule of its own, or one whose value is not what belongs there.
+    /// Reports a keyword without a special rule, or one with an unexpected value.
     fn keyword(&mut self, key: &str, before: Option<&Json>, after: Option<&Json>, path: &str) {
         let subject = self.subject(path);
         let name = self.changes.quote.name(key);
@@ -355,7 +355,7 @@ fn key_is_limit(key: &str) -> Option<Limit> {
     }
 }
 
-/// Keywords whose absence accepts more.
+/// Keywords whose absence accepts more values.
 fn restricts(key: &str) -> bool {
     matches!(
         key,
@@ -387,7 +387,7 @@ fn accepts_all(schema: &Json) -> bool {
     match schema {
         Json::Bool(value) => *value,
         Json::Object(members) => members.is_empty(),
-        // What a tool without a schema has.
+        // The schema of a tool that lists none.
         Json::Null => true,
         Json::Number(_) | Json::String(_) | Json::Array(_) => false,
     }

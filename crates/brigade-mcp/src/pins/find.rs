@@ -1,4 +1,4 @@
-//! Finds pins by what a person types, and accepts what servers offer.
+//! Finds pins by typed ids, and accepts offered changes.
 
 use brigade_catalog::Catalog;
 use brigade_core::text::escape_terminal;
@@ -57,7 +57,7 @@ impl PinStore<'_> {
     /// Finds the list of a server by its id.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn server_of(&self, catalog: &Catalog, id: &str) -> Result<Option<ServerState>, FsError> {
         let (pins, _) = self.all()?;
         let states = self.servers(catalog, &pins)?;
@@ -67,7 +67,7 @@ impl PinStore<'_> {
     /// Makes the offered change of a pin the pin. `fingerprint` is the start of the fingerprint of the reviewed change.
     ///
     /// # Errors
-    /// Fails if there is no change or another one, or on a disk error.
+    /// Fails if there is no offered change or a different one, or on a disk error.
     pub fn accept(&self, pin: PinRecord, fingerprint: Option<&str>) -> Result<PinRecord, Failure> {
         let id = pin.id();
         let shown = escape_terminal(&id);
@@ -80,7 +80,7 @@ impl PinStore<'_> {
             let failure = if wanted.len() < MIN_PREFIX_LEN {
                 Some(refused(format!("the fingerprint needs at least {MIN_PREFIX_LEN} digits")))
             } else if !offered.fingerprint().to_hex().starts_with(&wanted) {
-                Some(refused(format!("the server offers something else for the pin `{shown}`")))
+                Some(refused(format!("the server offers a different change for the pin `{shown}`")))
             } else {
                 None
             };
@@ -103,7 +103,7 @@ impl PinStore<'_> {
         let message = match fingerprint {
             Some(_) => "the list of a server has no fingerprint".to_owned(),
             None if state.is_changed() => return Ok(self.accept_names(state)?),
-            None => format!("nothing of the list `{}` changed", escape_terminal(&state.listing.id())),
+            None => format!("the list `{}` has no changes", escape_terminal(&state.listing.id())),
         };
         Err(Failure::new(ErrorKind::Refused, message).hint(NextStep::ComparePins))
     }

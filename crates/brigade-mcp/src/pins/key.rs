@@ -1,25 +1,25 @@
-//! Whose pin a pin is: which file belongs to which tool of which server.
+//! The key of a pin: which file belongs to which tool of which server.
 //!
-//! A server is named as receipts name it: `mcp_server_id`, else `runtime_id`. Two entries of the catalog may use one
-//! name for servers with different commands. A pin records the command that it was made with; when that command belongs
-//! to another entry, a tool has a pin of its own, whose name ends in a fingerprint. An entry whose command is edited
-//! keeps its pin.
+//! A server has the name that receipts use: `mcp_server_id`, or else `runtime_id`. Two catalog entries may use one name
+//! for servers with different commands. A pin records the command that it was created with. If that command belongs to
+//! another entry, a tool has a separate pin, whose name ends in a fingerprint. An entry whose command is edited keeps
+//! its pin.
 
 use brigade_call::ContractLabels;
 use brigade_catalog::{Catalog, Family, Tool};
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-/// The longest part of a file name that is taken as it is.
+/// The longest part of a file name that is used unchanged.
 const PART: usize = 80;
 
-/// Tells what starts a server: command and directory.
+/// Identifies how a server is started: command and directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServerCommand(pub(crate) Fingerprint);
 
 impl ServerCommand {
-    /// Returns what starts the server of a tool.
+    /// Returns the command of the server of a tool.
     pub fn from_tool(tool: &Tool) -> ServerCommand {
         let builder = Fingerprint::builder("brigade.mcp-command.v1");
         ServerCommand(
@@ -27,7 +27,7 @@ impl ServerCommand {
         )
     }
 
-    /// Returns the commands of tools. Those of one server have the same one, which is computed once.
+    /// Returns the commands of tools. Computes each server's command only once.
     pub(crate) fn of_all<'c>(tools: impl Iterator<Item = &'c Tool>) -> Vec<ServerCommand> {
         let mut last: Option<(&Tool, ServerCommand)> = None;
         let command = |tool: &'c Tool| {
@@ -39,7 +39,7 @@ impl ServerCommand {
         tools.map(command).collect()
     }
 
-    /// Returns what tells a place of its own from the common one.
+    /// Returns the suffix that distinguishes a separate file from the common one.
     pub fn variant(self) -> String {
         self.0.short()
     }
@@ -53,12 +53,12 @@ pub struct McpTool {
     pub server: String,
     /// The tool, as the server names it.
     pub tool: String,
-    /// Which of several servers of this name, when it is not the one that has the plain name.
+    /// Which of several servers with this name, if it does not have the plain name.
     pub variant: Option<String>,
 }
 
 impl McpTool {
-    /// Returns what a call with this contract asks for; none when it is no MCP call.
+    /// Returns the MCP tool that a call with this contract uses; `None` if it is not an MCP call.
     pub fn of_contract(family: &str, contract: &ContractLabels) -> Option<McpTool> {
         let label = |label: &Option<String>| label.clone().filter(|text| !text.is_empty());
         if family != Family::Mcp.as_str() {
@@ -68,18 +68,18 @@ impl McpTool {
         Some(McpTool { server, tool: label(&contract.mcp_tool_name)?, variant: None })
     }
 
-    /// Returns what a tool of the catalog asks for, by its names alone; none when it is no whole MCP tool.
+    /// Returns the MCP tool of a catalog tool, by its names alone; `None` if it is not a complete MCP tool.
     pub fn of_tool(tool: &Tool) -> Option<McpTool> {
         let name = tool.mcp_tool_name.clone().filter(|text| !text.is_empty() && tool.reads.is_none());
         Some(McpTool { server: tool.mcp_server()?.to_owned(), tool: name?, variant: None })
     }
 
-    /// Returns whether a tool of the catalog asks for a tool of these names.
+    /// Returns whether a catalog tool has the same server and tool name.
     fn has_names_of(&self, tool: &Tool) -> bool {
         tool.mcp_server() == Some(&self.server) && tool.mcp_tool_name.as_ref() == Some(&self.tool)
     }
 
-    /// Returns what starts the servers of all entries that ask for a tool of these names.
+    /// Returns the server commands of all entries with the same server and tool name.
     pub fn commands(&self, catalog: &Catalog) -> Vec<ServerCommand> {
         ServerCommand::of_all(catalog.tools().iter().filter(|tool| self.has_names_of(tool)))
     }
@@ -90,10 +90,10 @@ impl McpTool {
     }
 }
 
-/// Returns whether something has a place of its own beside the common one of its name.
+/// Returns whether a separate file is needed next to the common one of a name.
 ///
-/// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the one that the
-/// common place was made with, as far as that is known.
+/// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the command that the
+/// common file was created with, if known.
 pub(crate) fn has_own_place(
     own: ServerCommand,
     all: &[ServerCommand],
@@ -106,16 +106,16 @@ pub(crate) fn has_own_place(
     match recorded() {
         Some(recorded) if recorded == own => false,
         Some(_) | None if is_there => true,
-        // Where nobody has the command any more that it was made with, it was edited.
+        // If no entry has the recorded command any more, the command was edited.
         Some(recorded) => all.contains(&recorded),
         None => all.first().is_some_and(|first| *first != own),
     }
 }
 
-/// Makes one file name of two names that may hold anything; different names never share a file.
+/// Creates one file name from two names that may contain anything; different names never share a file.
 ///
-/// Lower-case letters, digits, `_`, `.` and `-` stay; where anything else had to give way, or the two could be divided
-/// in another place, a fingerprint of both follows, and so it does of a variant.
+/// Lower-case letters, digits, `_`, `.` and `-` stay. A fingerprint of both names follows if another character was
+/// replaced, if the two names could be split in another place, or if there is a variant.
 fn file_name(server: &str, tool: &str, variant: Option<&str>) -> String {
     let names = format!("{}--{}", safe(server).trim_start_matches(['-', '.']), safe(tool));
     if is_plain(server) && is_plain(tool) && variant.is_none() {
@@ -129,7 +129,7 @@ fn file_name(server: &str, tool: &str, variant: Option<&str>) -> String {
     format!("{names}--{}.json", all.finish().short())
 }
 
-/// Makes a file name of the name of a server.
+/// Creates a file name from the name of a server.
 pub(crate) fn server_file_name(server: &str, variant: Option<&str>) -> String {
     let name = safe(server);
     let name = name.trim_start_matches(['-', '.']);
@@ -161,7 +161,7 @@ mod tests {
     use crate::pins::PINS;
 
     #[test]
-    fn plain_names_are_file_names_and_others_are_distinguished() {
+    fn unusual_names_get_distinct_file_names() {
         assert_eq!(file_name("voice", "say_it.v2", None), "voice--say_it.v2.json");
         assert_eq!(server_file_name("voice", None), "voice.json");
         let odd = ["a/b", "a_b", "A_b", "", "..", "-x", "x-", "a--b", "é", "a\u{0}", &"x".repeat(500)];
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_its_own_is_for_another_server_of_the_same_name() {
+    fn another_server_of_the_same_name_has_its_own_file() {
         let [one, two, three] =
             ["1", "2", "3"].map(|text| ServerCommand(Fingerprint::of_bytes(text.as_bytes())));
         let check = |own, all: &[ServerCommand], is_there, recorded, expect, why: &str| {
@@ -192,12 +192,12 @@ mod tests {
         };
         check(one, &[one], false, None, false, "the only one");
         check(two, &[two], false, Some(one), false, "the only one, whose command was edited");
-        check(one, &[one, two], false, Some(one), false, "whose the common place is");
+        check(one, &[one, two], false, Some(one), false, "the one that the common file belongs to");
         check(two, &[one, two], false, Some(one), true, "another one");
-        check(three, &[three, two], false, Some(one), false, "edited beside another one");
-        check(one, &[one, two], false, None, false, "the first one of two that nothing is known of");
-        check(two, &[one, two], false, None, true, "the second one");
-        check(two, &[two], true, Some(one), true, "whose other one was removed");
+        check(three, &[three, two], false, Some(one), false, "edited next to another one");
+        check(one, &[one, two], false, None, false, "the first of two unknown ones");
+        check(two, &[one, two], false, None, true, "the second of two unknown ones");
+        check(two, &[two], true, Some(one), true, "the other one was removed");
         check(two, &[two], true, Some(two), false, "recorded is recorded");
     }
 }

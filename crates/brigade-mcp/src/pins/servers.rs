@@ -1,10 +1,10 @@
-//! What servers list: the names that are known of each, and what it lists since then.
+//! Stores the tool lists of servers: the names that are known of each, and what it has listed since.
 //!
-//! One file for each server, `.brigade/tools/pins/servers/<server>.json`, begins with the first pin of one of its tools
-//! or the first import from it: what is listed then is known. Later sessions with the server keep what it lists by
-//! then. A name that is not among the known ones *appeared*, unless the catalog has it; one that is not listed any more
-//! *vanished*. [`PinStore::accept_names`] takes what is listed as known. Calls do not depend on any of this, so a file
-//! that is damaged begins again.
+//! Each server has one file, `.brigade/tools/pins/servers/<server>.json`. The first pin of one of its tools, or the
+//! first import from it, creates the file with the names listed then: these are *known*. Later sessions with the server
+//! update its current list. A listed name that is neither known nor in the catalog has *appeared*. A known name that is
+//! no longer listed has *vanished*. [`PinStore::accept_names`] makes the current list the known one. Calls do not
+//! depend on this, so a damaged file is created again.
 
 use std::collections::BTreeSet;
 
@@ -22,28 +22,28 @@ use super::{PINS, PinStore, is_newer, parse};
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.mcp_listing.v1";
 
-/// The directory of the files, in the directory of the pins; the ids that people use begin with it, too.
+/// The directory of the files, inside the directory of the pins. It is also the prefix of the ids that people use.
 const SERVERS: &str = "servers";
 
 /// The largest file that is read.
 const LIMIT: u64 = 64 << 20;
 
-/// How many names a sentence holds.
+/// The maximum number of names in a sentence.
 const NAMES: usize = 20;
 
-/// Characters of a name that a sentence shows.
+/// The maximum length of a name in a sentence, in characters.
 const NAME: usize = 80;
 
-/// Whether a server that nothing is known of becomes known.
+/// Whether an unknown server becomes known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFirstUse {
-    /// What it lists is known from now on.
+    /// Its current list becomes the known one.
     Begin,
-    /// Nothing is kept.
+    /// Nothing is stored.
     Leave,
 }
 
-/// A file's content.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     schema: String,
@@ -56,20 +56,20 @@ pub struct Listing {
     pub known_at: Timestamp,
     /// The names that it lists.
     pub listed: BTreeSet<String>,
-    /// When the server listed that.
+    /// When the server sent this list.
     pub listed_at: Timestamp,
     #[serde(flatten)]
     extra: Object,
 }
 
-/// A listing beside what is known.
+/// A current list compared with the known one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerState {
-    /// What is known, and what is listed.
+    /// The known and the current list.
     pub listing: Listing,
-    /// What was not listed when the listing became known, and is in no entry of the catalog.
+    /// Names that are listed now, were not known, and are in no catalog entry.
     pub appeared: Vec<String>,
-    /// What was listed then and is not any more; pinned tools say that themselves.
+    /// Names that were known and are not listed any more, except those of pinned tools, whose pins report that.
     pub vanished: Vec<String>,
 }
 
@@ -91,12 +91,12 @@ impl Listing {
 }
 
 impl ServerState {
-    /// Returns whether the list is another one than the known one.
+    /// Returns whether the current list differs from the known one.
     pub fn is_changed(&self) -> bool {
         !self.appeared.is_empty() || !self.vanished.is_empty()
     }
 
-    /// Returns what changed, in sentences.
+    /// Returns the changes, as sentences.
     pub fn changes(&self) -> Vec<String> {
         let said = [("appeared", &self.appeared), ("vanished", &self.vanished)];
         let said = said.into_iter().filter(|(_, names)| !names.is_empty());
@@ -104,7 +104,7 @@ impl ServerState {
     }
 }
 
-/// Says which tools did what since the list was known.
+/// Returns a sentence about tools that appeared or vanished since the list became known.
 pub fn sentence(names: &[String], what: &str) -> String {
     let shown: Vec<String> =
         names.iter().take(NAMES).map(|name| format!("`{}`", escape_terminal(&short(name, NAME)))).collect();
@@ -117,10 +117,10 @@ pub fn sentence(names: &[String], what: &str) -> String {
 }
 
 impl PinStore<'_> {
-    /// Keeps which names the server of a tool lists. An empty list says nothing: no server is asked for none.
+    /// Stores the names that the server of a tool lists. Ignores an empty list.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn note_names<'n>(
         &self,
         catalog: &Catalog,
@@ -156,10 +156,10 @@ impl PinStore<'_> {
         self.write_listing(&listing)
     }
 
-    /// Reads what is known of every server, by name, beside what it lists.
+    /// Reads the known and the current list of every server, by name.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn servers(&self, catalog: &Catalog, pins: &[PinRecord]) -> Result<Vec<ServerState>, FsError> {
         let folder = RelPath::from_static(PINS).join(SERVERS).expect("it is a name");
         let entries = match self.fs.list_dir(&folder) {
@@ -180,10 +180,10 @@ impl PinStore<'_> {
         Ok(found)
     }
 
-    /// Takes what a server lists as known.
+    /// Makes the current list of a server the known one.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn accept_names(&self, state: ServerState) -> Result<ServerState, FsError> {
         let listing = state.listing;
         let listing = Listing { known: listing.listed.clone(), known_at: self.clock.now(), ..listing };
@@ -228,11 +228,11 @@ impl PinStore<'_> {
     }
 }
 
-/// What a file was found to be.
+/// The result of reading a file.
 enum ListingFile {
-    /// None, or one that is damaged.
+    /// The file does not exist or is damaged.
     Nothing,
-    /// Of a newer version, which is left alone.
+    /// The file has a newer version and must not be changed.
     Newer,
     Listing(Box<Listing>),
 }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
+    fn a_listing_round_trips_and_needs_every_member() {
         let listing = listing(&["a"], &["a", "b"]);
         let json = to_json(&listing).unwrap();
         assert_eq!(Listing::parse(&json), Some(listing));

@@ -14,23 +14,23 @@ use crate::pin::{Pin, PinError};
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.tool_pin.v1";
 
-/// The largest file that is read; a listing is at most one line of a server, which is 16 MiB.
+/// The largest file that is read. A listing is at most one line of a server, which is limited to 16 MiB.
 const LIMIT: u64 = 64 << 20;
 
-/// A file's content.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PinRecord {
     pub(super) schema: String,
-    /// Whose pin it is.
+    /// The tool that it pins.
     #[serde(flatten)]
     pub tool: McpTool,
-    /// How the tool must be listed.
+    /// The pinned listing.
     pub pin: Pin,
-    /// How it was listed when that was last different.
+    /// The last listing that differed from the pin.
     pub offered: Option<Pin>,
-    /// Since when the server does not list it at all, as far as is known.
+    /// When the server was first seen without the tool.
     pub missing_since: Option<Timestamp>,
-    /// What started the server that listed it; unknown in older files.
+    /// The command of the server that listed it; unknown in older files.
     pub command: Option<ServerCommand>,
     /// Members that this version does not know.
     #[serde(flatten)]
@@ -50,13 +50,13 @@ impl PinRecord {
         name.strip_suffix(".json").unwrap_or(&name).to_owned()
     }
 
-    /// Returns what the server says differently, in sentences.
+    /// Returns how the offered listing differs from the pin, in sentences.
     pub fn changes(&self) -> Vec<String> {
         let changes = self.offered.as_ref().map(|offered| self.pin.changes(offered.tool()));
         changes.unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 
-    /// Returns what the server says differently, when it is what an approval bound.
+    /// Returns the offered listing if an approval bound it.
     pub fn waiting(&self, bound: Fingerprint) -> Option<Pin> {
         self.offered.clone().filter(|offered| offered.fingerprint() == bound)
     }
@@ -71,31 +71,31 @@ impl PinRecord {
     }
 }
 
-/// Why a file is no pin.
+/// Why a file is not a pin.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum PinTrouble {
-    /// It is not JSON, or no file.
+    /// It is not JSON, or not a file.
     #[error("it is not a readable JSON document")]
     Unreadable,
     /// It is JSON of another kind.
     #[error("it does not have the schema of a pin")]
     OtherSchema,
-    /// A member is missing, or has another type or value than a pin has there.
+    /// A member is missing, or has the wrong type or value.
     #[error("{0}")]
     Broken(#[from] PinError),
-    /// It is of a newer version.
+    /// It has a newer version.
     #[error("a newer version of brigade wrote it")]
     Newer,
-    /// It says that it belongs to another tool.
+    /// It names another tool than its file name.
     #[error("it is the pin of another tool")]
     WrongPlace,
 }
 
 impl PinStore<'_> {
-    /// Returns whose pin a tool of the catalog has; `None` when it is no whole MCP tool.
+    /// Returns the pin key of a catalog tool; `None` if it is not a complete MCP tool.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, FsError> {
         let Some(common) = McpTool::of_tool(tool) else { return Ok(None) };
         let own = ServerCommand::from_tool(tool);
@@ -106,10 +106,10 @@ impl PinStore<'_> {
         Ok(Some(if has_own_place(own, &all, is_there, recorded) { variant } else { common }))
     }
 
-    /// Reads the pin of a tool; `None` when there is none.
+    /// Reads the pin of a tool; `None` if it does not exist.
     ///
     /// # Errors
-    /// When there is a file and it cannot be trusted.
+    /// Fails if the file cannot be trusted.
     pub fn read(&self, tool: &McpTool) -> Result<Option<PinRecord>, PinTrouble> {
         match self.read_file(&path_of(tool))? {
             Some(record) if record.tool != *tool || record.pin.tool().name != tool.tool => {
@@ -123,16 +123,16 @@ impl PinStore<'_> {
         let bytes = match self.fs.read(path, LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
-            // Anything else than a file blocks calls.
+            // Any other entry in place of the file blocks calls.
             Err(_) => return Err(PinTrouble::Unreadable),
         };
         PinRecord::parse(&bytes).map(Some)
     }
 
-    /// Writes a pin, whole or not at all, for its owner alone.
+    /// Writes a pin atomically, readable only by its owner.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
         self.fs.create_dir_all(&RelPath::from_static(PINS))?;
         let text = pretty_text(record).expect("a pin is JSON");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
+    fn a_pin_round_trips_and_needs_every_member() {
         let tool = McpTool { server: "voice".to_owned(), tool: "echo".to_owned(), variant: None };
         let moment = Timestamp::from_unix_micros(1_000_000);
         for (offered, missing_since) in [(None, None), (Some(pin("new")), None), (None, Some(moment))] {

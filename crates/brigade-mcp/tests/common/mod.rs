@@ -1,10 +1,10 @@
-//! One exchange with the misbehaving server of the fixtures.
+//! Shared by the tests: one exchange with the misbehaving server of the fixtures.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+    reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
 use std::path::{Path, PathBuf};
@@ -36,14 +36,14 @@ pub struct Trial {
     mark: String,
 }
 
-/// What came of it.
+/// The result of a trial.
 pub struct ExchangeResult {
     pub exchange: Exchange,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// The Python itself that a shim on `PATH` may lead to, so that trials start fast.
+/// Returns the Python that a shim on `PATH` may lead to, so that trials start fast.
 pub fn python() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -54,7 +54,7 @@ pub fn python() -> &'static Path {
 }
 
 impl Trial {
-    /// The tool `echo`, with these faults.
+    /// Creates a trial of the tool `echo`, with these faults.
     pub fn new(faults: &[&str]) -> Trial {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("BRIGADE_TRIAL={}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -80,7 +80,7 @@ impl Trial {
         }
     }
 
-    /// Asks for another tool, without arguments.
+    /// Requests another tool, without arguments.
     pub fn tool(mut self, name: &'static str) -> Trial {
         self.tool = name;
         self.arguments = Json::object::<&str>([]);
@@ -112,7 +112,7 @@ impl Trial {
         Redactor::new(&self.secrets)
     }
 
-    /// Calls the tool; fails when any process of the server is left.
+    /// Calls the tool. Fails if a process of the server is left.
     #[track_caller]
     pub fn call(&self) -> ExchangeResult {
         self.run(|sink, control| call_tool(&self.spec, sink, control, &self.request(), &self.redactor()))
@@ -179,7 +179,7 @@ impl ExchangeResult {
     }
 }
 
-/// The states of living processes that were started with this `NAME=value`.
+/// Returns the states of living processes that were started with this `NAME=value`.
 fn living(mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

@@ -12,12 +12,12 @@ use crate::{KillMethod, ProcessIdentity};
 
 use super::{KILL_LIMIT, TreeEnd};
 
-/// What is known about the root.
+/// The state of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
     /// The root counts only while it is alive.
     Checked,
-    /// The root was just alive.
+    /// The root was alive a moment ago.
     JustEnded,
 }
 

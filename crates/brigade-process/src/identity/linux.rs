@@ -40,11 +40,11 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     Some(Stat { state, parent, group, session, start_time })
 }
 
-/// Reads the state of one process; `NotFound` if there is none.
+/// Reads the state of one process; `NotFound` if it does not exist.
 pub(crate) fn stat_of(pid: u32) -> io::Result<Stat> {
     use std::io::Read as _;
 
-    // The line has up to 52 numbers and a name of at most 64 bytes, and comes as a whole.
+    // The line has up to 52 numbers and a name of at most 64 bytes. One read returns all of it.
     let mut bytes = [0; 2048];
     let read = fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut bytes));
     let length = read.map_err(|error| match error.raw_os_error() {

@@ -60,13 +60,13 @@ pub(super) fn start(
         }
         SpawnError::at(Step::Fork, source)
     })?;
-    // Closes the program's ends of its pipes here.
+    // Closes this process's copies of the program's ends of its pipes.
     drop(image);
     Ok((reports, commands, KeeperHandle(pid)))
 }
 
-/// Starts a program without keeper, from the process that writes its logs. The process between them forks the writer
-/// and ends at once.
+/// Starts a program without keeper, as a child of the process that writes its logs. An intermediate process forks the
+/// writer and ends at once.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<DetachedProcess, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
@@ -105,7 +105,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
-        // Its memory is that of the caller, values of secrets included.
+        // The keeper's memory is a copy of the caller's, including the values of secrets.
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: image.core_max() };
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
@@ -124,7 +124,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         let held = image.held.as_ref().map_or(-1, |held| held.as_raw_fd());
         let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), listener, held];
         close_all_but_both(&own, kept);
-        // SAFETY: the path ends with NUL. A keeper must not hold a directory of the caller in use.
+        // SAFETY: the path ends with NUL. A keeper must not keep a directory of the caller busy.
         unsafe { libc::chdir(c"/".as_ptr()) };
         let mut watch = Watch {
             main,
@@ -147,7 +147,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     }
 }
 
-/// Whether the caller, which cleans up after a run, was alive when the tree had ended.
+/// Whether the caller was alive when the tree had ended. A living caller cleans up after a run itself.
 #[derive(Clone, Copy)]
 enum Caller {
     Here,
@@ -156,7 +156,7 @@ enum Caller {
 
 /// Returns a descriptor that is readable after a child ended. The signal stays blocked.
 fn child_signals() -> Option<OwnedFd> {
-    // SAFETY: the set is plain data on the stack; the descriptor belongs to nobody else.
+    // SAFETY: the set is plain data on the stack; the new descriptor has no other owner.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -178,7 +178,7 @@ enum Phase {
     Killing(Instant),
 }
 
-/// How long ended children are collected before commands and times are looked at.
+/// How long ended children are collected before commands and deadlines are checked.
 const MAX_REAP_TIME: Duration = Duration::from_millis(10);
 
 /// Which children were collected.
@@ -186,9 +186,9 @@ const MAX_REAP_TIME: Duration = Duration::from_millis(10);
 enum ReapResult {
     /// All that have ended.
     Ended,
-    /// All, and none is left, so no descendant is left either.
+    /// All, and no child is left, so no descendant is left either.
     All,
-    /// As many as could be in the time for it.
+    /// As many as fit into the time limit.
     More,
 }
 
@@ -225,13 +225,13 @@ impl Watch<'_> {
             let until = match self.phase {
                 Phase::Running => None,
                 Phase::Lingering(until) | Phase::Asked(until) => Some(until),
-                // New processes may have been forked meanwhile, so look again soon.
+                // Meanwhile the members may have forked, so check again soon.
                 Phase::Killing(until) => Some(until.min(Instant::now() + Duration::from_millis(10))),
             };
             let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
             // Rounded up, otherwise the wait would spin in the last millisecond.
             let timeout = timeout.map(|left| left + Duration::from_micros(200));
-            // Others wait to be collected, so only look whether there is a command.
+            // More children wait to be collected, so only check for a command.
             let timeout = if reaped == ReapResult::More { Some(Duration::ZERO) } else { timeout };
             let timeout = timeout
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
@@ -251,7 +251,7 @@ impl Watch<'_> {
                 {
                     watcher.answer(told);
                 }
-                // Observed calls are answered one at a time, so check the time between them.
+                // Observed calls are answered one at a time, so check the deadlines between them.
                 let is_all = child.is_empty() && command.is_empty() && polled.is_ok_and(|count| 0 < count);
                 if !(is_all && timeout.is_none()) {
                     break (polled, [child, command]);
@@ -260,7 +260,7 @@ impl Watch<'_> {
             if polled == Err(rustix::io::Errno::INVAL) {
                 // `poll` fails if the limit of open descriptors was lowered below the number of watched ones.
                 if !self.limits.restore() {
-                    // The end of the caller and its commands can no longer be seen.
+                    // The keeper can no longer see commands or the end of the caller, so it ends the tree.
                     self.ask(Duration::ZERO);
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -287,7 +287,7 @@ impl Watch<'_> {
         if let Some(watcher) = watcher {
             watcher.finish();
         }
-        // The caller may have just ended, which its pipe shows at once.
+        // The caller may have ended a moment ago, which its pipe shows at once.
         let mut watched = [PollFd::new(commands, PollFlags::empty())];
         let gone =
             poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count != 0);
@@ -295,8 +295,10 @@ impl Watch<'_> {
         if gone { Caller::Gone } else { Caller::Here }
     }
 
-    /// Collects ended children, for a limited time: on a busy machine, a program that forks without end leaves more of
-    /// them than are collected, and its end must not wait for the last one.
+    /// Collects ended children, for a limited time.
+    ///
+    /// On a busy machine, a program that keeps forking can leave children faster than they are collected. Ending it
+    /// must not wait for the last one.
     fn reap_some(&mut self) -> ReapResult {
         let until = Instant::now() + MAX_REAP_TIME;
         while Instant::now() < until {
@@ -326,7 +328,7 @@ impl Watch<'_> {
         ReapResult::More
     }
 
-    /// Takes the next due step. Returns true if the time for killing is over.
+    /// Takes the next due step. Returns true when the time for killing is over.
     fn advance(&mut self) -> bool {
         let now = Instant::now();
         match self.phase {
@@ -391,7 +393,7 @@ impl Watch<'_> {
         for entry in self.table.living() {
             signal(entry, Signal::KILL);
         }
-        // Without the right to open files, remaining processes are found in another way.
+        // Without the right to open files, the remaining processes are found another way.
         if !self.table.holds(me)
             && let Some(numbers) = &self.numbers
         {

@@ -46,7 +46,7 @@ pub(super) fn start(
     let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
     let keep = move || {
         let started = tell_start(&image, &reports_end).map(|begun| begun.pid);
-        // Closes the program's ends of its pipes here.
+        // Closes this process's copies of the program's ends of its pipes.
         drop(image);
         if let Some(main) = started {
             watch(main, ending, &commands_end, &reports_end);
@@ -59,8 +59,8 @@ pub(super) fn start(
     Ok((reports, commands, KeeperHandle(thread)))
 }
 
-/// Starts a program without keeper, and the writer of its logs. Both stay children of this process, so threads collect
-/// them if they end first.
+/// Starts a program without keeper, and the writer of its logs. Both are children of this process. If they end first,
+/// threads collect them.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<DetachedProcess, SpawnError> {
     let identity_of = |pid: libc::pid_t| {
         ProcessIdentity::from_pid(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
@@ -95,7 +95,7 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
             exited = Some(Instant::now());
             Report::Exited { status, usage: usage_of(&usage) }.send(reports);
         }
-        // The number of the group stays taken while a member lives, so it cannot be another group.
+        // The number of the group is in use while a member lives, so it cannot be another group.
         if exited.is_some() && !signal_group(main, 0) {
             break;
         }
@@ -148,8 +148,8 @@ fn collect(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     }
 }
 
-/// Signals the group, and tells whether it has members that can be signalled. If only zombies are left, some systems
-/// return that it is not permitted.
+/// Signals the group, and returns whether it has members that can be signalled. If only zombies are left, some systems
+/// return a permission error.
 fn signal_group(group: libc::pid_t, signal: libc::c_int) -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::kill(-group, signal) == 0 }

@@ -1,4 +1,4 @@
-//! Hides what a forked process shows of the program it was copied from.
+//! Hides what a forked process reveals about the program it was copied from.
 
 use rustix::fs::{Mode, OFlags};
 
@@ -32,7 +32,7 @@ pub(super) fn forget() {
     wipe(environment, environment_end);
     wipe(arguments, arguments_end);
     let room = usize::try_from(arguments_end.saturating_sub(arguments)).unwrap_or(usize::MAX);
-    // The last byte stays empty: it ends the text.
+    // The last byte stays empty, because it ends the text.
     let _ = rustix::io::pwrite(&memory, &TITLE[..TITLE.len().min(room.saturating_sub(1))], arguments);
 }
 

@@ -1,7 +1,7 @@
 //! Addresses of sockets as text.
 
-/// Writes an address as text, and returns its length and the port; `None` without an address, and for the kernel
-/// itself.
+/// Writes an address as text, and returns its length and the port. Returns `None` for no address and for the address of
+/// the kernel.
 pub(super) fn address_text(bytes: &[u8], text: &mut [u8]) -> Option<(usize, u16)> {
     use std::io::Write;
     use std::net::{Ipv4Addr, Ipv6Addr};

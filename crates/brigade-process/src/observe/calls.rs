@@ -58,19 +58,19 @@ const OBSERVED_CALLS: &[libc::c_long] = &[
     libc::SYS_truncate,
 ];
 
-/// The number of messages of one call (`sendmmsg`) that are looked at, as many as the kernel sends.
+/// The number of messages of one call (`sendmmsg`) that are checked. The kernel sends at most as many.
 pub(super) const MAX_MESSAGES: u64 = 1024;
 
-/// The flags by which the program's process passes the listener on. No program uses them together, and the process
-/// could not wait for an answer: nobody has the listener yet.
+/// The flags by which the program's process passes the listener on. No other program uses them together. This send must
+/// not be observed: no process has the listener yet, so the call would never be answered.
 pub(super) const PASSING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_CONFIRM | libc::MSG_EOR;
 
-/// Places of an argument in `struct seccomp_data`.
+/// Offsets of an argument in `struct seccomp_data`.
 const fn argument(number: u32) -> [u32; 2] {
     [16 + 8 * number, 20 + 8 * number]
 }
 
-/// The filter that notifies. Filters that refuse a call take precedence.
+/// The filter that notifies the listener. Filters that refuse a call take precedence.
 #[derive(Debug)]
 pub(super) struct NotifyFilter(Vec<libc::sock_filter>);
 
@@ -111,7 +111,7 @@ impl NotifyFilter {
             // Programs of another architecture are ended by the refusing filter.
             step(JUMP_IF_EQUAL, 0, count + 9, architecture),
             step(LOAD, 0, 0, CALL),
-            // Most messages have no address of their own, and are not told.
+            // Most messages have no address, and are not reported.
             step(JUMP_IF_EQUAL, 0, 4, libc::SYS_sendto as u32),
             step(LOAD, 0, 0, low),
             step(JUMP_IF_EQUAL, 0, count + 6, 0),
@@ -134,7 +134,7 @@ impl NotifyFilter {
         let program =
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
         let install = |flags: libc::c_ulong| {
-            // SAFETY: the kernel only reads the program, which has the layout of its own structure and that length.
+            // SAFETY: the kernel only reads the program, which has the layout of its structure and this length.
             let done = unsafe {
                 libc::syscall(
                     libc::SYS_seccomp,
@@ -143,7 +143,7 @@ impl NotifyFilter {
                     std::ptr::from_ref(&program),
                 )
             };
-            // SAFETY: a descriptor that the kernel just made belongs to nobody else.
+            // SAFETY: the kernel returned this descriptor a moment ago, and it has no other owner.
             if done < 0 { Err(last_errno()) } else { Ok(unsafe { OwnedFd::from_raw_fd(done as RawFd) }) }
         };
         let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
@@ -165,7 +165,7 @@ pub(super) fn receive(listener: &OwnedFd) -> Result<libc::seccomp_notif, i32> {
     }
 }
 
-/// Tells whether the process still waits, so the data read from it is valid.
+/// Returns whether the process still waits, so the data read from it is valid.
 pub(super) fn is_waiting(listener: &OwnedFd, told: &libc::seccomp_notif) -> bool {
     // SAFETY: the kernel only reads the number.
     unsafe {
@@ -191,11 +191,11 @@ pub(super) fn wake_at_once(listener: &OwnedFd) {
 /// One call with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Opens a path. `how` is the place of the flags.
+    /// Opens a path. `how` has the flags.
     Open { folder: i32, path: u64, flags: Flags },
     /// Executes a path or a descriptor.
     Execute { folder: i32, path: u64, is_descriptor: bool, follows: bool },
-    /// Removes, moves or truncates what is at a path; moves or makes something at another.
+    /// Removes, moves or truncates the file at one path; moves or creates a file at another.
     Change { old: Option<(i32, u64)>, follows: bool, new: Option<(i32, u64)>, is_folder: bool },
     /// Connects or binds a socket to an address of this length.
     Address { place: u64, length: u64, is_bound: bool },
@@ -205,7 +205,7 @@ pub(super) enum Call {
     Other,
 }
 
-/// The place of the flags of an open call.
+/// Where the flags of an open call are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flags {
     /// In this value.
@@ -257,7 +257,7 @@ impl Call {
 }
 
 impl Call {
-    /// Reads a call that changes what is at a path without opening it.
+    /// Decodes a call that changes the file at a path without opening it.
     fn change(call: libc::c_long, arguments: &[u64; 6]) -> Call {
         let at = |folder: usize| Some((arguments[folder] as i32, arguments[folder + 1]));
         let here = |path: usize| Some((libc::AT_FDCWD, arguments[path]));
@@ -303,13 +303,13 @@ pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Re
         },
     ];
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: the kernel writes into the buffer only, and checks the places in the other process itself.
+    // SAFETY: the kernel writes into the buffer only, and checks the addresses in the other process itself.
     let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, remote.as_ptr(), 2, 0) };
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
 }
 
-/// Reads memory of a process that is mapped, whatever its protection. The kernel can read a page that may only be
-/// executed. Returns the number of bytes. Makes only plain system calls.
+/// Reads mapped memory of a process, whatever its protection. The kernel can read a page that may only be executed.
+/// Returns the number of bytes. Makes only plain system calls.
 pub(super) fn read_any_memory(process: u32, place: u64, buffer: &mut [u8]) -> usize {
     use rustix::fs::{Mode, OFlags};
 
@@ -343,8 +343,8 @@ mod tests {
             let at = 11 + place;
             assert_eq!((program[at].k, at + 1 + usize::from(program[at].jt)), (*call as u32, last));
         }
-        assert_eq!(1 + 1 + usize::from(program[1].jf), last - 1, "other machines are let go");
-        assert_eq!(5 + 1 + usize::from(program[5].jf), last, "an address is told");
+        assert_eq!(1 + 1 + usize::from(program[1].jf), last - 1, "calls of other machines are allowed");
+        assert_eq!(5 + 1 + usize::from(program[5].jf), last, "a call with an address is reported");
         for at in [7, 10] {
             let jump = |by: u8| at + 1 + usize::from(by);
             assert_eq!((jump(program[at].jt), jump(program[at].jf)), (last - 1, last));
@@ -369,7 +369,7 @@ mod tests {
         let mut buffer = [1u8; 300];
         assert_eq!(read_memory(std::process::id(), page as u64 + 4000, &mut buffer).unwrap(), 96);
         assert_eq!(read_any_memory(std::process::id(), page as u64 + 4000, &mut buffer), 96);
-        // SAFETY: the page is still there, and nothing uses it.
+        // SAFETY: the page is still mapped, and nothing uses it.
         unsafe { libc::mprotect(page.cast(), 4096, libc::PROT_EXEC) };
         assert!(read_memory(std::process::id(), page as u64, &mut buffer).is_err());
         assert_eq!(read_any_memory(std::process::id(), page as u64, &mut buffer), 300);

@@ -1,4 +1,4 @@
-//! The files that processes use: where they are, what they are, and their bytes.
+//! Finds the files that processes use, and hashes their bytes.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::ways::{self, Lookup, LookupError, PathBuffer, terminated};
 use crate::tree::decimal;
 
-/// The largest file that is hashed, because its reader waits meanwhile.
+/// The largest file that is hashed. The process that opens it waits meanwhile.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The maximum number of bytes hashed in one run.
@@ -30,7 +30,7 @@ impl OpenedFile {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// A number that changes with the bytes.
+    /// Returns a number that changes when the file changes.
     pub(super) fn stamp(&self, keys: &RandomState) -> u64 {
         let mut hasher = keys.build_hasher();
         let stat = &self.stat;
@@ -44,30 +44,30 @@ impl OpenedFile {
         hasher.finish()
     }
 
-    /// Tells whether it is a file of a process' memory (`memfd_create`), which no rule is about.
+    /// Returns whether this is a file in memory (`memfd_create`), to which no rule applies.
     pub(super) fn is_in_memory(&self, real: &[u8]) -> bool {
         self.stat.st_nlink == 0 && real.starts_with(b"/memfd:") && real.ends_with(b" (deleted)")
     }
 
-    /// Tells whether the mode of the file allows this user to use it.
+    /// Returns whether the mode of the file allows this user to use it.
     pub(super) fn is_permitted(&self, access: libc::c_int) -> bool {
         let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
         let file = self.file.as_raw_fd();
         // SAFETY: the path ends with NUL.
         let done = unsafe { libc::syscall(libc::SYS_faccessat2, file, c"".as_ptr(), access, flags) };
-        // If the kernel cannot tell, record no denial.
+        // If the kernel cannot check it, record no denial.
         done == 0 || crate::launch::last_errno() != libc::EACCES
     }
 }
 
-/// Looks at what is open, and writes its path without links to `real`. Makes only plain system calls.
+/// Reads the kind of an open file, and writes its path without links to `real`. Makes only plain system calls.
 pub(super) fn opened(file: OwnedFd, way: &mut [u8], real: &mut [u8]) -> Result<OpenedFile, LookupError> {
     let stat = rustix::fs::fstat(&file)?;
     let length = real_path(&file, way, real).ok_or(LookupError::Unseen)?;
     Ok(OpenedFile { file, stat, length })
 }
 
-/// Appends a path to the first `length` bytes of `real`, without looking at links, and returns the new length.
+/// Appends a path to the first `length` bytes of `real`, without following links, and returns the new length.
 pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usize> {
     let mut length = if real[..length] == *b"/" { 0 } else { length };
     for part in path.split(|byte| *byte == b'/') {
@@ -86,24 +86,24 @@ pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usiz
     Some(length)
 }
 
-/// Tells whether the keeper finds something at an absolute path: itself, or what links before its last part lead to.
+/// Returns whether a file exists at an absolute path, as the keeper sees it. Links before the last part are followed.
 /// Makes only plain system calls.
 pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
     let Some(path) = terminated(way, &[path]) else { return false };
     let how = ways::HANDLE | OFlags::NOFOLLOW;
-    // It refuses a link as the last part only without this flag.
+    // With this flag the kernel refuses only links on the path, not one as the last part.
     let found =
         rustix::fs::openat2(rustix::fs::CWD, path, how, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS);
     match found {
         Ok(_) => true,
-        // A link is on the way.
+        // The path leads through a link.
         Err(Errno::LOOP) => rustix::fs::open(path, how, Mode::empty()).is_ok(),
         Err(_) => false,
     }
 }
 
-/// Replaces the first `length` bytes of `real`, an absolute path, by the path without links that the keeper finds
-/// there. Makes only plain system calls.
+/// Replaces the absolute path in the first `length` bytes of `real` by the same path without links, as the keeper sees
+/// it. Makes only plain system calls.
 pub(super) fn without_links(real: &mut [u8], length: usize, way: &mut [u8]) -> Option<usize> {
     let path = terminated(way, &[&real[..length]])?;
     let file = rustix::fs::open(path, ways::HANDLE, Mode::empty()).ok()?;
@@ -121,10 +121,10 @@ pub(super) fn find(
     opened(file, way, real)
 }
 
-/// Calls `tell` with the identity of a file (device and inode) and of each directory around it, until it returns true.
+/// Calls `tell` with the identity (device and inode) of a file and of each directory above it, until it returns true.
 ///
-/// `real` is the path of the file without links. Returns whether it did; `None` if there is no telling. Makes only
-/// plain system calls.
+/// `real` is the path of the file without links. Returns whether `tell` returned true; `None` if a directory cannot be
+/// opened. Makes only plain system calls.
 pub(super) fn around(
     process: u32,
     found: &OpenedFile,
@@ -150,7 +150,7 @@ pub(super) fn around(
     loop {
         let stat = rustix::fs::fstat(&at).ok()?;
         let identity = (stat.st_dev, stat.st_ino);
-        // Above the root is the root.
+        // The parent of the root is the root.
         if identity == own {
             return Some(false);
         }
@@ -288,9 +288,9 @@ mod tests {
         assert_eq!(look(&folder, "sub/file/x").err(), Some(LookupError::Missing));
     }
 
-    /// Issue 12: below a link, everything was taken to be there.
+    /// Issue 12: every path below a link was taken to exist.
     #[test]
-    fn what_is_below_a_link_is_there_only_if_it_is() {
+    fn missing_files_below_a_link_are_missing() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("sub")).unwrap();

@@ -31,11 +31,11 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Prepares the observation of a run in this workspace; fails if it cannot be observed.
+    /// Prepares the observation of a run in this workspace. The error says why it cannot be observed.
     pub(crate) fn prepare(workspace: &Path) -> Result<Arc<Observer>, String> {
         let telling = NotifyFilter::prepare().map_err(str::to_owned)?;
         let shared =
-            SharedTable::new().map_err(|error| format!("there is no memory to observe with: {error}"))?;
+            SharedTable::new().map_err(|error| format!("there is not enough memory to observe: {error}"))?;
         let workspace =
             workspace.canonicalize().map_err(|error| format!("the workspace was not found: {error}"))?;
         let workspace = workspace.as_os_str().as_bytes().to_vec();
@@ -48,12 +48,12 @@ impl Observer {
         match table.refusal {
             0 => Observation::Done(Box::new(table.observed())),
             libc::EBUSY => Observation::Unavailable(
-                "Brigade is observed itself in this way, and the kernel allows one observer".to_owned(),
+                "Brigade itself is observed this way, and the kernel allows only one observer".to_owned(),
             ),
             errno => {
                 let error = io::Error::from_raw_os_error(errno);
                 Observation::Unavailable(format!(
-                    "the kernel refused to tell what the program opens: {error}"
+                    "the kernel refused to report what the program opens: {error}"
                 ))
             }
         }
@@ -86,7 +86,7 @@ impl Line {
         }
         let mut both = [0; 2];
         let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-        // SAFETY: the place has room for two descriptors, which then belong to nobody else.
+        // SAFETY: the array has room for two descriptors, which then have no other owner.
         unsafe {
             if libc::socketpair(libc::AF_UNIX, kind, 0, both.as_mut_ptr()) != 0 {
                 return Err(io::Error::last_os_error());
@@ -99,13 +99,13 @@ impl Line {
     /// plain system calls.
     pub(crate) fn hand_over(&self, image: &Image) -> Result<(), Failure> {
         let (Some((_, theirs)), Some(observer)) = (&self.0, &image.observer) else { return Ok(()) };
-        // The memory of this process may be closed to the keeper, which could not find the program by itself.
+        // The memory of this process may be closed to the keeper, so the keeper could not find the program alone.
         let program = image.open_program();
         let sealed = image.sandbox.as_ref().map_or(0, |sandbox| sandbox.sealed_device());
         let listener = observer.telling.install();
         let (errno, listener) = match &listener {
             Ok(listener) => (0, Some(listener.as_raw_fd())),
-            // The program also runs without it.
+            // The program also runs without the listener.
             Err(errno) => (*errno, None),
         };
         let program = program.as_ref().map(AsRawFd::as_raw_fd);
@@ -114,7 +114,7 @@ impl Line {
             .map_err(|errno| Failure { step: Step::Sandbox, errno })
     }
 
-    /// Waits for the listener; `None` if the run is not observed, or the program's process ended before.
+    /// Waits for the listener; `None` if the run is not observed, or if the program's process ended before.
     pub(crate) fn receive(self, image: &Image) -> Option<Watcher<'_>> {
         let (ours, theirs) = self.0?;
         let observer = image.observer.as_deref()?;
@@ -130,8 +130,10 @@ impl Line {
     }
 }
 
-/// Tells whether nobody is left who could wait for an answer. The kernel reports an error when a signal kept it from
-/// looking; without the listener, whoever waits would be told that there is no such system call.
+/// Returns whether every process that could wait for an answer has ended.
+///
+/// The kernel reports an error when a signal interrupted its check. The listener must then stay open. Otherwise waiting
+/// processes would get the error that the system call does not exist.
 fn has_ended(ready: PollFlags) -> bool {
     ready.intersects(PollFlags::HUP | PollFlags::NVAL)
 }
@@ -148,12 +150,12 @@ pub(crate) struct Watcher<'a> {
     start: Start,
 }
 
-/// How far the program's process is.
+/// The progress of the program's process.
 #[derive(Debug)]
 enum Start {
     /// It is about to execute this program.
     Program(OwnedFd),
-    /// It is about to execute the program, which could not be opened.
+    /// It is about to execute the program, but the program could not be opened.
     Unknown,
     /// It executes the program. It may have to try again.
     Tried,
@@ -231,7 +233,7 @@ impl Watcher<'_> {
         self.listener.as_ref().is_some_and(|listener| calls::is_waiting(listener, told))
     }
 
-    /// Reads a path of the process, and returns its length.
+    /// Reads a path from the memory of the process, and returns its length.
     fn path(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
         let given = &mut self.table.scratch.given;
         let end = |given: &[u8]| given.iter().position(|byte| *byte == 0);
@@ -247,7 +249,7 @@ impl Watcher<'_> {
         length
     }
 
-    /// Reads a value of the process that has exactly this length.
+    /// Reads a value of exactly this length from the memory of the process.
     fn value(&mut self, told: &libc::seccomp_notif, place: u64, bytes: &mut [u8]) -> bool {
         let is_read = calls::read_memory(told.pid, place, bytes).is_ok_and(|read| read == bytes.len())
             || place != 0 && calls::read_any_memory(told.pid, place, bytes) == bytes.len();
@@ -302,7 +304,7 @@ impl Watcher<'_> {
         let exclusive = creates && flags & libc::O_EXCL != 0;
         let follows = flags & libc::O_NOFOLLOW == 0 && !exclusive;
         match self.find(told, folder, length, follows, resolve) {
-            // The process gets an error.
+            // The open fails for the process.
             Ok(found) if exclusive || found.kind() == FileType::Symlink => {}
             Ok(found) => {
                 let is_denied = |watcher: &mut Self, attempt: Attempt, mode: libc::c_int| {
@@ -311,7 +313,7 @@ impl Watcher<'_> {
                 let denied_read = reads && is_denied(self, Attempt::Read, libc::R_OK);
                 let denied_write = writes && is_denied(self, Attempt::Write, libc::W_OK);
                 if denied_read || denied_write {
-                    // It is opened for both or not at all.
+                    // Opening for reading and writing succeeds or fails as a whole.
                     return;
                 }
                 if reads {
@@ -354,14 +356,14 @@ impl Watcher<'_> {
         let lets = |reads| self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real, reads));
         let (list, kind) = match (lets(false), lets(reads)) {
             (true, true) => (List::Written, kind),
-            // The kernel makes it and refuses to open it.
+            // The kernel creates the file and then refuses to open it.
             (true, false) => (List::Denied, Kind::Denied(Attempt::Create)),
             (false, _) => (List::Denied, Kind::Denied(Attempt::Write)),
         };
         self.note_path(list, kind, length, None);
     }
 
-    /// Records what a call removes, moves or truncates, and what it makes, as written.
+    /// Records the files that a call removes, moves, truncates or creates as written.
     fn change(
         &mut self,
         told: &libc::seccomp_notif,
@@ -380,14 +382,14 @@ impl Watcher<'_> {
             let Some(length) = self.name(told, place) else { return };
             match self.find(told, folder, length, false, resolve) {
                 Ok(found) if moves => self.note_change(told, &found, false),
-                // What is there already is not made again.
+                // An existing file is not created again.
                 Ok(_) | Err(LookupError::Unseen) => {}
                 Err(LookupError::Missing) => self.create(told, folder, length, resolve, (kind, false)),
             }
         }
     }
 
-    /// Reads a path of the process, and returns its length without slashes at its end.
+    /// Reads a path of the process, and returns its length without trailing slashes.
     fn name(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
         let length = self.path(told, place)?;
         let name = &self.table.scratch.given[..length];
@@ -395,7 +397,8 @@ impl Watcher<'_> {
         (0 < length).then(|| end.map_or(1, |end| end + 1))
     }
 
-    /// Records a file as written, if the rules permit that. Its own mode matters only to the call that truncates it.
+    /// Records a file as written if the rules permit that. The mode of the file matters only to a call that truncates
+    /// it.
     fn note_change(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, is_truncated: bool) {
         let mode = if is_truncated { libc::W_OK } else { 0 };
         if !self.is_denied(told, found, Attempt::Write, mode) {
@@ -416,7 +419,7 @@ impl Watcher<'_> {
                 let scratch = &mut self.table.scratch;
                 files::opened(program, &mut scratch.way, &mut scratch.real).ok()
             }
-            // Its memory, which is still Brigade's, may be closed to the keeper.
+            // The memory is still a copy of Brigade's, so it may be closed to the keeper.
             Start::Tried if !self.is_readable(told, place) => None,
             Start::Unknown | Start::Tried => {
                 self.found_to_execute(told, folder, place, is_descriptor, follows)
@@ -460,7 +463,7 @@ impl Watcher<'_> {
         calls::read_memory(told.pid, place, &mut [0]).is_ok_and(|read| read == 1)
     }
 
-    /// Records as denied what is in the workspace and is hidden from the run, or was left out of its view.
+    /// Records workspace files as denied that are hidden from the run or missing in its view.
     fn note_left_out(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, attempt: Attempt) {
         let Some(sandbox) = self.image.sandbox.as_ref() else { return };
         let scratch = &mut self.table.scratch;
@@ -483,18 +486,18 @@ impl Watcher<'_> {
         if sandbox.has_view() && !sandbox.hides(real) {
             return self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
-        // A link may lead to what is hidden.
+        // A link may lead to a hidden file.
         let Some(length) = files::without_links(&mut scratch.real, length, &mut scratch.way) else { return };
         if sandbox.hides(&scratch.real[..length]) {
             self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
     }
 
-    /// Tells whether the rules let the process have a file.
+    /// Returns whether the rules let the process access a file.
     fn lets(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, attempt: Attempt) -> bool {
         let Some(sandbox) = &self.image.sandbox else { return true };
         if self.sealed == found.stat.st_dev {
-            // A file without any mode stands for one that is closed.
+            // A file without any mode is the placeholder of a closed file.
             let is_name = found.kind() != FileType::Directory && found.stat.st_mode & 0o777 == 0;
             return attempt != Attempt::Write && !is_name;
         }
@@ -504,7 +507,7 @@ impl Watcher<'_> {
         if sandbox.lets(real, identity, kind, attempt) {
             return true;
         }
-        // The rules are about files, and a file may have another path by now.
+        // The rules apply to files, and a file may have been moved to another path.
         let mut rights = 0;
         let is_granted = files::around(told.pid, found, &mut scratch.way, real, |identity| {
             rights |= sandbox.rights_of(identity);
@@ -517,7 +520,7 @@ impl Watcher<'_> {
         })
     }
 
-    /// Tells whether the sandbox or the mode denies the access, and records a denial.
+    /// Returns whether the sandbox or the mode denies the access, and records a denial.
     fn is_denied(
         &mut self,
         told: &libc::seccomp_notif,
@@ -571,7 +574,7 @@ impl Watcher<'_> {
         }
         let sha256 = hashed.zip(stamp).and_then(|(found, stamp)| self.sha256(found, &stamp));
         let text = &self.table.scratch.real[start..length];
-        // Same bytes as before, so it is the same entry.
+        // The bytes are the same as before, so the entry is the same.
         let by_bytes = sha256.map(|sha256| self.observer.key(list, kind, text, &sha256));
         let known = by_bytes.and_then(|key| self.table.recall(key));
         if let Some(entry) = known.or_else(|| self.table.add_real(list, kind, start..length, sha256)) {
@@ -643,7 +646,7 @@ impl Watcher<'_> {
 mod tests {
     use super::*;
 
-    /// Issue 12: a signal at the wrong moment ended the observation, and the program could open nothing any more.
+    /// Issue 12: an interrupted call ended the observation, and the program could no longer open files.
     #[test]
     fn a_signal_does_not_end_the_observation() {
         assert!(!has_ended(PollFlags::ERR));

@@ -1,11 +1,11 @@
-//! What the program's process passes to the keeper right before it executes the program.
+//! Passes the listener to the keeper right before the program is executed.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use super::calls::PASSING;
 use crate::launch::last_errno;
 
-/// What the program's process says to the keeper.
+/// The message of the program's process to the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FirstMessage {
     /// The error number if the kernel does not notify; 0 if it does.
@@ -66,7 +66,7 @@ pub(super) fn send(
     control.set_count(count);
     let with = (0 < count).then_some(&mut control);
     let message = message(&mut piece, with);
-    // SAFETY: all that the message points to outlives the call, with the lengths that it says.
+    // SAFETY: everything that the message points to outlives the call and has the given length.
     let sent = unsafe { libc::sendmsg(line.as_raw_fd(), &message, PASSING) };
     if sent < 0 { Err(last_errno()) } else { Ok(()) }
 }
@@ -77,7 +77,7 @@ pub(super) fn take(line: BorrowedFd<'_>) -> Option<(FirstMessage, [Option<OwnedF
     let mut control = Control::new();
     let mut message = message(&mut piece, Some(&mut control));
     loop {
-        // SAFETY: all that the message points to outlives the call, with the lengths that it says.
+        // SAFETY: everything that the message points to outlives the call and has the given length.
         let taken = unsafe { libc::recvmsg(line.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
         if taken < 0 && last_errno() == libc::EINTR {
             continue;

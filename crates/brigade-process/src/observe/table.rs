@@ -1,4 +1,4 @@
-//! The observations, in memory shared by keeper and Brigade.
+//! Stores the observations in memory shared by the keeper and Brigade.
 //!
 //! The keeper cannot allocate, so all sizes are fixed. The system provides pages on use. Brigade reads the table after
 //! the keeper has ended.
@@ -23,7 +23,7 @@ const SLOTS: usize = 1 << 15;
 const MAX_TOPS: usize = 64;
 const TOP_NAME: usize = 62;
 
-/// What the names of files in memory begin with.
+/// The prefix of the names of files in memory.
 const IN_MEMORY: &[u8] = b"memfd:";
 
 /// One of the lists.
@@ -93,10 +93,10 @@ impl ObservationGap {
 
     fn sentence(self) -> &'static str {
         match self {
-            ObservationGap::Process => "what a process asked for could not be read from it",
-            ObservationGap::File => "a file could not be looked at",
+            ObservationGap::Process => "the arguments of a call could not be read from the process",
+            ObservationGap::File => "a file could not be examined",
             ObservationGap::Large => "a file was too large to be hashed, or there was too much to hash",
-            ObservationGap::End => "the process that watches was ended before the run",
+            ObservationGap::End => "the observing process was ended before the run",
         }
     }
 }
@@ -135,7 +135,7 @@ pub(super) struct Scratch {
     pub(super) given: [u8; 4097],
     /// The path by which the keeper finds the same file.
     pub(super) way: [u8; 4224],
-    /// What remains of a path whose links are followed.
+    /// The rest of a path whose links are followed.
     pub(super) rest: PathBuffer,
     /// The path without links.
     pub(super) real: [u8; 4352],
@@ -219,7 +219,7 @@ impl Table {
         (entry != 0).then_some(EntryId(entry))
     }
 
-    /// Adds a key for an entry. With too many keys, it forgets keys, which only costs time.
+    /// Adds a key for an entry. A full table drops old keys, which only costs time.
     pub(super) fn remember(&mut self, key: u64, entry: EntryId) {
         let at = self.slot(key);
         if self.slots[at].entry == 0 && SLOTS / 2 <= self.keys as usize {
@@ -236,7 +236,7 @@ impl Table {
         (entry.is_hashed != 0).then_some(entry.sha256)
     }
 
-    /// Adds an entry, unless its list or the room for texts is full.
+    /// Adds an entry, unless its list or the space for texts is full.
     pub(super) fn add(
         &mut self,
         list: List,
@@ -382,7 +382,8 @@ impl EntryId {
 #[derive(Debug)]
 pub(super) struct SharedTable(NonNull<Table>);
 
-// SAFETY: the table is plain memory. The keeper writes it while nobody else looks, see `table` and `table_of_keeper`.
+// SAFETY: the table is plain memory. While the keeper writes it, no other process reads it; see `table` and
+// `table_of_keeper`.
 unsafe impl Send for SharedTable {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTable {}
@@ -401,22 +402,23 @@ impl SharedTable {
 
     /// Returns the table for the caller, after the keeper has ended.
     pub(super) fn table(&self) -> &Table {
-        // SAFETY: the memory lives as long as `self`, and all numbers are values. The keeper, the only one that writes,
-        // has ended.
+        // SAFETY: the memory lives as long as `self`, and any bytes are valid numbers. The keeper, the only writer, has
+        // ended.
         unsafe { self.0.as_ref() }
     }
 
     /// Returns the table for the keeper, a process with one thread that holds it once.
     #[expect(clippy::mut_from_ref, reason = "the memory is shared between processes, not within one")]
     pub(super) fn table_of_keeper(&self) -> &mut Table {
-        // SAFETY: as above; the keeper's process calls this once, and the caller does not look before it has ended.
+        // SAFETY: as above. The keeper's process calls this once, and the caller does not read before the keeper has
+        // ended.
         unsafe { &mut *self.0.as_ptr() }
     }
 }
 
 impl Drop for SharedTable {
     fn drop(&mut self) {
-        // SAFETY: nobody has a reference any more.
+        // SAFETY: no reference is left.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Table>()) };
     }
 }
@@ -444,7 +446,7 @@ mod tests {
         table.add(List::Denied, Kind::Denied(Attempt::Write), b"/etc/x", 0, None);
         table.add(List::Connected, Kind::Bound, b"127.0.0.1", 80, None);
         table.add(List::Connected, Kind::Connected, b"/run/x", 0, None);
-        let in_memory = b"/memfd:said by the program (deleted)";
+        let in_memory = b"/memfd:named by the program (deleted)";
         for path in [&b"/usr/lib/x"[..], b"/usr", b"/etc/x", b"pipe:[7]", in_memory, in_memory] {
             table.scratch.real[..path.len()].copy_from_slice(path);
             table.count_outside(path.len());

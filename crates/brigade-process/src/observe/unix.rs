@@ -1,4 +1,4 @@
-//! No observation on systems without notifications of system calls.
+//! Observes nothing: these systems do not notify a process of system calls.
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ pub(crate) struct Observer(Infallible);
 
 impl Observer {
     pub(crate) fn prepare(_workspace: &Path) -> Result<Arc<Observer>, String> {
-        Err("this platform cannot tell what a program opens".to_owned())
+        Err("this platform cannot observe what a program opens".to_owned())
     }
 
     pub(crate) fn seen(&self) -> Observation {
@@ -22,7 +22,7 @@ impl Observer {
     }
 }
 
-/// Nothing to pass.
+/// Replaces the socket, which this system does not need.
 pub(crate) struct Line;
 
 impl Line {
@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// Nothing to watch.
+/// Replaces the watcher, which never exists here.
 pub(crate) struct Watcher<'a>(Infallible, std::marker::PhantomData<&'a ()>);
 
 impl Watcher<'_> {

@@ -1,9 +1,10 @@
 //! Follows the path of another process to the file that the kernel would open for it.
 //!
-//! Absolute links start at the root of the process, and links in `/proc` lead elsewhere for each process. The kernel
-//! would follow both as the keeper's own. So it follows a path only if it has no links, or if all of them stay below
-//! the root of the process; otherwise the keeper follows the path part by part. The kernel stops at links that lead out
-//! of a file system (`/proc/self/cwd`), which only the keeper then follows. Makes only plain system calls.
+//! Absolute links start at the root of the process, and links in `/proc` have a different target for each process. If
+//! the keeper opened such a path, the kernel would follow them as the keeper's. So the keeper passes the kernel only
+//! paths that have no links or whose links all stay below the root of the process. It follows other paths part by part.
+//! The kernel also stops at links that leave a file system (`/proc/self/cwd`); the keeper then follows those. Makes
+//! only plain system calls.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,16 +14,16 @@ use rustix::io::Errno;
 
 use crate::tree::decimal;
 
-/// The number of links that the kernel follows on one way.
+/// The maximum number of links on one path; the same as the kernel's.
 const MAX_LINKS: usize = 40;
 
 /// The inode of the root of `/proc`.
 const ROOT_OF_PROC: u64 = 1;
 
-/// Space for what remains of a path whose links are being followed.
+/// Space for the rest of a path whose links are being followed.
 pub(super) type PathBuffer = [u8; 3 * 4096];
 
-/// How a file is opened that is only looked at.
+/// The flags to open a file without reading it.
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Why no file was found.
@@ -30,7 +31,7 @@ pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 pub(super) enum LookupError {
     /// It does not exist, or the process may not see it.
     Missing,
-    /// The keeper cannot tell, and the kernel may find it.
+    /// The keeper cannot find it, but the kernel may.
     Unseen,
 }
 
@@ -51,7 +52,7 @@ impl From<Errno> for LookupError {
     }
 }
 
-/// What belongs to another process may be closed to the keeper, and is open to the process itself.
+/// Files of another process may be closed to the keeper but open to that process.
 fn of_process(errno: Errno) -> LookupError {
     match errno {
         Errno::ACCESS | Errno::PERM => LookupError::Unseen,
@@ -106,7 +107,7 @@ pub(super) fn open(
             Err(Errno::NOENT) => {
                 let mut walk = Walk { process, at: rest.len(), rest, resolve, root };
                 walk.put(path)?;
-                // It is there for the process, and only its restrictions may keep it from it.
+                // The file exists for the process, and only its restrictions can have made the call fail.
                 walk.follow(start, follows, way).and(Err(LookupError::Unseen))
             }
             Err(errno) => Err(errno.into()),
@@ -116,7 +117,7 @@ pub(super) fn open(
     match ask(below, ResolveFlags::NO_SYMLINKS) {
         Ok(file) => return Ok(file),
         Err(Errno::LOOP) if resolve.contains(ResolveFlags::NO_SYMLINKS) => return Err(LookupError::Missing),
-        // It has a link, or the kernel is too old, or does not permit the call.
+        // The path has a link, or the kernel is too old, or does not permit the call.
         Err(Errno::LOOP | Errno::NOSYS | Errno::PERM) => {}
         Err(errno) => return Err(errno.into()),
     }
@@ -128,7 +129,7 @@ pub(super) fn open(
     walk.follow(start, follows, way)
 }
 
-/// Returns an absolute path as one below the root.
+/// Returns an absolute path relative to the root.
 fn below_root(path: &[u8]) -> &[u8] {
     let start = path.iter().position(|byte| *byte != b'/');
     start.map_or(b".", |start| &path[start..])
@@ -156,7 +157,7 @@ fn open_entry(process: u32, entry: &[&[u8]], way: &mut [u8]) -> Result<OwnedFd, 
     rustix::fs::open(path, HANDLE, Mode::empty()).map_err(of_process)
 }
 
-/// A path that is being followed. What remains of it is at the end of the buffer.
+/// A path that is being followed. The rest of it is at the end of the buffer.
 struct Walk<'a> {
     process: u32,
     rest: &'a mut PathBuffer,
@@ -170,14 +171,14 @@ struct Walk<'a> {
 struct Part {
     start: usize,
     end: usize,
-    /// Whether no other part follows.
+    /// Whether this is the last part.
     is_last: bool,
     /// Whether it must be a directory.
     has_slash: bool,
 }
 
 impl Walk<'_> {
-    /// Puts the target of a link in front of what remains.
+    /// Puts the target of a link in front of the rest of the path.
     fn put(&mut self, target: &[u8]) -> Result<(), LookupError> {
         let at = self.at.checked_sub(target.len()).ok_or(LookupError::Unseen)?;
         self.rest[at..self.at].copy_from_slice(target);
@@ -185,7 +186,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes the next part of what remains.
+    /// Takes the next part of the rest.
     fn next(&mut self) -> Option<Part> {
         let start = self.at + self.rest[self.at..].iter().position(|byte| *byte != b'/')?;
         let length = self.rest[start..].iter().position(|byte| *byte == b'/');
@@ -195,7 +196,7 @@ impl Walk<'_> {
         Some(Part { start, end, is_last, has_slash: length.is_some() })
     }
 
-    /// Follows what remains from a directory.
+    /// Follows the rest of the path from a directory.
     fn follow(&mut self, start: OwnedFd, follows: bool, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
         let mut at = start;
         let mut links = 0;
@@ -234,7 +235,7 @@ impl Walk<'_> {
         Ok(at)
     }
 
-    /// Tells what a link in a directory is.
+    /// Returns the kind of a link in a directory.
     fn link(&self, folder: &OwnedFd, part: &Part, way: &mut [u8]) -> Result<Link, LookupError> {
         if rustix::fs::fstatfs(folder)?.f_type != rustix::fs::PROC_SUPER_MAGIC {
             return Ok(Link::Text);
@@ -242,7 +243,7 @@ impl Walk<'_> {
         let name = &self.rest[part.start..part.end];
         let mut digits = [[0; 10]; 2];
         if rustix::fs::fstat(folder)?.st_ino != ROOT_OF_PROC {
-            // No text says where it leads.
+            // The target of such a link cannot be read as text.
             if self.resolve.contains(ResolveFlags::NO_MAGICLINKS) {
                 return Err(LookupError::Missing);
             }
@@ -259,16 +260,16 @@ impl Walk<'_> {
             b"self" => terminated(way, &[leader]),
             _ => terminated(way, &[leader, b"/task/", thread]),
         };
-        // In another `/proc` it may have another number.
+        // In another `/proc` the process may have another number.
         open_in(folder, own.ok_or(LookupError::Unseen)?).map(Link::Leads).map_err(|_| LookupError::Unseen)
     }
 }
 
 /// A link on a path.
 enum Link {
-    /// One whose text is followed.
+    /// A link whose text is followed.
     Text,
-    /// One of `/proc`, with what it leads to for this process.
+    /// A link of `/proc`, with its target for this process.
     Leads(OwnedFd),
 }
 
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_leads_where_the_kernel_leads_its_process() {
+    fn paths_resolve_as_for_the_process() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("sub/deep")).unwrap();
@@ -397,7 +398,7 @@ mod tests {
         }
         assert_eq!(look(&folder, "folder/", false, ResolveFlags::empty()), Ok(own("sub")));
         assert_eq!(look(&folder, "", true, ResolveFlags::empty()), Ok(own(".")));
-        // With the restrictions of the process.
+        // The same with the restrictions of the process.
         for (path, resolve, expect) in [
             ("link", ResolveFlags::NO_SYMLINKS, Err(LookupError::Missing)),
             ("sub/file", ResolveFlags::NO_SYMLINKS, Ok(expect)),
@@ -410,7 +411,7 @@ mod tests {
         ] {
             assert_eq!(look(&folder, path, true, resolve), expect, "{path} {resolve:?}");
         }
-        // More than the keeper can follow is not nothing.
+        // A path with more links than the keeper can follow is not a missing file.
         for (link, target) in [("0", "sub"), ("1", "0"), ("2", "1"), ("3", "2")] {
             symlink(format!("{target}/{}", "./".repeat(2000)), root.join(link)).unwrap();
         }

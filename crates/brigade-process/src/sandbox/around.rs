@@ -1,7 +1,7 @@
-//! Opens a directory around what lies in it and must stay closed.
+//! Opens a directory except for closed paths in it.
 //!
-//! A Landlock rule covers everything below a directory, and nothing can be taken out of it again. So every other entry
-//! on the way down gets its own rule.
+//! A Landlock rule covers everything below a directory and cannot exclude a part of it. So every other entry on the
+//! path to the closed one gets its own rule.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use rustix::fs::{Mode, OFlags};
 
 use super::shown::{MountedPath, Mounts};
 
-/// What of a directory can be opened.
+/// The part of a directory that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OpenableEntries {
-    /// All of it: nothing closed is in it.
+    /// All of it: it contains no closed path.
     Whole,
     /// These entries, some of them further down. No links.
     Entries(Vec<PathBuf>),
-    /// Nothing: it is closed itself.
+    /// Nothing: the directory itself is closed.
     Nothing,
 }
 
-/// Returns what of a path can be opened without opening anything that is closed. No path has links.
+/// Returns the part of a path that can be opened without opening a closed path. No path has links.
 pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
     if closed.iter().any(|closed| path.starts_with(closed)) {
         return OpenableEntries::Nothing;
@@ -33,7 +33,7 @@ pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
             entries.push(folder);
             continue;
         }
-        // A link would be followed, possibly to what is closed.
+        // A link would be followed, possibly to a closed path.
         let found = folder.read_dir().into_iter().flatten().flatten();
         let found = found.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
         folders.extend(found.map(|entry| entry.path()).filter(|entry| !closed.contains(entry)));
@@ -41,13 +41,13 @@ pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
     if entries == [path] { OpenableEntries::Whole } else { OpenableEntries::Entries(entries) }
 }
 
-/// Returns the path without links of what is open.
+/// Returns the path of an open file, without links.
 pub(super) fn path_of(opened: &OwnedFd) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).ok()
 }
 
-/// Lists every path of a directory: its own, and where mounts show it, or something around it or in it, once more.
-/// The error says why that cannot be decided.
+/// Lists every path of a directory: its own path, and all paths at which mounts show it, a parent of it or a part of
+/// it. The error says why they cannot be found.
 pub(super) fn paths_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let table = std::fs::read("/proc/self/mountinfo")
@@ -106,7 +106,7 @@ mod tests {
         check("work/one", &["work/one"], None);
         check("work/one/in", &["work/one"], None);
         check("work", &["work/one", "work/one/in"], Some(&["work/two"]));
-        // The name of one is the beginning of another's.
+        // One name is a prefix of the other.
         check("work/one", &["work/o"], Some(&["work/one"]));
     }
 }

@@ -1,4 +1,4 @@
-//! Opens the paths of a profile; in the workspace without following links.
+//! Opens the paths of a profile. In the workspace no links are followed.
 //!
 //! A run can replace files in the workspace at any time, so paths there are never followed through links. Paths
 //! elsewhere belong to the owner and may have links.

@@ -1,4 +1,4 @@
-//! A filter of system calls that a sandboxed program may not make.
+//! Filters the system calls of a sandboxed program.
 //!
 //! The filter denies listed calls, so other calls work. It returns an error instead of killing the program, because
 //! many programs try these calls and continue without them.
@@ -76,9 +76,9 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
-/// Calls that change how a process runs, whose first argument names it by its number. With 0 they change the caller.
+/// Calls that change how a process runs, whose first argument is a process id. With 0 they change the caller.
 ///
-/// No filter can tell the caller's own number, or the number of one of its threads, from others.
+/// A filter cannot distinguish the caller's own id, or the id of one of its threads, from others.
 const PROCESS_CALLS: &[libc::c_long] = &[
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setscheduler,
@@ -88,7 +88,7 @@ const PROCESS_CALLS: &[libc::c_long] = &[
     libc::SYS_move_pages,
 ];
 
-/// Calls with a kind, the number of a process, group or user, and a priority, and the kind that means a user.
+/// Calls with a kind, the id of a process, group or user, and a priority, each with the kind that means a user.
 const KIND_CALLS: [(libc::c_long, u64); 2] =
     [(libc::SYS_setpriority, libc::PRIO_USER as u64), (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */)];
 
@@ -198,16 +198,17 @@ pub(super) fn filters(
         let others = rule(vec![when(1, SeccompCmpOp::Ne, 0)?])?;
         refused.insert(call, vec![others, rule(vec![when(0, SeccompCmpOp::Eq, user)?])?]);
     }
-    // Asking for the limits of others is harmless; with limits to set, they could end any process of the user.
+    // Reading the limits of other processes is harmless. By setting them, the program could end any process of the
+    // user.
     let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(wrong)?;
     refused.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?, sets])?]);
 
-    // A lease on a file that others write delays or refuses them.
+    // A lease on a file makes other writers of it wait or fail.
     refused.insert(libc::SYS_fcntl, vec![rule(vec![when(1, SeccompCmpOp::Eq, libc::F_SETLEASE as u64)?])?]);
 
     let mut families = Vec::new();
     if network == Network::Allowed {
-        // Resolving names asks the kernel for the addresses of the machine, over netlink.
+        // Resolving names reads the addresses of the machine from the kernel, over netlink.
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     if local == LocalSockets::Allowed {
@@ -219,8 +220,8 @@ pub(super) fn filters(
         .collect::<Result<Vec<_>, _>>()?;
     refused.insert(libc::SYS_socket, if other.is_empty() { Vec::new() } else { vec![rule(other)?] });
     if local == LocalSockets::Denied {
-        // A pair of datagram sockets can be turned to any address, and the kernel makes one of a raw type, too; pairs
-        // of streams and of sequences of packets cannot.
+        // A pair of datagram sockets can be redirected to any address, and the kernel treats a raw pair as one of
+        // datagrams. Pairs of streams and of packet sequences cannot be redirected.
         let connected = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
         let mut pairs = vec![rule(vec![when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?])?];
         for kind in (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind)) {
@@ -241,7 +242,8 @@ pub(super) fn filters(
         refused.insert(libc::SYS_symlinkat, Vec::new());
     }
 
-    // These take their flags in memory, where no filter can look: programs fall back when they seem not to exist.
+    // These take their flags in memory, which a filter cannot read. Programs fall back when the calls seem not to
+    // exist.
     let mut unknown: Rules = [(libc::SYS_clone3, Vec::new())].into();
     if landlock < 3 {
         // This kernel has no truncate right, so a read-only file could be emptied.
@@ -256,7 +258,7 @@ pub(super) fn filters(
     Ok(vec![compile(unknown, libc::ENOSYS)?, compile(refused, libc::EPERM)?])
 }
 
-/// Calls that open files, and the place of their flags.
+/// Calls that open files, and which argument has their flags.
 const OPENING: &[(libc::c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
@@ -292,7 +294,7 @@ impl Filter {
         const SET_MODE_FILTER: libc::c_uint = 1;
         let program =
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
-        // SAFETY: the kernel only reads the program, which has the layout of its own structure and that length.
+        // SAFETY: the kernel only reads the program, which has the layout of its structure and this length.
         let result =
             unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, std::ptr::from_ref(&program)) };
         if result == 0 { Ok(()) } else { Err(last_errno()) }

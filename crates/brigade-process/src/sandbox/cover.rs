@@ -1,6 +1,6 @@
-//! Covers a directory with an empty one in which only some entries of it are found, or with another one to write.
+//! Covers a directory with an empty one that has only some of its entries, or with a writable one.
 //!
-//! What is covered cannot be opened, so nobody in the new view can lock it, even for reading.
+//! A covered entry cannot be opened, so a process in the new view cannot even lock it for reading.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -17,12 +17,12 @@ use super::files::is_beneath;
 use super::mounts::{View, copy_of, move_to, protected, set_read_only};
 use super::{Replaced, SandboxError, SandboxProfile};
 
-/// A directory and what of it stays to be seen.
+/// A covered directory and the entries of it that stay visible.
 #[derive(Debug)]
 pub(super) struct Cover {
     folder: PreparedPath,
     path: CString,
-    /// What is put over it, to write; `None` for an empty directory to read.
+    /// The directory that covers it, writable; `None` for an empty read-only one.
     by: Option<PreparedPath>,
     shown: Vec<CoverEntry>,
 }
@@ -33,27 +33,27 @@ struct CoverEntry {
     /// The parts of its path below the directory.
     parts: Vec<CString>,
     is_folder: bool,
-    /// The same below the directory as one text.
+    /// The same path as one text.
     below: Vec<u8>,
     view: View,
-    /// Its mount, between the time when it is copied and the time when it is put in its place. Only in the child.
+    /// Its mount, from the time when it is copied until it is attached again. Only used in the child.
     tree: AtomicI32,
 }
 
 impl Cover {
-    /// Prepares one for each directory that is there.
+    /// Prepares one cover for each existing directory.
     pub(super) fn all(profile: &SandboxProfile) -> Result<Vec<Cover>, SandboxError> {
         let covers = profile.hidden.iter().map(|folder| Cover::new(profile, folder));
         let replaced = profile.replaced.iter().map(|replaced| Cover::replacing(profile, replaced).map(Some));
         covers.chain(replaced).filter_map(Result::transpose).collect()
     }
 
-    /// Prepares one that puts another directory in the place of one.
+    /// Prepares the cover that replaces a directory by another one.
     fn replacing(profile: &SandboxProfile, replaced: &Replaced) -> Result<Cover, SandboxError> {
         let write = replaced.write.iter().map(|path| (path.as_path(), View::Writable));
         let read = replaced.read.iter().map(|path| (path.as_path(), View::ReadOnly));
         let mut shown = CoverEntry::all(profile, &replaced.folder, write.chain(read))?;
-        // What is beneath comes later.
+        // A deeper path comes later.
         shown.sort_by_key(|shown| shown.parts.len());
         let workspace = profile.workspace.as_deref();
         Ok(Cover {
@@ -64,17 +64,17 @@ impl Cover {
         })
     }
 
-    /// Tells whether a path is writable if it lies in a directory that another one replaces. Does not allocate.
+    /// Returns whether a path is writable, if another directory replaces the one that contains it. Does not allocate.
     pub(super) fn lets_write(&self, path: &[u8]) -> Option<bool> {
         self.by.as_ref()?;
         let below = path.strip_prefix(self.path.as_bytes())?;
         let below = if below.is_empty() { below } else { below.strip_prefix(b"/")? };
-        // What is beneath comes later.
+        // A deeper entry comes later.
         let shown = self.shown.iter().rev().find(|shown| is_beneath(below, &shown.below));
         Some(shown.is_none_or(|shown| shown.view == View::Writable))
     }
 
-    /// Prepares it; none when there is no such directory.
+    /// Prepares a cover; `None` if the directory does not exist.
     fn new(profile: &SandboxProfile, folder: &Path) -> Result<Option<Cover>, SandboxError> {
         let workspace = profile.workspace.as_deref();
         if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
@@ -82,10 +82,10 @@ impl Cover {
         }
         let read = profile.read.iter().map(|path| (path.as_path(), View::ReadOnly));
         let write = profile.write.iter().map(|path| (path.as_path(), View::Writable));
-        // What stays closed beneath one that is written is seen, too.
+        // Closed paths below a writable one are shown, too.
         let closed = protected(profile).map(|path| (path, View::ReadOnly));
         let mut shown = CoverEntry::all(profile, folder, write.chain(read).chain(closed))?;
-        // What is beneath comes later; of two for the same path the one that gives more comes last.
+        // A deeper path comes later. Of two views of the same path, the last one grants more.
         shown.sort_by_key(|shown| (shown.parts.len(), shown.view != View::ReadOnly));
         Ok(Some(Cover {
             folder: PreparedPath::new(folder, workspace)?,
@@ -95,15 +95,15 @@ impl Cover {
         }))
     }
 
-    /// Says whether a path is covered, or seen nevertheless.
+    /// Returns whether a path is covered by a hidden directory or shown in one.
     pub(super) fn covers(profile: &SandboxProfile, path: &Path) -> bool {
         profile.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
-    /// Covers the directory in the view of the calling process. Makes plain system calls only.
+    /// Covers the directory for the calling process. Makes plain system calls only.
     pub(super) fn put(&self) -> Result<(), i32> {
         for shown in &self.shown {
-            // One that is gone by now is not seen.
+            // An entry that was removed meanwhile is not shown.
             let Ok(at) = shown.way.open() else { continue };
             let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
             let (is_closed, flags) = match shown.view {
@@ -113,7 +113,7 @@ impl Cover {
             set_read_only(tree.as_raw_fd(), c"", is_closed, flags | libc::AT_EMPTY_PATH)?;
             shown.tree.store(std::os::fd::IntoRawFd::into_raw_fd(tree), Ordering::Relaxed);
         }
-        // Not through a link: the way is checked, and what is on it cannot be replaced by other runs.
+        // Opened without following links: the path was checked, and other runs cannot replace its parts.
         let place = self.folder.open().map_err(rustix::io::Errno::raw_os_error)?;
         if let Some(by) = &self.by {
             let by = by.open().map_err(rustix::io::Errno::raw_os_error)?;
@@ -135,7 +135,7 @@ impl Cover {
         set_read_only(libc::AT_FDCWD, &self.path, true, 0)
     }
 
-    /// Puts what stays to be seen into the directory that covers this one now.
+    /// Mounts the visible entries into the covering directory.
     fn put_shown(&self) -> Result<(), i32> {
         let empty = self.folder.open().map_err(rustix::io::Errno::raw_os_error)?;
         for shown in &self.shown {
@@ -143,7 +143,7 @@ impl Cover {
             if tree < 0 {
                 continue;
             }
-            // SAFETY: the descriptor was taken out of its owner above, and nobody else uses it.
+            // SAFETY: the descriptor was taken out of its earlier owner above, and nothing else uses it.
             let tree = unsafe { OwnedFd::from_raw_fd(tree) };
             shown.put(&empty, &tree).map_err(rustix::io::Errno::raw_os_error)?;
         }
@@ -156,7 +156,7 @@ fn text(bytes: &[u8]) -> Result<CString, SandboxError> {
 }
 
 impl CoverEntry {
-    /// Prepares those of the paths that are there below a directory.
+    /// Prepares the given paths that exist below a directory.
     fn all<'p>(
         profile: &SandboxProfile,
         folder: &Path,
@@ -191,7 +191,7 @@ impl CoverEntry {
     }
 }
 
-/// Makes an entry to be mounted over, unless it is there.
+/// Creates a mount point for an entry, unless it exists.
 fn make(folder: &OwnedFd, name: &CStr, is_folder: bool) -> rustix::io::Result<()> {
     if is_folder {
         return match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {

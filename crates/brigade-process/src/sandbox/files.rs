@@ -62,17 +62,17 @@ pub(super) struct Ruleset {
     everything: u64,
     /// All handled rights.
     handled: u64,
-    /// What is granted.
+    /// The granted paths and rights.
     granted: Grants,
     /// The granted path that opens a closed workspace to reading.
     opened_by: Option<PathBuf>,
 }
 
 impl Ruleset {
-    /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-    /// `is_sealed` says that mounts will be put over the code of a closed workspace and over what is replaced, and
-    /// `kept_out` are all paths of
-    /// the workspace.
+    /// Builds the ruleset. Every access this version knows is handled, so everything without a rule is denied.
+    ///
+    /// `is_sealed` means that mounts will cover the code of a closed workspace and the replaced directory. `kept_out`
+    /// has all paths of the workspace.
     pub(super) fn new(
         profile: &SandboxProfile,
         version: u32,
@@ -99,12 +99,12 @@ impl Ruleset {
         let created = ruleset.create().map_err(wrong)?;
         let mut rules = Rules { created, handled, granted: Vec::new(), workspace };
         let reading = AccessFs::from_read(abi);
-        // Nobody needs new device files, and with them a privileged user would read any disk.
+        // No run needs new device files, and with them a privileged user could read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
         for path in &profile.installed {
             rules.add_around(path, kept_out, reading)?;
         }
-        // What a policy opens of a closed workspace is data.
+        // Everything that a policy opens in a closed workspace is data.
         let is_data = |path: &Path| {
             let workspace = workspace.filter(|_| profile.closed.is_some());
             workspace.is_some_and(|workspace| path != workspace && path.starts_with(workspace))
@@ -150,7 +150,7 @@ impl Ruleset {
                 rules.add_around(path, &closed.kept, DATA)?;
             }
             for code in &closed.code {
-                // A copy gets its rule when it is made.
+                // The approved copy gets its rule when it is created.
                 if !is_sealed {
                     rules.add(&code.path, CODE)?;
                 }
@@ -169,8 +169,8 @@ impl Ruleset {
         self.opened_by.as_deref()
     }
 
-    /// Tells whether the rules allow an access to a path without links, at which this file is (device and inode). Does
-    /// not allocate.
+    /// Returns whether the rules allow an access to a path without links whose file is `identity` (device and inode).
+    /// Does not allocate.
     pub(super) fn lets(&self, path: &[u8], identity: Option<(u64, u64)>, access: BitFlags<AccessFs>) -> bool {
         self.suffice(self.granted.rights(path, identity), access)
     }
@@ -180,13 +180,13 @@ impl Ruleset {
         self.granted.rights_of(identity)
     }
 
-    /// Tells whether rights suffice for an access. Does not allocate.
+    /// Returns whether rights suffice for an access. Does not allocate.
     pub(super) fn suffice(&self, rights: u64, access: BitFlags<AccessFs>) -> bool {
         let needed = access.bits() & self.handled;
         rights & needed == needed
     }
 
-    /// Makes one more directory writable, before the rules are applied. Makes one plain system call. If it fails, the
+    /// Makes one more directory writable, before the rules are applied. Makes one plain system call. If that fails, the
     /// directory stays closed.
     pub(super) fn allow_everything_beneath(&self, folder: &OwnedFd) {
         let _ = self.allow(folder, self.everything);
@@ -197,8 +197,8 @@ impl Ruleset {
         self.allow(file, CODE.bits())
     }
 
-    /// Lets one more directory, with those below it, be listed, before the rules are applied. Makes one plain system
-    /// call.
+    /// Makes one more directory listable, with everything below it, before the rules are applied. Makes one plain
+    /// system call.
     pub(super) fn allow_listing(&self, folder: &OwnedFd) -> Result<(), i32> {
         self.allow(folder, BitFlags::from(AccessFs::ReadDir).bits())
     }
@@ -212,7 +212,7 @@ impl Ruleset {
         }
         const PATH_BENEATH: libc::c_int = 1;
         let beneath = PathBeneathAttr { allowed, parent: what.as_raw_fd() };
-        // SAFETY: the kernel only reads the structure, which has the layout of its own; both descriptors are open.
+        // SAFETY: the kernel only reads the structure, which has the kernel's layout; both descriptors are open.
         let done = unsafe {
             libc::syscall(
                 libc::SYS_landlock_add_rule,
@@ -233,7 +233,7 @@ impl Ruleset {
     }
 }
 
-/// Tells whether a path is this directory or below it.
+/// Returns whether a path is this directory or below it.
 pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
     let folder = folder.strip_suffix(b"/").unwrap_or(folder);
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -256,7 +256,7 @@ impl Rules<'_> {
         self.add_opened(opened, real, access)
     }
 
-    /// Grants rights below a path, except for what of it is to be kept out.
+    /// Grants rights below a path, except for the paths that are kept out.
     fn add_around(
         &mut self,
         path: &Path,
@@ -266,14 +266,14 @@ impl Rules<'_> {
         let Ok(opened) = PreparedPath::new(path, self.workspace)?.open() else {
             return Ok(());
         };
-        // Without its path nobody knows what it contains.
+        // Without the path it is unknown what the directory contains.
         let Some(real) = path_of(&opened) else { return Ok(()) };
         match around(&real, kept_out) {
             OpenableEntries::Nothing => Ok(()),
             OpenableEntries::Whole => self.add_opened(opened, real, access),
             OpenableEntries::Entries(entries) => {
                 for entry in entries {
-                    // A link that takes the place of an entry meanwhile is not followed.
+                    // A link that replaced an entry meanwhile is not followed.
                     if let Ok(opened) = PreparedPath::new(&entry, Some(&real))?.open() {
                         self.add_opened(opened, entry, access)?;
                     }
@@ -283,7 +283,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Grants rights below what is open at a path without links.
+    /// Grants rights below an open path without links.
     fn add_opened(
         &mut self,
         opened: OwnedFd,

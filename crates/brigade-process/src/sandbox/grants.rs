@@ -1,4 +1,4 @@
-//! What Landlock rules grant, as a table that is asked for each file that an observed run opens.
+//! A table of the Landlock rules. An observed run looks up each file that it opens.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 pub(super) struct GrantedPath {
     /// Its path without links when the rule was made.
     pub(super) path: PathBuf,
-    /// Its device and inode, by which the kernel knows it wherever it is moved to.
+    /// Its device and inode, by which the kernel identifies it wherever it is moved to.
     pub(super) identity: (u64, u64),
     pub(super) rights: u64,
 }
 
-/// All grants of a ruleset. A workspace may have thousands of files of data, each with its own rule.
+/// All grants of a ruleset. A workspace may have thousands of data files, each with its own rule.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// Sorted by their paths.
@@ -31,12 +31,12 @@ impl Grants {
         Grants { by_path: granted, by_identity }
     }
 
-    /// Returns the rights on an absolute path without links, at which this file is (device and inode). Does not
+    /// Returns the rights on an absolute path without links whose file is `identity` (device and inode). Does not
     /// allocate.
     pub(super) fn rights(&self, path: &[u8], identity: Option<(u64, u64)>) -> u64 {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let folders = ends.map(|end| (&path[..end], None));
-        // A rule for a file is about that file, and another may be at its path by now.
+        // A rule for a file applies to that file, and its path may have another file now.
         folders.chain([(path, identity)]).fold(0, |all, (folder, identity)| all | self.at(folder, identity))
     }
 
@@ -56,7 +56,7 @@ impl Grants {
     }
 }
 
-/// Returns the bytes of a path; none of the root.
+/// Returns the bytes of a path; no bytes for the root.
 fn plain(path: &Path) -> &[u8] {
     let path = path.as_os_str().as_bytes();
     path.strip_suffix(b"/").unwrap_or(path)
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_the_rights_of_everything_above_it() {
+    fn paths_have_the_rights_of_all_parents() {
         let grants = grants(&[
             ("/work/data/a", 4, 8),
             ("/work", 2, 1),

@@ -1,10 +1,11 @@
-//! Installations of programs: the parts of the system and of the home that must be readable for a program to start.
+//! Finds the installations of programs: the parts of the system and of the home that a program must read to start.
 //!
-//! Only programs that the kernel would execute are asked about: regular files that may be executed, behind any links. A
-//! directory or plain file is never granted because a link, a first line or a file of settings names it. What lies in
-//! the workspace can be read anyway, and is not granted. A program that only text in the workspace names, and where
-//! links there lead, opens its own file, and a directory only if that is a known kind of installation; shims of version
-//! managers must be on `PATH`.
+//! Only programs that the kernel would execute are considered: regular executable files, also through links. A
+//! directory or plain file is never granted only because a link, a `#!` line or a settings file names it. Files in the
+//! workspace can be read anyway, and are not granted.
+//!
+//! Some programs are named only by text or by a link in the workspace. Such a program opens its own file, and a
+//! directory only if that is a known kind of installation. Shims of version managers must be on `PATH`.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -17,10 +18,10 @@ use brigade_cmdline::find_program;
 
 use crate::regular::first_bytes;
 
-/// Programs, libraries and configuration of the machine; `/proc` without what belongs to other processes.
+/// Programs, libraries and configuration of the machine; `/proc` without the entries of other processes.
 ///
-/// Not here: homes, `/var` (data of services), `/run` (their sockets) except for what names are resolved by, `/tmp`,
-/// `/dev` (a handful of harmless devices is always allowed).
+/// Not here: homes, `/var` (data of services), `/run` (their sockets) except for name resolution, `/tmp`, and `/dev` (a
+/// few harmless devices are always allowed).
 const SYSTEM: [&str; 20] = [
     "/usr",
     "/bin",
@@ -57,7 +58,7 @@ pub fn system_read_paths() -> Vec<PathBuf> {
     SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists()).collect()
 }
 
-/// The inputs besides the program.
+/// The inputs of the search that do not depend on the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The home of the user, which is never granted itself.
@@ -70,12 +71,12 @@ pub struct Surroundings {
     pub workspace: Option<PathBuf>,
 }
 
-/// What a program needs.
+/// The files and directories that a program needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installation {
     /// Paths outside of the system and the workspace that must be readable.
     pub paths: BTreeSet<PathBuf>,
-    /// The settings files that decided this.
+    /// The settings files that these paths depend on.
     pub decided_by: BTreeSet<PathBuf>,
 }
 
@@ -92,7 +93,7 @@ impl Surroundings {
     }
 }
 
-/// Everything outside the system that a program leads to, in the surroundings of the calling process.
+/// Returns all paths outside the system that a program needs, in the surroundings of the calling process.
 ///
 /// See [`installation_in`].
 pub fn installation_of(program: &Path) -> Vec<PathBuf> {
@@ -102,9 +103,11 @@ pub fn installation_of(program: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Everything outside the system that programs lead to: the prefix each is installed in, the targets of its links, the
-/// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
-/// environment. Never a home itself, nor a directory that holds one. What lies in the workspace counts as named by it.
+/// Returns all paths outside the system that programs need.
+///
+/// These are the prefix in which each is installed, the targets of its links, the interpreter of a script, the version
+/// manager of a shim with the versions it may pick, and the base of a virtual environment. They never include a home or
+/// a directory that holds one. A program in the workspace counts as named by the workspace.
 pub fn installation_in<'p>(
     programs: impl IntoIterator<Item = (&'p Path, ProgramOrigin)>,
     around: &Surroundings,
@@ -119,16 +122,16 @@ pub fn installation_in<'p>(
     finder.found
 }
 
-/// The source that names a program.
+/// What names a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProgramOrigin {
     /// The reviewed command, `PATH`, or a file outside of the workspace.
     Command,
-    /// Text or a link in the workspace, which anybody may have written there.
+    /// Text or a link in the workspace, which any run may have written.
     Workspace,
 }
 
-/// A directory by its name and by what that leads to.
+/// A directory by its name and by its path without links.
 struct Names(Vec<PathBuf>);
 
 impl Names {
@@ -160,7 +163,7 @@ impl Finder<'_> {
         let named_by = if is_inside { ProgramOrigin::Workspace } else { named_by };
         self.grant(program);
         self.prefix(program, named_by, depth);
-        // Any directory can be called like those of a version manager.
+        // Any directory can have the name of a version manager's directory.
         if !is_inside && self.is_vouched_for(program, named_by) {
             self.version_manager(program, named_by, depth);
         }
@@ -170,7 +173,7 @@ impl Finder<'_> {
         } else if let Ok(real) = program.canonicalize()
             && real != program
         {
-            // A link further up.
+            // A directory further up is a link.
             self.follow(&real, named_by, depth + 1);
         } else {
             for interpreter in self.interpreters(program, named_by) {
@@ -179,14 +182,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether a path is in the workspace, under whatever name. What a link there leads to is not.
+    /// Returns whether a path is in the workspace, under any of its names. The target of a link there is not.
     fn is_inside(&self, path: &Path) -> bool {
         let is_below = |path: &Path| self.workspaces.any(|workspace| path.starts_with(workspace));
         let real = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
         is_below(path) || real().is_some_and(|path| is_below(&path))
     }
 
-    /// Tells whether a directory is a home, holds one, or holds what all programs of a user keep.
+    /// Returns whether a directory is a home, contains one, or contains the data of all programs of a user.
     fn opens_home(&self, path: &Path) -> bool {
         const BROAD_FOLDERS: [&str; 7] =
             [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
@@ -208,9 +211,10 @@ impl Finder<'_> {
         self.found.paths.insert(path.to_owned());
     }
 
-    /// Grants the parent of a `bin` directory, if it is that of an installation. Of one that only the workspace names,
-    /// which may be any directory of the user's with such a neighbour, the usual directories are granted alone, and the
-    /// program itself must belong to it.
+    /// Grants the parent of a `bin` directory, if it is the parent of an installation.
+    ///
+    /// If only the workspace names the program, any directory of the user could be that parent. Then only the usual
+    /// directories are granted, and the program itself must belong to the installation.
     fn prefix(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let is_vouched_for = self.is_vouched_for(program, named_by);
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
@@ -218,7 +222,7 @@ impl Finder<'_> {
         if let Some(first) = parts.iter().position(modules) {
             let folder: PathBuf = parts[..=first].iter().collect();
             let root = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-            // `PREFIX/lib/node_modules` beside `PREFIX/bin/node`.
+            // `PREFIX/lib/node_modules` next to `PREFIX/bin/node`.
             if is_vouched_for
                 || (folder.ends_with("lib/node_modules") && is_node(&root.join("bin/node"), root))
             {
@@ -265,7 +269,7 @@ impl Finder<'_> {
             || deep && libraries()
         {
             self.grant(root);
-            // `~/.local` is never granted; what pip installed there for the user is.
+            // `~/.local` is never granted, only the packages that pip installed there for the user.
             if Names::new(Some(root)).any(|root| self.homes.any(|home| home.join(".local") == root)) {
                 self.grant(&root.join("lib"));
             }
@@ -279,7 +283,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Grants what a virtual environment of Python has, which may stand in the root of any project.
+    /// Grants the parts of a Python virtual environment, which may be in the root of any project.
     fn grant_environment(&mut self, root: &Path) {
         self.grant_usual(root, &["bin", "include", "pyvenv.cfg"]);
         if !self.opens_home(root) {
@@ -287,7 +291,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Grants what a version manager needs, if the program is one of its shims.
+    /// Grants the files of a version manager, if the program is one of its shims.
     fn version_manager(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
@@ -296,7 +300,7 @@ impl Finder<'_> {
         if folder.file_name().is_some_and(|name| name == "shims")
             && let Some(mut root) = folder.parent()
         {
-            // A plugin of the manager may have shims of its own.
+            // A plugin of the manager may have its own shims.
             if let Some(plugins) = root.parent().filter(|above| above.ends_with("plugins")) {
                 root = plugins.parent().unwrap_or(root);
             }
@@ -331,7 +335,7 @@ impl Finder<'_> {
             if let Some(manager) = self.manager_of(program) {
                 self.follow(&manager, named_by, depth + 1);
             }
-            // Rye's shims are Rye itself, beside what it installed.
+            // Rye's shims are Rye itself, next to the toolchains that it installed.
             for part in ["config.toml", "py", "self"] {
                 if root.file_name().is_some_and(|name| name == ".rye") {
                     self.grant(&root.join(part));
@@ -373,18 +377,18 @@ impl Finder<'_> {
         is_name.then(found).flatten()
     }
 
-    /// Tells whether the owner of the machine means this program, and not only text in the workspace.
+    /// Returns whether the owner of the machine chose this program, and not only text in the workspace.
     fn is_vouched_for(&self, program: &Path, named_by: ProgramOrigin) -> bool {
         named_by == ProgramOrigin::Command || self.is_on_path(program)
     }
 
-    /// Tells whether `PATH` has the directory of this program.
+    /// Returns whether `PATH` has the directory of this program.
     fn is_on_path(&self, program: &Path) -> bool {
         let folder = program.parent();
         std::env::split_paths(&self.around.path).any(|on_path| folder == Some(on_path.as_path()))
     }
 
-    /// Returns the programs in the first line of a script, as far as they are found.
+    /// Returns the programs in the first line of a script that can be found.
     fn interpreters(&self, program: &Path, named_by: ProgramOrigin) -> Vec<PathBuf> {
         let start = first_bytes(program, 512).unwrap_or_default();
         if !start.starts_with(b"#!") {
@@ -409,13 +413,13 @@ impl Finder<'_> {
     }
 }
 
-/// Tells whether a directory is where somebody's home usually is, or holds homes.
+/// Returns whether a directory is a usual place of a home, or contains homes.
 fn is_home(path: &Path) -> bool {
     let holds_homes = |path: &Path| path == Path::new("/home") || path == Path::new("/Users");
     path == Path::new("/root") || holds_homes(path) || path.parent().is_some_and(holds_homes)
 }
 
-/// Tells whether a program or a library is Python's, by its name: `python`, `python3`, `python3.11`, `python3.13t`.
+/// Returns whether a program or library has a name of Python's: `python`, `python3`, `python3.11`, `python3.13t`.
 fn is_python(program: &Path) -> bool {
     let name = program.file_name().and_then(OsStr::to_str);
     let version = name.and_then(|name| name.strip_prefix("python").or_else(|| name.strip_prefix("pypy")));
@@ -426,16 +430,16 @@ fn is_python(program: &Path) -> bool {
     version.is_empty() || (version.split('.').count() <= 2 && version.split('.').all(is_number))
 }
 
-/// Lists the directories of libraries of Python.
+/// Lists the directories of Python's libraries.
 fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = root.join("lib").read_dir().into_iter().flatten().flatten();
     entries.into_iter().map(|entry| entry.path()).filter(|path| is_python(path) && path.is_dir())
 }
 
-/// Returns which directories an installation has, if the program itself is that of one: Python, node, a Rust toolchain,
-/// conda or Homebrew, and something beside it that only those have.
+/// Returns the directories of an installation, if the program has the right name and the directory has a file that only
+/// such installations have. Known are Python, node, Rust toolchains, conda and Homebrew.
 ///
-/// Where an installation keeps its files is no fact about command lines, so the table of programs does not have it.
+/// The table of programs describes command lines, so it does not have these directories.
 fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     let name = program.file_name().unwrap_or_default();
     let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
@@ -472,21 +476,21 @@ fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     &[]
 }
 
-/// Tells whether a program is node with npm.
+/// Returns whether a program is node with npm.
 fn is_node(program: &Path, root: &Path) -> bool {
     program.file_name().is_some_and(|name| name == "node")
         && is_executable(program)
         && root.join("lib/node_modules/npm/package.json").is_file()
 }
 
-/// Tells whether a directory is an environment of conda, which notes each package that it installed.
+/// Returns whether a directory is a conda environment. Conda records each installed package in it.
 fn is_conda(root: &Path) -> bool {
     let notes = root.join("conda-meta");
     let is_note = |entry: fs::DirEntry| entry.path().extension().is_some_and(|end| end == "json");
     notes.join("history").is_file() && notes.read_dir().into_iter().flatten().flatten().any(is_note)
 }
 
-/// Tells whether a program is no script.
+/// Returns whether a program is not a script.
 fn is_binary(program: &Path) -> bool {
     first_bytes(program, 4).is_ok_and(|start| start == b"\x7fELF")
 }
@@ -508,7 +512,7 @@ fn python_home(configuration: &Path) -> Option<PathBuf> {
     value.is_absolute().then_some(value)
 }
 
-/// Tells whether the kernel would execute what a path leads to: a regular file that somebody may execute.
+/// Returns whether the kernel would execute the target of a path: a regular file that any user may execute.
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }

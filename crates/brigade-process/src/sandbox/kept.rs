@@ -1,9 +1,10 @@
-//! What of a workspace a run must never write: the caller's own state, and everything by which git is found.
+//! Finds the entries of a workspace that no run may write: the caller's own state, and everything by which git is
+//! found.
 //!
-//! `.git` can be a link, or a file that names a directory, and that directory can name another (`commondir`). Who could
-//! replace anything on one of these ways would have git read a configuration of their own, which starts programs. So
-//! the way is followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that
-//! is beneath.
+//! `.git` can be a link, or a file that names a directory, and that directory can name another one (`commondir`). A run
+//! that could replace anything on one of these paths could make git read a foreign configuration, which can start
+//! programs. So each path is followed the way the kernel follows it. Every direct entry of the workspace on it is kept,
+//! with everything below.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,10 +14,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::regular::first_bytes;
 
-/// Where git starts to look.
+/// Where git starts to search.
 const GIT: &str = ".git";
 
-/// Links on one way; the kernel follows as many.
+/// The maximum number of links on one path; the same as the kernel's.
 const MAX_LINKS: usize = 40;
 
 /// The longest file that names a directory of git.
@@ -25,12 +26,12 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// How much of the workspace can be writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WritableScope {
-    /// The directory itself, except for what is kept: mounts over the kept entries keep them.
+    /// The directory itself. Mounts protect the kept entries.
     Folder,
-    /// Its other entries one by one, and no new ones: a kept entry is a link, which a mount would not keep from being
-    /// replaced.
+    /// Its other entries one by one, but no new entries. A kept entry is a link, which a mount cannot protect from
+    /// being replaced.
     Entries,
-    /// Nothing: git's directory is the workspace itself or around it, or where it is cannot be found out.
+    /// Nothing: git's directory is the workspace or contains it, or it could not be found.
     Nothing,
 }
 
@@ -43,13 +44,15 @@ pub struct ProtectedEntries {
     real: Vec<PathBuf>,
     /// The workspace, without links.
     root: PathBuf,
-    /// What is left to be opened.
+    /// How much of the workspace can be writable.
     pub opening: WritableScope,
 }
 
 impl ProtectedEntries {
-    /// Looks what is to be kept, as things are now; `state` are the ways, from the workspace, to what the caller keeps
-    /// there: where links on them lead is kept, too.
+    /// Finds the protected entries of a workspace, as it is now.
+    ///
+    /// `state` are the paths, relative to the workspace, of the caller's own files there. The targets of links on them
+    /// are protected, too.
     pub fn find(workspace: &Path, state: &[&str]) -> ProtectedEntries {
         let mut ways = FollowedPaths {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
@@ -65,22 +68,22 @@ impl ProtectedEntries {
         ProtectedEntries { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
     }
 
-    /// Tells whether a path leads to a kept entry, or to something beneath one.
+    /// Returns whether a path leads to a kept entry, or to a file below one.
     pub fn keeps(&self, path: &Path) -> bool {
         let leads_there =
             |path: &Path| self.entries.iter().chain(&self.real).any(|kept| path.starts_with(kept));
         leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
     }
 
-    /// Returns the directory that a path leads to when the workspace is that directory or in it, by the name that it
-    /// has in the workspace's own path.
+    /// Returns the directory that a path leads to, if it contains the workspace or is the workspace. The result is a
+    /// prefix of the workspace's own path.
     pub fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
         let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
         let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);
         Some(workspace.ancestors().find(is_it).unwrap_or(workspace))
     }
 
-    /// Tells whether a path leads into the workspace.
+    /// Returns whether a path leads into the workspace.
     pub fn is_inside(&self, path: &Path) -> bool {
         let real = path.canonicalize();
         path.starts_with(&self.root) || real.is_ok_and(|real| real.starts_with(&self.root))
@@ -110,7 +113,7 @@ struct FollowedPaths {
 }
 
 impl FollowedPaths {
-    /// Follows the way to `.git`, to the directory that it names, and to the one that this names as what it shares.
+    /// Follows the path to `.git`, to the directory that it names, and to the shared directory that this one names.
     fn walk_to_git(&mut self, root: &Path) {
         let Some(entry) = self.walk(root, Path::new(GIT)) else { return };
         let folder = match named(&entry, b"gitdir:") {
@@ -124,7 +127,8 @@ impl FollowedPaths {
         }
     }
 
-    /// Follows one way from a directory, which has no links, and returns where it ends; none when it has no end.
+    /// Follows one path from a directory, which has no links, and returns where it ends. Returns `None` if it has too
+    /// many links.
     fn walk(&mut self, from: &Path, way: &Path) -> Option<PathBuf> {
         let mut at = from.to_owned();
         let mut rest: Vec<PathBuf> = parts(way);
@@ -165,8 +169,7 @@ impl FollowedPaths {
     }
 }
 
-/// Returns the directory of git that a directory of files shares with its other worktrees, without links. `None` if
-/// there is none.
+/// Returns the git directory that a worktree shares with the other worktrees, without links. `None` if it has none.
 pub fn shared_git(files: &Path) -> Option<PathBuf> {
     let entry = files.join(GIT);
     let git = named(&entry, b"gitdir:").map_or(entry, |folder| files.join(folder));
@@ -174,7 +177,7 @@ pub fn shared_git(files: &Path) -> Option<PathBuf> {
     shared.canonicalize().ok().filter(|shared| shared.is_dir())
 }
 
-/// Lists the files of a directory that end in `.json`, sorted; none when it cannot be read.
+/// Lists the files of a directory that end in `.json`, sorted; empty if the directory cannot be read.
 pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -184,12 +187,12 @@ pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns an existing path as it is without links.
+/// Returns an existing path without links.
 pub fn without_links(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
 }
 
-/// Tells whether only root can have written an existing file, and the directories on its path, which has no links.
+/// Returns whether only root can have written an existing file and the directories on its path. The path has no links.
 pub fn is_only_of_root(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -199,8 +202,7 @@ pub fn is_only_of_root(path: &Path) -> bool {
     path.ancestors().all(is_roots)
 }
 
-/// Resolves a path as the kernel would until it comes into the workspace, and from there on without links: `None` when
-/// one is on the way there.
+/// Resolves a path as the kernel would until it enters the workspace. From there on, a link makes the result `None`.
 pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {
     let mut at = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = parts(path);
@@ -223,7 +225,7 @@ pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {
             Some(Component::CurDir | Component::Prefix(_)) | None => {}
         }
     }
-    // By its own name when it lies elsewhere: what its links lead to is the owner's affair at any time.
+    // Outside of the workspace the path keeps its name, because its links are under the owner's control.
     Some(if at.starts_with(workspace) { at } else { path.to_owned() })
 }
 
@@ -232,7 +234,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Reads the path that a file of git names behind a prefix; none when it is no such file.
+/// Reads the path that a git file names after a prefix; `None` if the file does not have this form.
 pub(super) fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     let bytes = first_bytes(file, MAX_BYTES).ok()?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii();
@@ -246,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks which entries are kept besides those of every workspace, and what is left to be opened.
+    /// Checks which entries are kept in addition to those of every workspace, and how much can be writable.
     #[track_caller]
     fn check(set_up: impl Fn(&Path), entries: &[&str], opening: WritableScope) {
         let folder = tempfile::tempdir().unwrap();
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_link_of_the_callers_own_leads_is_kept() {
+    fn targets_of_the_callers_links_are_kept() {
         let linked = |target: &'static str| {
             move |workspace: &Path| {
                 fs::create_dir_all(workspace.join(".brigade/tools")).unwrap();

@@ -1,4 +1,4 @@
-//! Combines all parts, and applies them in the child with plain system calls.
+//! Combines all parts of the sandbox, and applies them in the child with plain system calls.
 
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -37,14 +37,14 @@ pub(crate) struct PreparedSandbox {
 /// How the run gets the approved bytes of code.
 #[derive(Debug)]
 enum ApprovedCode {
-    /// In a workspace of its own.
+    /// In a view of the workspace that only this run has.
     View(View),
-    /// Mounted over the paths of the real one.
+    /// Mounted over the paths of the real workspace.
     Sealed(SealedCopies),
 }
 
 impl ApprovedCode {
-    /// Returns the device of the copies, once they are made.
+    /// Returns the device of the copies, once they were created.
     fn device(&self) -> u64 {
         match self {
             ApprovedCode::View(view) => view.device(),
@@ -110,12 +110,15 @@ fn build(
     let has_view = closed.is_some_and(|(closed, workspace)| view::fits(profile, workspace, closed));
     let refuses_links = closed.is_some() && !has_view && mounts::refuse_links();
     let mut mounts = None;
-    // A link as a protected entry cannot be mounted over, only what it leads to.
+    // A mount covers the target of a link, so a protected entry that is a link cannot be protected.
     let link = mounts::protected(profile).find(|path| path.is_symlink());
     let mut why_not = "mount namespaces are not permitted".to_owned();
     if version != 0 && mounts::supported() {
         if let Some(link) = link {
-            vital(&format!("`{}` is a link, so no mount keeps it from being replaced", link.display()))?;
+            vital(&format!(
+                "`{}` is a link, so a mount cannot protect it from being replaced",
+                link.display()
+            ))?;
         }
         if keeping == PlaceholderCleanup::Keeper {
             *placeholders = mounts::make_placeholders(mounts::protected(profile));
@@ -123,9 +126,10 @@ fn build(
         let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
         match gone.filter(|_| keeping != PlaceholderCleanup::Asking) {
             None => mounts = Some(Mounts::new(profile, home, refuses_links)?),
-            // Where nobody could take placeholders away later, the top level is closed instead.
+            // If no keeper can remove placeholders later, the top level is closed instead.
             Some(gone) => {
-                why_not = format!("`{}` could not be kept from being made by a mount", gone.display());
+                why_not =
+                    format!("`{}` is missing, and no mount could keep it from being created", gone.display());
                 if keeping == PlaceholderCleanup::Keeper {
                     vital(&why_not)?;
                 }
@@ -141,7 +145,7 @@ fn build(
         let mut is_decided = true;
         match workspace.map(around::paths_of) {
             Some(Ok(paths)) => kept_out = paths,
-            // Of an open workspace, everything may be read anyway.
+            // In an open workspace, everything may be read anyway.
             Some(Err(reason)) if profile.closed.is_some() => {
                 is_decided = false;
                 vital(&format!("{reason}, so reads of the workspace cannot be closed"))?;
@@ -221,7 +225,7 @@ fn build(
     if mounts.is_some() {
         enforced.push("attributes");
     } else {
-        // Of a workspace that is closed to reading, the rules open nothing there.
+        // If the workspace is closed to reading, the rules open nothing there.
         let is_open = !enforced.contains(&"closed-reads");
         for hidden in profile.hidden.iter().filter(|_| is_open) {
             missing.push(format!("{why_not}: what is in `{}` can be read and locked", hidden.display()));
@@ -300,8 +304,8 @@ impl PreparedSandbox {
         self.filters.iter().try_for_each(Filter::install)
     }
 
-    /// Tells whether the rules allow an access to a path without links, at which this file (device and inode) is. Does
-    /// not allocate.
+    /// Returns whether the rules allow an access to a path without links whose file is `identity` (device and inode).
+    /// Does not allocate.
     pub(crate) fn lets(&self, path: &[u8], identity: (u64, u64), kind: FileType, attempt: Attempt) -> bool {
         let access = access_of(kind, attempt);
         self.mounts_let(path, kind, attempt)
@@ -309,7 +313,7 @@ impl PreparedSandbox {
                 || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, Some(identity), access)))
     }
 
-    /// Tells whether the mounts allow an access to a path without links. Does not allocate.
+    /// Returns whether the mounts allow an access to a path without links. Does not allocate.
     pub(crate) fn mounts_let(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
         let is_file = matches!(kind, FileType::RegularFile | FileType::Directory);
         attempt != Attempt::Write || !is_file || self.lets_write(path)
@@ -320,27 +324,27 @@ impl PreparedSandbox {
         self.ruleset.as_ref().map_or(0, |rules| rules.rights_of(identity))
     }
 
-    /// Tells whether rights suffice for an access. Does not allocate.
+    /// Returns whether rights suffice for an access. Does not allocate.
     pub(crate) fn suffice(&self, rights: u64, kind: FileType, attempt: Attempt) -> bool {
         self.ruleset.as_ref().is_none_or(|rules| rules.suffice(rights, access_of(kind, attempt)))
     }
 
-    /// Returns the device that has the copies of code; 0 for none. In the child, once it is in its namespace.
+    /// Returns the device that has the copies of code; 0 for none. Valid in the child, once it is in its namespace.
     pub(crate) fn sealed_device(&self) -> u64 {
         self.sealed.as_ref().map_or(0, ApprovedCode::device)
     }
 
-    /// Tells whether the run has a workspace of its own, in which files of the real one may be missing.
+    /// Returns whether the run has its own view of the workspace, in which files of the real one may be missing.
     pub(crate) fn has_view(&self) -> bool {
         matches!(self.sealed, Some(ApprovedCode::View(_)))
     }
 
-    /// Tells whether a path without links is in the directory of which the run sees nothing. Does not allocate.
+    /// Returns whether a path without links is in a directory that is hidden from the run. Does not allocate.
     pub(crate) fn hides(&self, path: &[u8]) -> bool {
         self.hidden.iter().any(|hidden| files::is_beneath(path, hidden.as_os_str().as_bytes()))
     }
 
-    /// Tells whether the rules allow creating a file at a path without links, and reading it if that is asked. Does not
+    /// Returns whether the rules allow creating a file at a path without links, and reading it if `reads`. Does not
     /// allocate.
     pub(crate) fn lets_create(&self, path: &[u8], reads: bool) -> bool {
         let own = if reads { AccessFs::ReadFile.into() } else { BitFlags::EMPTY };
@@ -353,7 +357,7 @@ impl PreparedSandbox {
         self.mounts.as_ref().is_none_or(|mounts| mounts.lets_write(path))
     }
 
-    /// Tells whether a path is in the private shared memory of the run.
+    /// Returns whether a path is in the private shared memory of the run.
     fn is_shared_memory(&self, path: &[u8]) -> bool {
         self.mounts.as_ref().is_some_and(|mounts| mounts.is_shared_memory(path))
     }
@@ -369,7 +373,7 @@ impl PreparedSandbox {
     }
 }
 
-/// Returns what of the workspace the run can read besides code, so that it could be moved over code.
+/// Returns a path of the workspace that the run can read and that is not code. It could be moved over code.
 fn movable(profile: &SandboxProfile) -> Option<&Path> {
     let (closed, workspace) = (profile.closed.as_ref()?, profile.workspace.as_deref()?);
     let write = profile.write.iter().filter(|path| !closed.write_only.contains(path));
@@ -378,12 +382,12 @@ fn movable(profile: &SandboxProfile) -> Option<&Path> {
     readable.find(|path| path.starts_with(workspace) && !is_hidden(path))
 }
 
-/// Returns whether one file of code of the workspace could be moved over another.
+/// Returns whether one code file of the workspace could be moved over another.
 fn has_several_codes(profile: &SandboxProfile) -> bool {
     profile.closed.as_ref().is_some_and(|closed| 1 < closed.code.len())
 }
 
-/// Returns the right that an access takes.
+/// Returns the right that an access needs.
 fn access_of(kind: FileType, attempt: Attempt) -> BitFlags<AccessFs> {
     match (attempt, kind) {
         (Attempt::Read, FileType::Directory) => AccessFs::ReadDir,

@@ -1,10 +1,11 @@
 //! A private view of the file system in which everything is read-only, except writable paths.
 //!
-//! Landlock can only grant, and does not know of modes, owners and times; read-only mounts complete it: they take
-//! `.git` out of a writable workspace, and they refuse `chmod` everywhere else. A privileged user needs a mount
-//! namespace for that, everybody else a user namespace around it, in which all files of others belong to nobody (some
-//! programs mind: ssh refuses included system configuration that does). Shared memory of the System V kind and message
-//! queues come along as a namespace of their own.
+//! Landlock can only grant, and does not control modes, owners and times. Read-only mounts complete it: they protect
+//! `.git` in a writable workspace, and they refuse `chmod` everywhere else.
+//!
+//! A privileged user needs only a mount namespace for that. Other users also need a user namespace, in which files of
+//! other users appear to belong to the user `nobody`. Some programs object to that: ssh refuses included system
+//! configuration. System V shared memory and message queues get a private namespace, too.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -36,11 +37,12 @@ enum Kind {
     WithUser,
 }
 
-/// Files in the home that git reads or dies: it takes "not there" for an answer, but not "not permitted".
+/// Files in the home that git reads. A missing file is fine, but git aborts if one exists and reading it is not
+/// permitted.
 const CONFIGURATION: [&str; 4] =
     [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
 
-/// Secrets of the machine among what every program may read; only a privileged user could read them.
+/// Secrets of the machine among the paths that every program may read. Only a privileged user could read them.
 const SECRETS: [&str; 7] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -66,9 +68,9 @@ struct MountPoint {
     path: PathBuf,
     way: PreparedPath,
     view: View,
-    /// Whether the cover of a directory brings it along.
+    /// Whether the cover of a directory already includes it.
     is_covered: bool,
-    /// Whether it belongs to a closed workspace: no link below it is followed, and nothing of it is executed, or mapped
+    /// Whether it belongs to a closed workspace: no link below it is followed, and no file in it is executed or mapped
     /// into memory as code.
     is_closed: bool,
 }
@@ -81,26 +83,26 @@ pub(super) struct Mounts {
     group_map: CString,
     places: Vec<MountPoint>,
     covers: Vec<Cover>,
-    /// Whether the run has shared memory of its own.
+    /// Whether the run has private shared memory.
     has_shared_memory: bool,
 }
 
 /// Where the shared memory of the machine is.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Tells whether the workspace is there.
+/// Returns whether the workspace is in shared memory.
 pub(super) fn is_in_shared_memory(workspace: Option<&Path>) -> bool {
     workspace.is_some_and(|workspace| workspace.starts_with(SHARED_MEMORY))
 }
 
-/// Tells whether the run opens something there. Then nothing may cover it.
+/// Returns whether the run opens a path in shared memory. Then no mount may cover it.
 fn opens_shared_memory(profile: &SandboxProfile) -> bool {
     let opened =
         profile.workspace.iter().chain(&profile.installed).chain(&profile.read).chain(&profile.write);
     opened.into_iter().any(|path| is_in_shared_memory(Some(path)))
 }
 
-/// The paths that are really protected: beneath something writable.
+/// The paths that need protection, because they are below a writable path.
 pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path> {
     let within = |path: &&PathBuf| {
         profile.write.iter().any(|write| path.starts_with(write) && write.exists() && *path != write)
@@ -108,7 +110,7 @@ pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path>
     profile.deny_write.iter().filter(within).map(PathBuf::as_path)
 }
 
-/// The files of [`CONFIGURATION`] that are there and may not be read.
+/// The files of [`CONFIGURATION`] that exist and may not be read.
 pub(super) fn closed_configuration<'a>(
     profile: &'a SandboxProfile,
     home: &'a Path,
@@ -123,7 +125,7 @@ pub(super) fn closed_configuration<'a>(
         .filter(move |path| path.is_file() && !granted(path))
 }
 
-/// Returns whether mounts of this process can refuse to follow links (from Linux 5.14). It is tried once, in a child.
+/// Returns whether mounts of this process can refuse to follow links (from Linux 5.14). This is tried once, in a child.
 pub(super) fn refuse_links() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
@@ -140,7 +142,7 @@ pub(super) fn refuse_links() -> bool {
     })
 }
 
-/// Returns whether this process may create such mounts. It is tried once, in a child.
+/// Returns whether this process may create such mounts. This is tried once, in a child.
 pub(super) fn supported() -> bool {
     kind().is_some()
 }
@@ -161,8 +163,8 @@ fn kind() -> Option<Kind> {
 }
 
 impl Mounts {
-    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed, and nothing there is
-    /// code unless a mount over it is.
+    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed, and only files with
+    /// their own mount are executable there.
     pub(super) fn new(
         profile: &SandboxProfile,
         home: Option<&Path>,
@@ -189,7 +191,7 @@ impl Mounts {
         if let Some(workspace) = workspace.filter(|path| !places.iter().any(|(place, _)| place == path)) {
             places.push((workspace.to_owned(), View::ReadOnly));
         }
-        // What is beneath comes later; of two for the same path the one that gives less.
+        // A deeper path comes later. Of two views of the same path, the last one grants less.
         places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
             .into_iter()
@@ -204,10 +206,10 @@ impl Mounts {
         Ok(Mounts { covers, has_shared_memory, ..Mounts::with_places(kind, places) })
     }
 
-    /// Tells whether a path without links is writable in the new view. Does not allocate.
+    /// Returns whether a path without links is writable in the new view. Does not allocate.
     pub(super) fn lets_write(&self, path: &[u8]) -> bool {
         let reaches = |place: &&MountPoint| is_beneath(path, place.path.as_os_str().as_bytes());
-        // What is beneath comes later.
+        // A deeper cover comes later.
         if let Some(is_writable) = self.covers.iter().find_map(|cover| cover.lets_write(path)) {
             return is_writable;
         }
@@ -215,7 +217,7 @@ impl Mounts {
         place.is_some_and(|place| place.view == View::Writable) || self.is_shared_memory(path)
     }
 
-    /// Tells whether a path is in the shared memory of the run alone. Does not allocate.
+    /// Returns whether a path is in the private shared memory of the run. Does not allocate.
     pub(super) fn is_shared_memory(&self, path: &[u8]) -> bool {
         self.has_shared_memory && is_beneath(path, SHARED_MEMORY.as_bytes())
     }
@@ -245,7 +247,7 @@ impl Mounts {
         // SAFETY: no memory is involved.
         check(unsafe { libc::unshare(flags) })?;
         if self.kind == Kind::WithUser {
-            // The maps of a process that leaves no core file belong to root.
+            // `/proc` entries of a process that leaves no core file belong to root, so it could not write its own maps.
             let dumpable = set_dumpable(1);
             put(c"/proc/self/setgroups", b"deny")?;
             put(c"/proc/self/uid_map", self.user_map.as_bytes())?;
@@ -260,7 +262,7 @@ impl Mounts {
         set_read_only(libc::AT_FDCWD, c"/", true, libc::AT_RECURSIVE)?;
         for place in self.places.iter().filter(|place| !place.is_covered) {
             let put = place.put();
-            // Without it the file is closed, which is as safe.
+            // Without the mount the file is closed, which is as safe.
             if place.view != View::Empty {
                 put?;
             }
@@ -280,7 +282,7 @@ impl MountPoint {
         let set =
             |read_only, flags| set_read_only(tree.as_raw_fd(), c"", read_only, flags | libc::AT_EMPTY_PATH);
         match self.view {
-            // Only this mount, not others beneath it: they may have been read-only all along.
+            // Changes only this mount, not others below it, which may have been read-only before.
             View::Writable => set(false, 0)?,
             View::ReadOnly => set(true, libc::AT_RECURSIVE)?,
             View::Empty => {}
@@ -293,7 +295,7 @@ impl MountPoint {
     }
 }
 
-/// Puts a mount that nobody finds over what is open at a path. Makes one plain system call.
+/// Attaches a detached mount over an open path. Makes one plain system call.
 pub(super) fn move_to(tree: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
     let empty: u32 = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
     let (from, to) = (tree.as_raw_fd(), at.as_raw_fd());
@@ -302,7 +304,7 @@ pub(super) fn move_to(tree: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
     if moved < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
-/// Copies the mount of a path, not yet to be found anywhere. Makes one plain system call.
+/// Copies the mount of a path, detached. Makes one plain system call.
 pub(super) fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) -> Result<OwnedFd, i32> {
     let flags = libc::OPEN_TREE_CLONE
         | libc::OPEN_TREE_CLOEXEC
@@ -312,12 +314,12 @@ pub(super) fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) 
     if tree < 0 {
         return Err(last_errno());
     }
-    // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+    // SAFETY: the kernel returned this descriptor a moment ago, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(tree as RawFd) })
 }
 
-/// Covers `/dev/shm`, which all processes of the machine share, with an empty one that is gone with the run. Makes
-/// plain system calls only; `None` when that is not possible.
+/// Covers `/dev/shm`, which all processes of the machine share, with an empty one that ends with the run. Makes plain
+/// system calls only; returns `None` if that is not possible.
 pub(super) fn private_shared_memory() -> Option<OwnedFd> {
     use rustix::fs::{Mode, OFlags};
 
@@ -329,7 +331,7 @@ pub(super) fn private_shared_memory() -> Option<OwnedFd> {
     done.then(|| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()).flatten()
 }
 
-/// Says whether the process may leave a core file, and returns what held before.
+/// Sets whether the process may leave a core file, and returns the earlier setting.
 fn set_dumpable(dumpable: libc::c_int) -> libc::c_int {
     // SAFETY: no memory is involved.
     unsafe {
@@ -362,8 +364,8 @@ pub(super) fn set_read_only(
     set_attributes(folder, path, if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) }, flags)
 }
 
-/// Keeps everything of a mount that nobody finds, and of those in it, from being executed or mapped as code. Makes one
-/// plain system call.
+/// Prevents files of a detached mount, and of the mounts in it, from being executed or mapped as code. Makes one plain
+/// system call.
 pub(super) fn refuse_code(tree: &OwnedFd) -> Result<(), i32> {
     set_attributes(tree.as_raw_fd(), c"", (NO_CODE, 0), libc::AT_RECURSIVE | libc::AT_EMPTY_PATH)
 }
@@ -402,7 +404,7 @@ fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|info| info.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
-/// An empty directory that stands for a protected path that does not exist, so that it can be mounted over.
+/// An empty directory in place of a missing protected path, so that a mount can cover it.
 ///
 /// Each run that uses it holds a shared lock on it; the last one removes it.
 #[derive(Debug)]
@@ -426,7 +428,7 @@ impl Placeholder {
             }
             let found = path.symlink_metadata().ok()?;
             if !found.is_dir() || found.mode() & 0o7777 != PLACEHOLDER_MODE {
-                // A real one.
+                // A real directory.
                 return None;
             }
             let folder = File::open(path).ok()?;

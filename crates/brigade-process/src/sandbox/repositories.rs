@@ -1,12 +1,13 @@
-//! What of a workspace git and the caller run or believe besides their own directories: repositories and workspaces
-//! within it, and directories of hooks.
+//! Finds nested repositories and workspaces whose hooks or configuration would be trusted.
 //!
-//! A submodule, a worktree or another repository below the workspace has a `.git` of its own; who could write there
-//! would have their hooks and settings used by the next git command in it. The same holds for a directory that
-//! `core.hooksPath` names, and for a repository without files to work on, which is found by what it consists of. A
-//! workspace within has the caller's state in its own directory, with rules that the next command there would believe.
-//! Links in all these directories lead to more of the same, and so do settings that include others.
-//! All of them are found by looking, as things are before a run.
+//! A submodule, a worktree or another repository below the workspace has its own `.git`. A run that could write there
+//! could set hooks and settings that the next git command in it would use. The same holds for:
+//! * the directory that `core.hooksPath` names,
+//! * a bare repository, which is found by its entries,
+//! * a nested workspace, whose state has rules that the next command there would trust,
+//! * the targets of links in all these directories, and the files that settings include.
+//!
+//! The search sees the files as they are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -27,20 +28,20 @@ const MAX_LINKS: usize = 40;
 /// The maximum number of closed paths.
 const MAX_PLACES: usize = 2_048;
 
-/// Directories with very many others, in which nobody keeps a repository to work in.
+/// Names of directories with very many entries. People do not keep a repository to work in there.
 const PASSED_OVER: &[&str] =
     &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
 
 /// The maximum number of entries of a directory that are searched for links.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Directories of git with very many entries, none of which it runs or takes settings from.
+/// Directories of git with very many entries, from which it executes nothing and reads no settings.
 const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
 
-/// Directories of git that hold what it runs and takes settings from.
+/// Directories of git from which it executes files or reads settings.
 const PARTS_OF_GIT: &[&str] = &["hooks", "info", "modules", "worktrees"];
 
-/// What a repository without files to work on consists of, besides its settings and hooks.
+/// The entries of a bare repository, without its settings and hooks.
 const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
 /// Paths to protect in a writable workspace.
@@ -50,7 +51,7 @@ pub struct Repositories {
     pub closed: BTreeSet<PathBuf>,
     /// The directories on the path to them, which may be written but not moved.
     pub pinned: BTreeSet<PathBuf>,
-    /// Whether more may exist than were found.
+    /// Whether the search was complete.
     pub extent: Extent,
 }
 
@@ -60,7 +61,7 @@ pub enum Extent {
     /// All of it.
     #[default]
     Whole,
-    /// As many directories as can be looked at before each run.
+    /// A part, because the workspace has more directories than can be searched before each run.
     Part,
 }
 
@@ -69,18 +70,18 @@ pub enum Extent {
 pub struct State<'a> {
     /// The entry of the workspace.
     pub entry: &'a str,
-    /// Directories in it that grow, and that nobody believes without a check, by their names.
+    /// Names of directories in it that grow and whose content the caller checks before use.
     pub data: &'a [&'a str],
 }
 
 /// Which directories hold data with very many entries.
 #[derive(Clone, Copy)]
 enum Data<'a> {
-    /// All: git runs what is in a directory of hooks, and nothing below.
+    /// All directories: git executes the entries of a hooks directory, but nothing below them.
     All,
-    /// Those of these names.
+    /// Directories with these names.
     Named(&'a [&'a str]),
-    /// Those of git's own directories. A submodule may have such a name, too.
+    /// The directories of [`DATA_OF_GIT`] in git's own directory. A submodule may have such a name, too.
     OfGit,
 }
 
@@ -96,8 +97,7 @@ impl Data<'_> {
 }
 
 impl Repositories {
-    /// Looks for repositories, directories of hooks and other workspaces below a workspace; `home` is where git's own
-    /// settings are.
+    /// Finds repositories, directories of hooks and other workspaces below a workspace; `home` has git's own settings.
     pub fn find(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
         let mut found = Repositories::of_itself(workspace, home, state);
         let State { entry: state, data } = state;
@@ -132,7 +132,7 @@ impl Repositories {
             }
             let is_bare = parts == BARE.len();
             if is_bare && folder == workspace {
-                // Its work is to be written; what git runs is not.
+                // The run may write the repository, but not the files that git executes.
                 for name in ["config", "hooks"] {
                     found.close(workspace, &folder.join(name));
                 }
@@ -147,7 +147,7 @@ impl Repositories {
         found
     }
 
-    /// Looks only at the workspace's own repository and state: what their links and settings lead to.
+    /// Searches only the workspace's own repository and state, for the targets of their links and settings.
     pub fn of_itself(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
         let mut found = Repositories::default();
         found.hooks(workspace, workspace, &Settings::new(home));
@@ -155,7 +155,7 @@ impl Repositories {
         found
     }
 
-    /// Closes what a repository is found by, and its hooks.
+    /// Closes the entries by which a repository is found, and its hooks.
     fn repository(
         &mut self,
         workspace: &Path,
@@ -178,7 +178,7 @@ impl Repositories {
         }
     }
 
-    /// Closes an entry of a directory that leads somewhere.
+    /// Closes an entry of a directory.
     fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
         self.close(workspace, &folder.join(name));
     }
@@ -191,13 +191,13 @@ impl Repositories {
         self.hooks_of(workspace, repository, &folder, settings);
     }
 
-    /// Does so for a directory of git. Paths of hooks are relative to `base`.
+    /// Does the same for one directory of git. Paths of hooks are relative to `base`.
     fn hooks_of(&mut self, workspace: &Path, base: &Path, git: &Path, settings: &Settings<'_>) {
         let shared = named(&git.join("commondir"), b"").map(|shared| git.join(shared));
         let mut files = vec![git.join("config"), git.join("config.worktree")];
         files.extend(shared.iter().map(|shared| shared.join("config")));
         for folder in [git].into_iter().chain(shared.as_deref()) {
-            // In a workspace without files to work on, the rest of the directory is to be written.
+            // If the workspace is a bare repository, the run may write the rest of the directory.
             if folder == workspace {
                 let parts = PARTS_OF_GIT.iter().map(|part| folder.join(part));
                 parts.for_each(|part| self.links(workspace, &part, Data::OfGit));
@@ -211,11 +211,11 @@ impl Repositories {
         }
         for path in read.hooks {
             let mut folder = base.join(path);
-            // Husky's own directory only leads to the one around it.
+            // Husky's own directory only refers to the one that contains it.
             if folder.file_name().is_some_and(|name| name == "_") {
                 folder.pop();
             }
-            // Hooks that lie directly in the workspace can have any name that git will know.
+            // Hooks directly in the workspace can have any name that git will use.
             if inside(workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
                 self.closed.insert(workspace.to_owned());
             }
@@ -224,13 +224,13 @@ impl Repositories {
         }
     }
 
-    /// Closes what links in a directory lead to, at any depth, and in the directories that they lead to. Directories of
-    /// data are not searched.
+    /// Closes the targets of links in a directory, at any depth, and of links in the directories that they lead to.
+    /// Data directories are not searched.
     fn links(&mut self, workspace: &Path, folder: &Path, data: Data<'_>) {
         let mut folders = VecDeque::from([folder.to_owned()]);
         let mut seen = BTreeSet::new();
         while let Some(folder) = folders.pop_front() {
-            // A link may lead back.
+            // A link may lead back to a directory that was searched.
             if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
                 continue;
             }
@@ -259,9 +259,10 @@ impl Repositories {
         }
     }
 
-    /// Closes what a link or settings lead to. If that is the workspace itself, all of it. Of what is missing, the
-    /// directory that would hold it is closed, unless that is the workspace: nothing is put in its place, because git
-    /// would stumble over it.
+    /// Closes the target of a link or setting.
+    ///
+    /// If the target is the workspace, all of it is closed. If the target is missing, the nearest existing directory
+    /// above it is closed, unless that is the workspace. No placeholder is created, because it would confuse git.
     fn close_led_to(&mut self, workspace: &Path, target: &Path) {
         if is_workspace(workspace, target) {
             self.closed.insert(workspace.to_owned());
@@ -274,9 +275,10 @@ impl Repositories {
         }
     }
 
-    /// Closes a path of the workspace, and pins the directories on the way there. Where a directory is missing on the
-    /// way, its place is closed. Of a link, which nothing can be mounted over, the directory that holds it is closed,
-    /// and where it leads.
+    /// Closes a path of the workspace, and pins the directories above it.
+    ///
+    /// If one of these directories is missing, its path is closed. A mount cannot cover a link, so for a link its
+    /// target and the directory that contains it are closed.
     fn close(&mut self, workspace: &Path, path: &Path) {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -290,14 +292,14 @@ impl Repositories {
                 at.push(part);
                 if let Ok(link) = at.read_link() {
                     target = Some(holder.join(link).join(parts.as_path()));
-                    // Directly in the workspace it stays where it is when nothing is made or removed there.
+                    // A link directly in the workspace is safe, because no entries can be created or removed there.
                     if holder != workspace {
                         pinned.pop();
                         at = holder;
                     }
                     break;
                 }
-                // What is missing or no directory can only be closed as it is.
+                // A missing path, or one that is not a directory, can only be closed as a whole.
                 if parts.as_path().as_os_str().is_empty() || !at.is_dir() {
                     break;
                 }
@@ -319,26 +321,26 @@ impl Repositories {
         }
     }
 
-    /// Tells whether something that is closed is a link directly in the workspace: nothing may be made or removed
+    /// Returns whether a closed path is a link directly in the workspace. Then no entries may be created or removed
     /// there.
     pub fn closes_the_top(&self, workspace: &Path) -> bool {
         self.closed.iter().any(|closed| closed.parent() == Some(workspace) && closed.is_symlink())
     }
 }
 
-/// Tells whether a path leads to the workspace or around it.
+/// Returns whether a path is the workspace or a directory above it.
 fn is_workspace(workspace: &Path, path: &Path) -> bool {
     let real = path.canonicalize();
     real.is_ok_and(|real| workspace.canonicalize().is_ok_and(|workspace| workspace.starts_with(real)))
 }
 
-/// Gives the part of a path behind the workspace, with `..` and links resolved as far as there is something.
+/// Returns the part of a path below the workspace, with `..` and links resolved as far as the path exists.
 fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => {
-                // Of a link the directory that it leads to counts.
+                // For a link, the directory that it leads to counts.
                 plain = plain.canonicalize().unwrap_or(plain);
                 plain.pop();
             }
@@ -369,7 +371,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     let folder = named(&git, b"gitdir:").map_or(git, |target| workspace.join(target));
     let shared = named(&folder.join("commondir"), b"").map_or(folder.clone(), |shared| folder.join(shared));
     for entry in fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten() {
-        // It names the `.git` of the worktree.
+        // The file names the `.git` of the worktree.
         let git = named(&entry.path().join("gitdir"), b"").map(|git| entry.path().join(git));
         found.extend(git.and_then(|git| git.parent().map(Path::to_owned)));
     }
@@ -378,7 +380,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
 }
 
 impl ProtectedEntries {
-    /// Tells whether a path is kept anyway, or beneath one that is.
+    /// Returns whether a path, or a directory above it, is kept anyway.
     pub fn covers(&self, path: &Path) -> bool {
         self.entries.iter().any(|kept| path.starts_with(kept))
     }
@@ -392,7 +394,7 @@ mod tests {
 
     const STATE: State<'_> = State { entry: ".state", data: &["data"] };
 
-    /// Checks what is closed and pinned of a workspace.
+    /// Checks which paths of a workspace are closed and pinned.
     #[track_caller]
     fn check(set_up: impl Fn(&Path), closed: &[&str], pinned: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn repositories_without_files_and_workspaces_are_closed() {
+    fn bare_repositories_and_workspaces_are_closed() {
         let bare = |path: &'static str| {
             move |workspace: &Path| {
                 for folder in ["objects", "refs/heads", "hooks"] {
@@ -457,7 +459,7 @@ mod tests {
         };
         check(bare("deep/bare.git"), &["deep/bare.git"], &["deep"]);
         check(bare(""), &["config", "hooks"], &[]);
-        // Links among the files of its worktrees are nobody's but theirs.
+        // Links among the files of its worktrees are not git's.
         let with_links = |workspace: &Path| {
             bare("")(workspace);
             fs::create_dir(workspace.join("src")).unwrap();
@@ -485,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_links_in_state_and_in_git_lead_to_is_closed() {
+    fn targets_of_links_in_state_and_git_are_closed() {
         let linked = |link: &'static str, target: &'static str| {
             move |workspace: &Path| {
                 let link = workspace.join(link);
@@ -532,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_others_include_are_read_and_closed() {
+    fn included_settings_are_read_and_closed() {
         let both = |text: &'static str, other: &'static str, others: &'static str| {
             move |workspace: &Path| {
                 write(".git/config", text)(workspace);
@@ -567,7 +569,7 @@ mod tests {
                 modules("[submodule \"docs\"]\n\tpath = docs\n")(workspace);
             }
         };
-        // `docs/.git` is the workspace's own, which is kept anyway.
+        // `docs/.git` is the workspace's own repository, which is kept anyway.
         check(linked("."), &["docs", ".git", "deep/.git"], &["deep"]);
         check(linked("deep"), &["docs", "deep/.git"], &["deep"]);
         check(linked("../elsewhere"), &["deep/.git"], &["deep"]);

@@ -1,17 +1,17 @@
-//! The repository of a workspace, opened for one run without what git executes or takes settings from.
+//! Opens the repository of a workspace for one run, without the files that git executes or takes settings from.
 //!
-//! git makes its lock files beside the files that it replaces, so a run that commits makes files directly in `.git`.
-//! There a file with the right name (`commondir`, `rebase-merge/git-rebase-todo`) has the next git start a program. So
-//! the run gets a private directory in the place of `.git`:
+//! git creates its lock files next to the files that it replaces, so a run that commits creates files directly in
+//! `.git`. A file there with the right name (`commondir`, `rebase-merge/git-rebase-todo`) makes the next git command
+//! start a program. So the run gets a private directory in place of `.git`:
 //!
 //! | entry of `.git` | for the run |
 //! | --- | --- |
-//! | [`OPEN`] | itself, to write, except for [`KEPT`] |
-//! | [`COPIED`] and shared indexes | a copy; what the run made of it replaces the original after the run |
-//! | everything else that is there | itself, to read |
-//! | what the run makes beside these | gone with the run |
+//! | [`OPEN`] | the original, writable, except for [`KEPT`] |
+//! | [`COPIED`] and shared indexes | a copy; after the run, the changed copy replaces the original |
+//! | all other existing entries | the original, read-only |
+//! | other files that the run creates | removed with the run |
 //!
-//! The run makes no symbolic links, because git writes to its logs through them.
+//! The run cannot create symbolic links, because git writes to its logs through them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes, OpenOptions};
@@ -25,13 +25,13 @@ use crate::PrivateFolder;
 /// The directory of git.
 const GIT: &str = ".git";
 
-/// Directories of data that git believes by their hashes and formats, and never executes.
+/// Data directories, whose content git verifies by hash and format and never executes.
 const OPEN: [&str; 4] = ["logs", "objects", "refs", "reftable"];
 
-/// What stays closed in them: where git finds other objects.
+/// A path in them that stays closed, because it tells git where to find other objects.
 const KEPT: &str = "objects/info";
 
-/// Files of data directly in `.git`.
+/// Data files directly in `.git`.
 const COPIED: [&str; 14] = [
     "AUTO_MERGE",
     "CHERRY_PICK_HEAD",
@@ -49,7 +49,7 @@ const COPIED: [&str; 14] = [
     "shallow",
 ];
 
-/// How the names of shared indexes begin, before their hash.
+/// The prefix of the names of shared indexes; a hash follows.
 const SHARED_INDEX: &str = "sharedindex.";
 
 /// The largest file that is copied.
@@ -61,16 +61,16 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a lock is tried.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A directory for a run in the place of a directory of the workspace.
+/// A directory that replaces a directory of the workspace for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The directory of the workspace.
+    /// The replaced directory of the workspace.
     pub folder: PathBuf,
-    /// What the run gets instead, to write.
+    /// The directory that the run gets instead, writable.
     pub by: PathBuf,
-    /// Directories of the replaced one that are there for the run, to write.
+    /// Directories of the replaced one that the run can write.
     pub write: Vec<PathBuf>,
-    /// Files and directories of it that are there for the run, to read.
+    /// Files and directories of the replaced one that the run can read.
     pub read: Vec<PathBuf>,
 }
 
@@ -84,10 +84,10 @@ pub struct OpenedRepository {
 }
 
 impl OpenedRepository {
-    /// Prepares the repository of a workspace, whose path has no links.
+    /// Prepares the repository of a workspace, whose path must not have links.
     ///
     /// # Errors
-    /// Says in one sentence why the repository stays closed.
+    /// Returns one sentence that says why the repository stays closed.
     pub fn open(workspace: &Path) -> Result<OpenedRepository, String> {
         let git = workspace.join(GIT);
         let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
@@ -109,7 +109,7 @@ impl OpenedRepository {
         if names.contains("commondir") || lacks.is_some() {
             return Err("`.git` is not a whole repository, so it stays closed".to_owned());
         }
-        // Without it, git would begin it in the private directory.
+        // Without it, git would create it in the private directory.
         if names.insert("logs".to_owned()) {
             fs::create_dir(git.join("logs")).map_err(unread)?;
         }
@@ -132,7 +132,7 @@ impl OpenedRepository {
         Ok(opened)
     }
 
-    /// Returns what the run gets in the place of `.git`.
+    /// Returns the directory that replaces `.git` for the run.
     pub fn replaced(&self) -> Replaced {
         Replaced {
             folder: self.git.clone(),
@@ -148,7 +148,7 @@ impl OpenedRepository {
         self.write.iter().cloned().chain(copied).collect()
     }
 
-    /// Puts what the run made of the copied files into `.git`. Returns what could not be put there, as sentences.
+    /// Moves the changed copies into `.git`. Returns one sentence for each file that could not be moved.
     pub fn close(self) -> Vec<String> {
         let listed = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
         let names: BTreeSet<String> = listed(self.entries())
@@ -167,7 +167,7 @@ impl OpenedRepository {
         self.private.path().join("before")
     }
 
-    /// Replaces one file as git does, unless another process changed it meanwhile.
+    /// Replaces one file as git does, unless another process changed it during the run.
     fn put_back(&self, name: &str) -> Result<(), String> {
         let failed = |why: String| format!("`.git/{name}` is as it was before the run, because {why}");
         let read = |path: PathBuf| Content::read(&path).map_err(|error| failed(error.to_string()));
@@ -191,20 +191,20 @@ impl OpenedRepository {
     }
 }
 
-/// Tells whether a file directly in `.git` is copied for a run.
+/// Returns whether a file directly in `.git` is copied for a run.
 fn is_copied(name: &str) -> bool {
     let is_hash = |text: &str| 40 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     COPIED.contains(&name) || name.strip_prefix(SHARED_INDEX).is_some_and(is_hash)
 }
 
-/// Tells whether `HEAD` names a branch or a commit.
+/// Returns whether `HEAD` names a branch or a commit.
 fn is_head(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii();
     let is_commit = matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);
     is_commit || text.strip_prefix(b"ref:").is_some_and(|name| name.trim_ascii().starts_with(b"refs/"))
 }
 
-/// A file of data with the time that git compares.
+/// The content of a data file, with the time that git compares.
 struct Content {
     bytes: Vec<u8>,
     modified: Option<SystemTime>,
@@ -217,7 +217,7 @@ impl PartialEq for Content {
 }
 
 impl Content {
-    /// Reads a regular file, and no link; `None` if there is none.
+    /// Reads a regular file without following links; `None` if it does not exist.
     fn read(path: &Path) -> io::Result<Option<Content>> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -247,7 +247,7 @@ impl Content {
     }
 }
 
-/// The lock file of git beside a file. Dropping it gives the lock up.
+/// git's lock file for another file. Dropping it releases the lock.
 struct Lock {
     path: PathBuf,
     file: File,
@@ -280,7 +280,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // After a rename there is nothing at this path, or the lock of another git that is not ours to remove.
+        // After the rename the path is missing, or has the lock of another git, which must not be removed.
         let is_ours = |found: fs::Metadata| {
             use std::os::unix::fs::MetadataExt as _;
             self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))

@@ -1,8 +1,8 @@
-//! Code whose bytes were read before the start, put read-only over its paths in the run's own view of the file system.
+//! Mounts the approved bytes of code read-only over its paths, in the run's own view of the file system.
 //!
-//! The copies are files of a file system in memory that nobody can reach by a path any more when the program starts.
-//! Changing or replacing the file in the workspace changes nothing for the run: the mount over it stays, or is
-//! gone and leaves a file that the rules do not open.
+//! The copies are files in a memory file system that has no path when the program starts. Changing or replacing a code
+//! file in the workspace does not affect the run: the mount over it stays, or is gone and leaves a file that the rules
+//! do not open.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -22,14 +22,15 @@ use super::files::Ruleset;
 use super::mounts::{copy_of, is_in_shared_memory, move_to, set_read_only};
 use super::{ClosedWorkspace, SandboxError};
 
-/// Where the copies are made, before the run's own shared memory is put there; and where, if the workspace is there.
+/// Where the copies are created, before the run's private shared memory is mounted there. The second place is used if
+/// the workspace is in the first.
 const PLACE: &CStr = c"/dev/shm";
 const FALLBACK_PLACE: &CStr = c"/tmp";
 
 #[derive(Debug)]
 struct Copy {
     way: PreparedPath,
-    /// Links that stand for it, which cannot be followed.
+    /// Workspace links to this file. They cannot be followed.
     links: Vec<PreparedPath>,
     bytes: Arc<[u8]>,
     mode: u32,
@@ -39,11 +40,11 @@ struct Copy {
 #[derive(Debug)]
 pub(super) struct SealedCopies {
     copies: Vec<Copy>,
-    /// Files outside of the workspace, and the links in it that stand for them.
+    /// Files outside of the workspace, with the workspace links to them.
     outside: Vec<(CString, PreparedPath)>,
     options: CString,
     place: &'static CStr,
-    /// The device of the copies. Only in the child.
+    /// The device of the copies. Only set in the child.
     device: AtomicU64,
 }
 
@@ -86,18 +87,18 @@ impl SealedCopies {
         Ok(SealedCopies { copies, outside, options, place, device: AtomicU64::new(0) })
     }
 
-    /// Returns the device of the copies, once they are made. Does not allocate.
+    /// Returns the device of the copies, once they were created. Does not allocate.
     pub(super) fn device(&self) -> u64 {
         self.device.load(Ordering::Relaxed)
     }
 
-    /// Makes the copies, opens them by the rules, and puts them over their paths. Makes plain system calls only.
+    /// Creates the copies, opens them by the rules, and mounts them over their paths. Makes plain system calls only.
     pub(super) fn place(&self, ruleset: Option<&Ruleset>) -> Result<(), i32> {
         for (end, link) in &self.outside {
             let errno = rustix::io::Errno::raw_os_error;
             let handle = OFlags::PATH | OFlags::CLOEXEC;
             let file = rustix::fs::open(end.as_c_str(), handle, Mode::empty()).map_err(errno)?;
-            // At its new place, the rules for its directory do not reach it.
+            // At its new path, the rules for its directory do not apply to it.
             if let Some(ruleset) = ruleset {
                 ruleset.allow_code(&file)?;
             }
@@ -129,7 +130,7 @@ impl SealedCopies {
             let path = crate::launch::join_path(&mut path, &parts).ok_or(libc::ENAMETOOLONG)?;
             copy.place(path, ruleset, &self.device)
         });
-        // What is mounted elsewhere stays; by this path nobody finds the copies any more.
+        // The mounts elsewhere stay; only this path to the copies is removed.
         // SAFETY: the path ends with NUL.
         let detached = unsafe { libc::umount2(self.place.as_ptr(), libc::MNT_DETACH) };
         placed?;
@@ -157,7 +158,7 @@ impl Copy {
     }
 }
 
-/// Mounts a file read-only at a place. A file that is open for writing cannot be executed before it is closed.
+/// Mounts a file read-only over a path. A file that is open for writing must be closed before it can be executed.
 fn put(made: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
     let tree = copy_of(made.as_raw_fd(), c"", 0)?;
     set_read_only(tree.as_raw_fd(), c"", true, libc::AT_EMPTY_PATH)?;

@@ -1,27 +1,27 @@
-//! The settings files of git: which other files and hooks they name.
+//! Reads the settings files of git, to find the other files and hooks that they name.
 
 use std::path::{Path, PathBuf};
 
 use crate::regular::first_bytes;
 
-/// How deep settings may include others; git follows as many.
+/// The maximum depth of includes; the same as git's.
 const MAX_INCLUDES: usize = 10;
 
 /// The largest settings file that is read.
 pub(super) const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// The files of settings that git reads for every repository.
+/// The settings files that git reads for every repository.
 pub(super) struct Settings<'a> {
     home: Option<&'a Path>,
     files: Vec<PathBuf>,
 }
 
-/// What settings say about other files.
+/// The paths of other files in settings.
 #[derive(Default)]
 pub(super) struct NamedPaths {
     /// The values of `core.hooksPath`, absolute or relative to the files of the repository.
     pub(super) hooks: Vec<PathBuf>,
-    /// The settings files that they include, whatever the condition is.
+    /// The settings files that they include, under any condition.
     pub(super) included: Vec<PathBuf>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Settings<'a> {
         read
     }
 
-    /// Reads a file and those that it includes.
+    /// Reads a file and the files that it includes.
     fn read(&self, file: &Path, depth: usize, read: &mut NamedPaths) {
         let text = first_bytes(file, MAX_SETTINGS_BYTES).unwrap_or_default();
         for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
@@ -116,7 +116,7 @@ fn paths_in(text: &str) -> Vec<(Section, String)> {
     found
 }
 
-/// Reads the header of a section behind its `[`: the name in lower case, and what follows. A name in quotes may hold
+/// Reads the header of a section after its `[`: returns the name in lower case, and the rest. A quoted name may contain
 /// `]`.
 fn header_of(text: &str) -> (String, &str) {
     let (mut quoted, mut escaped) = (false, false);
@@ -133,8 +133,7 @@ fn header_of(text: &str) -> (String, &str) {
     (String::new(), "")
 }
 
-/// Reads a value: without quotes and comments, with escapes undone and continued lines joined. Also returns what
-/// follows.
+/// Reads a value: removes quotes and comments, resolves escapes, and joins continued lines. Also returns the rest.
 pub(super) fn value_of(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut quoted = false;

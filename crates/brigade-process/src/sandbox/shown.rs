@@ -1,5 +1,5 @@
-//! Finds where mounts show a directory once more: bind mounts by the file system and the directory that they show,
-//! overlay mounts by their layers.
+//! Finds the other paths at which mounts show a directory: bind mounts by their file system and root directory, overlay
+//! mounts by their layers.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -12,7 +12,7 @@ const MAX_PATHS: usize = 1_000;
 pub(super) struct MountedPath {
     pub(super) real: PathBuf,
     pub(super) mount: u64,
-    /// Its device as the table of mounts writes it.
+    /// Its device, as the mount table writes it.
     pub(super) device: Vec<u8>,
 }
 
@@ -22,11 +22,11 @@ pub(super) struct Mounts(Vec<Mount>);
 struct Mount {
     number: u64,
     device: Vec<u8>,
-    /// The directory of the file system that it shows.
+    /// The directory of the file system that is mounted.
     root: PathBuf,
-    /// Where it shows it.
+    /// The mount point.
     point: PathBuf,
-    /// The directories that an overlay merges, as they were given when it was mounted.
+    /// The directories that an overlay merges, as given in the mount options.
     layers: Vec<PathBuf>,
 }
 
@@ -35,14 +35,14 @@ impl Mounts {
         Mounts(table.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
     }
 
-    /// Lists every path of a directory. `look` finds where a path is; `None` if it is not there.
+    /// Lists every path of a directory. `look` finds the mount of a path; `None` if the path does not exist.
     pub(super) fn all_paths(
         &self,
         own: &Path,
         look: &mut dyn FnMut(&Path) -> Option<MountedPath>,
     ) -> Result<Vec<PathBuf>, String> {
         let mut found = vec![own.to_owned()];
-        // What a layer leads to, which may have links.
+        // The target of a layer, whose path may have links.
         let overlays: Vec<(&Mount, Vec<PathBuf>)> = self
             .0
             .iter()
@@ -65,13 +65,13 @@ impl Mounts {
                 for layer in layers {
                     shown.extend(mount.shows(layer, &path));
                 }
-                // Nobody knows what a layer with a relative path is. The mount that has the directory shows it anyway.
+                // A relative layer path cannot be resolved. The mount that has the directory shows it anyway.
                 let is_unknown = mount.layers.iter().any(|layer| layer.is_relative());
                 shown.extend(Some(mount.point.clone()).filter(|point| is_unknown && !own.starts_with(point)));
             }
-            // A path that ends with a slash is another one to nobody.
+            // Removes trailing slashes, so that equal paths compare equal.
             for path in shown.iter().map(|path| path.components().collect::<PathBuf>()) {
-                // What is below one of them is closed with it.
+                // Entries of a found path are closed with it.
                 if !found.iter().any(|found| path.starts_with(found)) {
                     found.push(path);
                 }
@@ -83,10 +83,10 @@ impl Mounts {
         Ok(found)
     }
 
-    /// Lists where other mounts show a place, or something around it or in it, and where it is in layers.
+    /// Lists where other mounts or overlays show a place, a parent of it or a part of it.
     fn shown_by(&self, place: &MountedPath) -> Vec<PathBuf> {
         let Some(own) = self.0.iter().find(|mount| mount.number == place.mount) else {
-            // The mount is out of reach, as after `chroot`. Other mounts of its file system may show anything of it.
+            // The mount is out of reach, as after `chroot`. Other mounts of its file system may show any part of it.
             let others = self.0.iter().filter(|mount| mount.device == place.device);
             let others = others.filter(|mount| !place.real.starts_with(&mount.point));
             return others.map(|mount| mount.point.clone()).collect();
@@ -115,7 +115,7 @@ impl Mount {
         Some(Mount { number, device, root, point, layers })
     }
 
-    /// Returns where this mount shows a directory of its file system, or something in it.
+    /// Returns where this mount shows a directory of its file system, or a part of it.
     fn shows_inner(&self, inner: &Path) -> Option<PathBuf> {
         match inner.strip_prefix(&self.root) {
             Ok(below) => Some(self.point.join(below)),
@@ -123,7 +123,7 @@ impl Mount {
         }
     }
 
-    /// Returns where this overlay shows a path that lies in one of its layers, or has the layer in it.
+    /// Returns where this overlay shows a path that is in one of its layers or contains the layer.
     fn shows(&self, layer: &Path, path: &Path) -> Option<PathBuf> {
         match path.strip_prefix(layer) {
             Ok(below) => self.shows_inner(&Path::new("/").join(below)),
@@ -153,7 +153,7 @@ fn layers(options: &[u8]) -> Vec<PathBuf> {
         }
         found.push(layer);
     }
-    // Two colons stand before layers of data only.
+    // Two colons come only before data layers.
     found.into_iter().filter(|layer| !layer.is_empty()).map(path_of).collect()
 }
 
@@ -161,7 +161,7 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// Returns a text of the table as it is: there, blanks, line ends and backslashes are octal numbers.
+/// Decodes a word of the table, in which blanks, line ends and backslashes are octal numbers.
 fn plain(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -193,7 +193,7 @@ mod tests {
         38 25 0:42 / /opt/riddle rw - overlay x rw,lowerdir=l/A:l/B\n\
         not a line\n";
 
-    /// Finds the mount of a path by its point, as the kernel would without links.
+    /// Finds the mount of a path by its mount point. The path has no links.
     fn place(mounts: &Mounts, path: &Path) -> Option<MountedPath> {
         let around = mounts.0.iter().filter(|mount| path.starts_with(&mount.point));
         let mount = around.max_by_key(|mount| mount.point.as_os_str().len())?;
@@ -220,17 +220,17 @@ mod tests {
     }
 
     #[test]
-    fn overlays_show_their_layers_and_layers_show_an_overlay() {
+    fn overlays_show_their_layers() {
         check("/srv/a/x", &["/opt/over/x", "/srv/b:c/x", "/srv/up/x"]);
         check("/srv/up/in/x", &["/opt/over/in/x", "/opt/deep/x", "/srv/a/in/x", "/srv/b:c/in/x"]);
         check("/opt/deep/y", &["/opt/over/in/y", "/srv/a/in/y", "/srv/b:c/in/y", "/srv/up/in/y"]);
-        // The layer is in it, or it in the layer.
+        // The layer contains the path, or the path contains the layer.
         check("/opt/disk", &["/opt/plus", "/srv/d"]);
         check("/opt/plus/z", &["/opt/disk/src/z", "/srv/d/z"]);
     }
 
     #[test]
-    fn a_mount_out_of_reach_leaves_others_of_its_file_system_in_doubt() {
+    fn unreachable_mount_adds_all_of_its_file_system() {
         let mounts = Mounts::parse(TABLE);
         let look = |path: &Path| {
             let device = b"8:2".to_vec();

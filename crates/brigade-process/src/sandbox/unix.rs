@@ -1,4 +1,4 @@
-//! No sandbox on systems without Landlock: best effort reports that, enforce refuses.
+//! No sandbox on systems without Landlock. Best effort reports that; enforce refuses.
 
 use super::{Enforcement, Mode, PlaceholderCleanup, SandboxError, SandboxProfile};
 

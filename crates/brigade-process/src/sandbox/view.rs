@@ -1,8 +1,8 @@
-//! The workspace of a closed run as the run sees it: a file system in memory that has only what it was given.
+//! A file system in memory that replaces the workspace of a closed run and has only what the run may see.
 //!
-//! Bound code is there by its approved bytes, data is mounted from the real workspace, and other names stand for files
-//! that nothing opens. Whatever is added, linked, moved or replaced in the real workspace meanwhile is not in this
-//! view, besides what happens below a directory of data.
+//! Bound code has its approved bytes, and data is mounted from the real workspace. All other names are placeholders
+//! that cannot be opened. Entries that are added, linked, moved or replaced in the real workspace later do not appear
+//! in this view, except below a data directory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{CStr, CString};
@@ -23,15 +23,15 @@ use super::files::Ruleset;
 use super::mounts::{copy_of, move_to, refuse_code, set_read_only};
 use super::{ClosedWorkspace, SandboxError, SandboxProfile};
 
-/// The number of names that stand for what is closed. Deeper ones are left out, and are missing for the run.
+/// The maximum number of placeholders of closed files. Deeper files get none, so the run does not see them.
 const MAX_NAMES: usize = 8192;
 
-/// The number of links that the kernel follows on one way.
+/// The maximum number of links on one path; the same as the kernel's.
 const MAX_LINKS: usize = 40;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// The file system, ready to be made with plain system calls. All paths are below the workspace.
+/// The file system, ready to be created with plain system calls. All paths are relative to the workspace.
 #[derive(Debug)]
 pub(super) struct View {
     workspace: PreparedPath,
@@ -53,7 +53,7 @@ struct Copy {
     mode: u32,
 }
 
-/// What is mounted from the real workspace.
+/// An entry that is mounted from the real workspace.
 #[derive(Debug)]
 struct ViewMount {
     path: CString,
@@ -66,7 +66,7 @@ fn text(path: &Path) -> Result<CString, SandboxError> {
         .map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
 }
 
-/// Tells whether a run can have a view: it writes nothing of the workspace that has code in it.
+/// Returns whether a run can have a view: it must not write to any part of the workspace that has code in it.
 pub(super) fn fits(profile: &SandboxProfile, workspace: &Path, closed: &ClosedWorkspace) -> bool {
     let has_code = |path: &PathBuf| {
         workspace.starts_with(path) || closed.code.iter().any(|code| code.path.starts_with(path))
@@ -109,16 +109,16 @@ impl View {
         found.finish(closed, below)
     }
 
-    /// Returns the device of the file system, once it is made. Does not allocate.
+    /// Returns the device of the file system, once it was created. Does not allocate.
     pub(super) fn device(&self) -> u64 {
         self.device.load(Ordering::Relaxed)
     }
 
-    /// Puts it over the workspace in the view of the calling process, and opens its code by the rules. Makes plain
-    /// system calls only.
+    /// Mounts the view over the workspace for the calling process, and opens its code by the rules. Makes plain system
+    /// calls only.
     pub(super) fn put(&self, ruleset: Option<&Ruleset>) -> Result<(), i32> {
         let errno = Errno::raw_os_error;
-        // By this descriptor the real workspace is still found when it is covered.
+        // This descriptor still reaches the real workspace after it is covered.
         let real = self.workspace.open().map_err(errno)?;
         let kind = c"tmpfs";
         let flags = libc::MS_NOSUID | libc::MS_NODEV;
@@ -143,7 +143,7 @@ impl View {
         for shown in &self.shown {
             shown.put(&real, &view)?;
         }
-        // Last, so that nothing is made through a link.
+        // Links come last, so that no file is created through one.
         for (path, target) in &self.links {
             symlinkat(target.as_c_str(), &view, path.as_c_str()).map_err(errno)?;
         }
@@ -154,7 +154,7 @@ impl View {
     }
 }
 
-/// Makes a file that is open for writing.
+/// Creates a file and returns it open for writing.
 fn make_file(folder: &OwnedFd, path: &CStr, mode: u32) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     openat(folder, path, flags, Mode::from_raw_mode(mode))
@@ -180,7 +180,7 @@ impl ViewMount {
             true => mkdirat(view, self.path.as_c_str(), folder).map_err(errno)?,
             false => drop(make_file(view, &self.path, 0).map_err(errno)?),
         }
-        // What is gone or replaced by a link meanwhile stays closed.
+        // An entry that was removed or replaced by a link meanwhile stays closed.
         let Some(at) = self.open(real) else { return Ok(()) };
         let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
         refuse_code(&tree)?;
@@ -188,7 +188,7 @@ impl ViewMount {
         move_to(&tree, &place)
     }
 
-    /// Opens it in the real workspace without following links.
+    /// Opens the entry in the real workspace without following links.
     fn open(&self, real: &OwnedFd) -> Option<OwnedFd> {
         let mut at = openat(real, c".", HANDLE, Mode::empty()).ok()?;
         for part in &self.parts {
@@ -200,8 +200,8 @@ impl ViewMount {
     }
 }
 
-/// Returns the text of a link that leads to a file: relative to it below the workspace, so that it holds wherever that
-/// is.
+/// Returns the text of a link to a file. Targets in the workspace are relative, so that they hold wherever the
+/// workspace is.
 fn text_of_link(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
     let Ok(target) = target.strip_prefix(workspace) else { return target.to_owned() };
     let folder = link.parent().unwrap_or(Path::new(""));
@@ -212,11 +212,11 @@ fn text_of_link(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
     if text.as_os_str().is_empty() { PathBuf::from(".") } else { text }
 }
 
-/// What will be in the view, by paths below the workspace.
+/// The content of the future view, by paths below the workspace.
 struct Contents<'a> {
     workspace: &'a Path,
     code: &'a BTreeSet<PathBuf>,
-    /// Where links lead that are bound. What they lead to by now does not count.
+    /// The approved targets of bound links. Their current targets do not count.
     bound: &'a BTreeMap<PathBuf, PathBuf>,
     hidden: &'a [PathBuf],
     shown: BTreeSet<PathBuf>,
@@ -240,7 +240,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Shows what is at a path of the workspace, around what is shut.
+    /// Shows the entry at a path of the workspace, except for the paths in `shut`.
     fn show(&mut self, path: &Path, shut: &[PathBuf]) -> Result<(), SandboxError> {
         let Ok(below) = path.strip_prefix(self.workspace) else { return Ok(()) };
         let is_hidden = self.hidden.iter().any(|hidden| below.starts_with(hidden));
@@ -267,10 +267,10 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Keeps only the outermost of what is shown: the others come along.
+    /// Keeps only the outermost shown paths. They include the others.
     fn leave_out_what_is_beneath(&mut self) {
         let all = std::mem::take(&mut self.shown);
-        // A directory comes before what is beneath it.
+        // A directory comes before its entries.
         for path in all {
             if !self.is_shown(&path) {
                 self.shown.insert(path);
@@ -278,7 +278,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Tells whether a path is shown, or beneath what is shown.
+    /// Returns whether a path or a directory above it is shown.
     fn is_shown(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.shown.contains(path))
     }
@@ -295,7 +295,7 @@ impl<'a> Contents<'a> {
             || self.links.contains_key(path)
     }
 
-    /// Makes the bound links that a path leads through.
+    /// Creates the bound links that a path leads through.
     fn follow(&mut self, path: &Path) {
         let mut rest: VecDeque<PathBuf> = parts_of(path);
         let mut at = PathBuf::new();
@@ -332,7 +332,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Gives names to what is closed, nearest first, so that directories list what they have.
+    /// Adds placeholders for closed files, nearest first, so that directories list all their entries.
     fn name_the_rest(&mut self) {
         let mut left = MAX_NAMES;
         self.folders.insert(PathBuf::new());
@@ -369,7 +369,7 @@ impl<'a> Contents<'a> {
         const PAGE: usize = 4096;
         self.folders.remove(Path::new(""));
         let (shown, links) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.links));
-        // A link takes the place of what else is known of its name.
+        // A link replaces any other entry of its name.
         let is_free = |path: &&PathBuf| !links.contains_key(*path) && !shown.contains(*path);
         let folders: Vec<_> =
             self.folders.iter().filter(is_free).map(|path| text(path)).collect::<Result<_, _>>()?;

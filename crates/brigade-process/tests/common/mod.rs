@@ -1,4 +1,4 @@
-//! One run with a mark in its environment, so that whatever it leaves behind can be found.
+//! Runs a program with a mark in its environment, so that every process it leaves can be found.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use brigade_process::{Control, Outcome, Program, Spec, Stream, run};
 
-/// A spec whose processes all carry a mark of their own.
+/// A spec whose processes all carry a unique mark.
 pub struct Trial {
     pub spec: Spec,
     pub mark: String,
 }
 
-/// A program of the corpus.
+/// Returns the path of a program of the corpus.
 pub fn fixture(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/misbehaving").join(name);
     path.canonicalize().unwrap()
 }
 
-/// The Python itself that the shim on `PATH` leads to, so that trials start fast.
+/// Returns the Python that the shim on `PATH` leads to, so that trials start fast.
 pub fn python() -> PathBuf {
     static FOUND: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     let ask = || {
@@ -32,7 +32,7 @@ pub fn python() -> PathBuf {
 }
 
 impl Trial {
-    /// A program; Python ones through [`python`].
+    /// Creates a trial of a program. Python programs run through [`python`].
     pub fn new(program: PathBuf) -> Trial {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("BRIGADE_TRIAL={}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -50,21 +50,21 @@ impl Trial {
         Trial { spec, mark }
     }
 
-    /// A line of shell.
+    /// Creates a trial of a shell line.
     pub fn shell(script: &str) -> Trial {
         let mut trial = Trial::new("/bin/sh".into());
         trial.spec.argv = vec!["sh".into(), "-c".into(), script.into()];
         trial
     }
 
-    /// A line of Python.
+    /// Creates a trial of a line of Python.
     pub fn python(script: &str) -> Trial {
         let mut trial = Trial::new(python());
         trial.spec.argv = vec![python().into(), "-c".into(), script.into()];
         trial
     }
 
-    /// Runs it and returns everything it printed, both streams in one.
+    /// Runs it and returns its output, both streams in one.
     pub fn output(&self, control: &Control) -> (Outcome, String) {
         let mut seen = Vec::new();
         let mut sink = |_: Stream, bytes: &[u8]| {
@@ -75,14 +75,14 @@ impl Trial {
         (outcome, String::from_utf8_lossy(&seen).into_owned())
     }
 
-    /// Fails when a process that carries the mark lives.
+    /// Fails if a process with the mark is alive.
     #[track_caller]
     pub fn check_nothing_left(&self) {
         assert_eq!(living(&self.mark), Vec::<String>::new());
     }
 }
 
-/// The states and names of living processes that were started with this `NAME=value`.
+/// Returns the states and names of living processes that were started with this `NAME=value`.
 pub fn living(mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

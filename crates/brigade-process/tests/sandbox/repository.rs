@@ -1,8 +1,8 @@
-//! What a run may do to the repository of its workspace, where the policy opens it.
+//! Tests what a run may do to the repository of its workspace when the policy opens it.
 
 use super::*;
 
-/// A ground whose workspace is a repository of git with one commit.
+/// Creates a workspace that is a git repository with one commit.
 fn repository() -> Ground {
     let ground = Ground::new();
     fs::remove_dir_all(ground.workspace.join(".git")).unwrap();
@@ -19,7 +19,7 @@ fn repository() -> Ground {
     ground
 }
 
-/// Runs git outside of the sandbox, returns what it printed.
+/// Runs git outside of the sandbox and returns its output.
 #[track_caller]
 fn git(ground: &Ground, words: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
@@ -54,7 +54,7 @@ print(open('.git/HEAD').read())";
 }
 
 #[test]
-fn nothing_that_git_executes_is_written_where_the_repository_is_open() {
+fn an_open_repository_keeps_executed_files_closed() {
     let ground = repository();
     let git_folder = ground.workspace.join(".git");
     fs::create_dir_all(git_folder.join("modules/one/hooks")).unwrap();
@@ -85,7 +85,7 @@ fn nothing_that_git_executes_is_written_where_the_repository_is_open() {
         "open('.brigade/new', 'w')",
     ];
     check_blocked(&ground, profile.clone(), &attempts);
-    // What is made beside the known files is gone with the run.
+    // Other files that the run creates are removed with the run.
     let script = "
 import os
 for name in ('commondir', 'config.worktree', 'hooks2'):

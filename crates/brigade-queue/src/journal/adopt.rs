@@ -23,7 +23,7 @@ struct Links {
     receipts: HashMap<String, LedgerLink>,
     /// Checkpoints by call.
     checkpoints: HashMap<String, Object>,
-    /// The absolute path of the workspace, as paths in the records start.
+    /// The absolute path of the workspace, with which paths in the records start.
     root: String,
 }
 
@@ -135,8 +135,8 @@ fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> 
     Ok(true)
 }
 
-/// Adds the missing receipts to the ledger, oldest first. Returns the links of all receipts, and the last sequence
-/// before which all entries are adopted.
+/// Adds the missing receipts to the ledger, oldest first. Returns the links of all receipts, and the last sequence up
+/// to which all entries are adopted.
 fn adopt_receipts(
     place: &Journal,
     known: u64,

@@ -1,8 +1,8 @@
-//! Remembers which calls of each tool a person approved last, so that finding them does not read the history. What
-//! rules approve, hundreds of times an hour, is not remembered, and costs nothing here.
+//! Caches which calls of each tool a person approved last, so that finding them does not read the history.
 //!
-//! `.brigade/tools/approved.json` is a cache: without it, the last approval is searched among the newest runs. The call
-//! that it names is checked by the caller.
+//! Calls that rules approve, possibly hundreds per hour, are not cached and cost nothing here. Without the file
+//! `.brigade/tools/approved.json`, the last approval is searched among the newest runs. The caller checks the call that
+//! the cache names.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ const SCHEMA: &str = "brigade.approved.v1";
 const LIMIT: u64 = 1 << 20;
 const MAX_TOOLS: usize = 2_000;
 
-/// How many calls of a tool are remembered. A question about the last one is answered with the one before.
+/// How many calls of a tool are kept. A question about the last one is answered with the one before it.
 const CALLS_PER_TOOL: usize = 2;
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ApprovedCalls {
     schema: String,
-    /// The calls of each tool that a person approved last, the last first.
+    /// The calls of each tool that a person approved last, newest first.
     tools: BTreeMap<String, Vec<CallId>>,
 }
 
@@ -44,12 +44,12 @@ fn read(fs: &dyn Fs) -> ApprovedCalls {
     known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
 }
 
-/// Lists the calls of a tool that a person approved last, the last first.
+/// Lists the calls of a tool that a person approved last, newest first.
 pub(crate) fn last(fs: &dyn Fs, tool_id: &str) -> Vec<CallId> {
     read(fs).tools.remove(tool_id).unwrap_or_default()
 }
 
-/// Remembers calls that a person has approved. A write error is ignored, as the file is a cache.
+/// Adds calls that a person has approved. A write error is ignored, because the file is a cache.
 pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
     let is_approved = |stored: &&StoredCall| {
         let by = stored.call.approval.as_ref().map(|approval| &approval.by);

@@ -1,10 +1,10 @@
 //! Checkpoints: one file each. The record of the call is authoritative.
 //!
 //! An answer changes a checkpoint and its call together. The record of the call contains its checkpoints, so one line
-//! of the journal changes both. The file is a copy that is written afterwards. A file that is not named by its call's
-//! record is ignored, because it was left by a crash. A file one step behind the record is accepted, because a crash
-//! can leave it so. Any other difference means that the file was edited, and its call cannot be resumed until the file
-//! is rewritten.
+//! of the journal changes both. The file is a copy that is written afterwards. A file that its call's record does not
+//! name is ignored, because a crash left it. A crash can also leave a file one change older than the record; that is
+//! accepted. Any other difference means that the file was edited, and its call cannot be resumed until the file is
+//! rewritten.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -66,7 +66,7 @@ fn as_recorded(file: Checkpoint, call: Option<&StoredCall>) -> Option<Checkpoint
     is_known.then_some(file)
 }
 
-/// Lists the members in which a file differs from the record, unless the file is only one step behind.
+/// Lists the members in which a file differs from the record, unless the file is only one change older.
 fn differences(file: &Checkpoint, recorded: &Checkpoint) -> Vec<String> {
     let file = members(file);
     let now = members(recorded);

@@ -99,7 +99,7 @@ impl Kind for CallKind {
 /// Returns our status for a call of v0.30.
 fn adopted_status(word: &str) -> CallStatus {
     match word {
-        // Its approval did not bind the content of the program.
+        // That approval did not bind the content of the program.
         "approved" => CallStatus::Pending,
         // `adopt_status` refines this by the exit code. Both are final.
         "resumed" => CallStatus::Completed,

@@ -25,7 +25,7 @@ pub(crate) fn checkpoints() -> RelPath {
     path(brigade_call::CHECKPOINTS)
 }
 
-/// The directory of room for outcomes.
+/// The directory of kept outcomes.
 pub(crate) fn outcomes() -> RelPath {
     path(&format!("{TOOLS}/outcomes"))
 }

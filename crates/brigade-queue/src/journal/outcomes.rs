@@ -1,9 +1,9 @@
-//! The files of outcomes: room that is reserved before a run starts, and what is kept there until somebody records it.
+//! Files that keep the outcome of a run until it is recorded. Their space is reserved before the run starts.
 //!
-//! Each running call has an empty file in `.brigade/tools/outcomes`, with room for its outcome. The runner writes it
-//! through the open file, so a full disk or a directory that cannot be written keeps no outcome out. With the record of
-//! the run the file is given back as a spare one, which the next run takes: file systems are slow to make a file where
-//! others were just removed. If the runner was killed, the next run or repair removes the file.
+//! Each running call has an empty file in `.brigade/tools/outcomes`, with space for its outcome. The runner writes
+//! through the open file, so neither a full disk nor a read-only directory can lose an outcome. When the run is
+//! recorded, the file becomes a spare one for the next run, because file systems are slow to create a file where others
+//! were just removed. If the runner was killed, the next run or repair removes the file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,19 +20,19 @@ use super::{layout, receipts};
 use crate::outcome::Outcome;
 use crate::running::RunRemains;
 
-/// The room that each run reserves, in bytes. A receipt with all that an observed run may list is longer.
+/// The space that each run reserves, in bytes. Only a receipt with very long lists of an observed run is larger.
 const RESERVED_BYTES: u64 = 256 << 10;
 
-/// The largest outcome that is read, in bytes: a receipt, and the checkpoints that a run may drop.
+/// The largest outcome that is read, in bytes: a receipt and the checkpoints of a run.
 const OUTCOME_LIMIT: u64 = 64 << 20;
 
-/// A run has certainly been claimed this long after its file was created.
+/// This long after the file was created, the claim of its run is certainly in the journal.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// The form of the file.
+/// The schema id of the file.
 const SCHEMA: &str = "brigade.outcome.v1";
 
-/// The file of an outcome.
+/// The content of the file.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -53,7 +53,7 @@ fn from_bytes(bytes: &[u8]) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// Returns what is kept of a run. What was not written completely is not there.
+/// Returns the kept outcome of a run. An incomplete one is ignored.
 pub(crate) fn kept_outcome(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
     let read = || {
         let bytes = fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
@@ -62,7 +62,7 @@ pub(crate) fn kept_outcome(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
     read().or_else(|| unwritten().get(&(fs.root().to_owned(), run.clone())).cloned())
 }
 
-/// Removes what is kept of a run that is recorded.
+/// Removes the kept outcome of a recorded run.
 pub(crate) fn forget_outcome(fs: &dyn Fs, run: &RunId) {
     unwritten().remove(&(fs.root().to_owned(), run.clone()));
     if let Some(path) = path(run.as_str()) {
@@ -71,30 +71,30 @@ pub(crate) fn forget_outcome(fs: &dyn Fs, run: &RunId) {
     }
 }
 
-/// Outcomes of runs of this process that could not be written at all. Only this process knows of them.
+/// Outcomes of this process that could not be written to a file.
 static UNWRITTEN: Mutex<UnwrittenOutcomes> = Mutex::new(UnwrittenOutcomes::new());
 
-/// Outcomes by the root of their workspace and their run.
+/// Outcomes by workspace root and run.
 type UnwrittenOutcomes = BTreeMap<(PathBuf, RunId), Outcome>;
 
 fn unwritten() -> MutexGuard<'static, UnwrittenOutcomes> {
     UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Room for the outcome of one run. It is given back when it is dropped before the run is claimed.
+/// The reserved space for the outcome of one run. Dropping it before the run is claimed gives the space back.
 pub struct OutcomeReservation {
     file: Box<dyn WriteFile>,
     fs: Arc<dyn Fs>,
     path: RelPath,
-    /// Whether the file was made here, and belongs to no claimed run yet.
+    /// Whether no claimed run uses the file yet.
     is_spare: bool,
 }
 
 impl OutcomeReservation {
-    /// Reserves room for the outcome of a run, before it is claimed. Also removes files of recorded runs.
+    /// Reserves space for the outcome of a run, before the run is claimed. Also removes files of recorded runs.
     ///
     /// # Errors
-    /// Fails if there is not enough room, and on a file error.
+    /// Fails if there is not enough space, and on a file error.
     pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<OutcomeReservation, FsError> {
         let (left, spare): (Vec<RelPath>, Vec<RelPath>) =
             files(&*fs).partition(|left| run_of(left).is_some());
@@ -103,12 +103,12 @@ impl OutcomeReservation {
         }
         let path = path(run.as_str()).expect("a run id is a file name");
         let is_new = !left.contains(&path);
-        // The first process that renames it has it.
+        // The first process that renames the spare file gets it.
         if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
             let file = fs.open_append(&path)?;
             let mut reserved = OutcomeReservation { file, fs, path, is_spare: true };
             match reserved.file.length()? {
-                // It is not an old one any more. Its room may still be reserved.
+                // The new time marks the file as in use. Its space may still be reserved.
                 0 => reserved.file.touch()?,
                 _ => reserved.file.truncate(0)?,
             }
@@ -117,7 +117,7 @@ impl OutcomeReservation {
         }
         let (file, is_spare) = match in_directory(&*fs, &path.parent(), || fs.create(&path, 0o600)) {
             Ok(file) => (file, true),
-            // It is of an attempt that was killed before it claimed the call, or of another that claims it now.
+            // The file belongs to an attempt that was killed before it claimed the call, or to one that claims it now.
             Err(error) if error.is_exists() => (fs.open_append(&path)?, false),
             Err(error) => return Err(error),
         };
@@ -126,14 +126,14 @@ impl OutcomeReservation {
         Ok(reserved)
     }
 
-    /// Keeps the room from now on: the run is claimed.
+    /// Keeps the file when this is dropped, because the run is claimed.
     #[must_use]
     pub fn claimed(mut self) -> OutcomeReservation {
         self.is_spare = false;
         self
     }
 
-    /// Makes the file a spare one, because the run is recorded or not claimed. There are sixteen at most.
+    /// Makes the file a spare one, because the run is recorded or not claimed. At most sixteen spare files are kept.
     pub(crate) fn give_back(&self) {
         let digit = run_of(&self.path).and_then(|run| run.chars().next_back()).unwrap_or('0');
         let spare = layout::outcomes().join(&format!("spare-{digit}"));
@@ -154,8 +154,7 @@ impl OutcomeReservation {
         RunRemains::Here
     }
 
-    /// Writes the outcome. If there is no room for all of it, its lists are left out, and the arguments, which its call
-    /// has.
+    /// Writes the outcome. If the space is too small, omits its lists and the arguments, which its call has, too.
     fn write(&mut self, outcome: &Outcome) -> Result<(), FsError> {
         if 0 < self.file.length()? {
             self.file.truncate(0)?;
@@ -168,7 +167,7 @@ impl OutcomeReservation {
             let _ = self.file.truncate(0);
             return Err(error);
         }
-        // The name was not synced when it was made. It may have been removed since.
+        // The name was not synced when the file was created, and may have been removed since.
         let _ = self.fs.sync_dir(&self.path.parent());
         match self.fs.read(&self.path, bytes.len() as u64)? == bytes {
             true => Ok(()),
@@ -185,7 +184,7 @@ impl Drop for OutcomeReservation {
     }
 }
 
-/// Lists the files of runs that are recorded or never started. One that holds an outcome which is not recorded stays.
+/// Lists the files of runs that are recorded or never started, except files with an unrecorded outcome.
 pub fn left_outcomes(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
     let is_old = |path: &RelPath| {
         fs.link_metadata(path).is_ok_and(|found| found.len == 0 && CLAIM_TIMEOUT < now.since(found.modified))

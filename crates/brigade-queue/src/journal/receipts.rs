@@ -212,7 +212,7 @@ pub(crate) fn ids(state: &State, prefix: &str, limit: usize) -> Result<Vec<Strin
 pub(crate) enum LedgerPresence {
     /// No, the receipt was just stored.
     No,
-    /// Perhaps, from an earlier attempt.
+    /// Possibly, from an earlier attempt.
     Perhaps,
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn add(
     let known = match in_directory(fs, &layout::runs(), || fs.create_new_durable(&path, &bytes)) {
         Ok(()) => match taken {
             OnRunTaken::Refuse => LedgerPresence::No,
-            // Its runner is gone, and may have entered it before the file was lost.
+            // The runner is gone, and may have added the receipt to the ledger before the file was lost.
             OnRunTaken::SetAside => LedgerPresence::Perhaps,
         },
         Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
@@ -286,7 +286,7 @@ pub(crate) fn enter(
     Ok((LedgerLink { sequence: entry.sequence, sha256: entry.sha256 }, chain))
 }
 
-/// What a look at every receipt found for a verification.
+/// The result of reading all receipts for a verification.
 pub(crate) struct ReadReceipts {
     /// All files, sorted by name.
     pub(crate) paths: Vec<RelPath>,

@@ -21,7 +21,7 @@ use crate::store::{StoredCall, StoredReceipt, Transaction as _};
 pub(crate) fn reconcile(journal: &mut JournalTransaction<'_>, now: Timestamp) -> Result<(), QueueError> {
     let state = journal.state();
     let entries = state.place().ledger().after(state.max_ledger()?)?;
-    // An interrupted adoption leaves adopted entries. It continues on its own.
+    // An interrupted adoption leaves adopted entries. The adoption continues elsewhere.
     let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
     if state.require_our_version().is_err() {
         return Ok(());
@@ -108,7 +108,7 @@ enum Relation {
 pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, QueueError> {
     let receipt = if entry.record_id.is_none() { sound_receipt(state, entry) } else { None };
     let Some(stored) = call_of(state, entry, receipt.as_ref())? else {
-        // An attempt of a worker belongs to a task, and to no call.
+        // A worker's attempt belongs to a task and has no call.
         return Ok(!sound_receipt(state, entry).is_some_and(|found| found.receipt.is_attempt()));
     };
     Ok(stored.version != RecordVersion::Newer && relation(&stored, entry).is_none())

@@ -1,4 +1,4 @@
-//! Reads calls, receipts and checkpoints from the journal and the files beside it.
+//! Reads calls, receipts and checkpoints from the journal and its neighbouring files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -44,8 +44,8 @@ pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, Q
     }
 }
 
-/// Remembers calls that were just made and that run, because their runner reads them again and again. A call of a plan
-/// is read as it was written, which other records need not be.
+/// Caches new and running calls, because their runner reads them repeatedly. Calls from a plan parse back to exactly
+/// the same value; other records may not.
 pub(super) fn remember(state: &State, calls: &[StoredCall]) {
     let Some(journal) = state.journal() else { return };
     let is_new = |stored: &&StoredCall| {
@@ -65,7 +65,7 @@ pub(super) fn remember(state: &State, calls: &[StoredCall]) {
     }
 }
 
-/// Forgets what was remembered of calls that are written anew.
+/// Removes changed calls from the cache.
 pub(super) fn forget(state: &State, calls: &[StoredCall]) {
     let Some(journal) = state.journal() else { return };
     for stored in calls.iter().filter(|stored| 1 < stored.revision) {
@@ -328,7 +328,7 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
     Ok(counts)
 }
 
-/// Passes on all calls in queue order. Those that are shown as they are stored are not parsed.
+/// Passes on all calls in queue order. Records that are shown as stored are not parsed.
 fn shown(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
     state.require_journal()?;
     let running = code(state, &CallStatus::Running);
@@ -363,7 +363,7 @@ mod tests {
     use crate::store::{Durability, Transaction as _};
 
     #[test]
-    fn a_running_call_is_not_parsed_again_until_it_is_written_anew() {
+    fn a_running_call_is_parsed_once_per_write() {
         let store = JournalStore::new(Arc::new(MemoryFs::new()), "test", Duration::from_secs(1));
         let mut transaction =
             store.transaction(Timestamp::from_unix_micros(1_000_000), Durability::AtOnce).unwrap();

@@ -20,7 +20,7 @@ struct Link {
     run_id: String,
 }
 
-/// Verifies the chain from a ledger entry on. What was just read of the receipts is not read again.
+/// Verifies the chain from a ledger entry on. Reuses `read`, the receipts that were read before.
 pub(crate) fn verify(
     state: &State,
     from: u64,
@@ -143,7 +143,7 @@ fn check_files(
     }
 }
 
-/// Returns what is wrong with the logs of a receipt that records their hashes. A missing log is accepted, because logs
+/// Returns the problem with the logs of a receipt that records their hashes. A missing log is accepted, because logs
 /// may be deleted.
 fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static str> {
     memchr::memmem::find(bytes, b"\"log_sha256\"")?;
@@ -295,7 +295,7 @@ fn each_line(log: &Log, mut take: impl FnMut(&[u8])) -> Result<(), QueueError> {
 }
 
 fn link_of(line: &[u8]) -> Option<Link> {
-    // Most lines of a long history have a link. A quick search sorts out the others.
+    // Most lines of a long history have a link. This quick search skips the others.
     memchr::memmem::find(line, b"\"receipt_sequence\":")?;
     let mut fields: [Option<RawJson<'_>>; 3] = [None; 3];
     members(line, |key, value| match key.raw() {

@@ -1,7 +1,7 @@
 //! Shared by the queue tests: example calls and common steps.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

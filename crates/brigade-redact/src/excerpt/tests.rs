@@ -1,6 +1,6 @@
 use super::*;
 
-/// Shows a line with the marks beneath it, one per column.
+/// Formats a line with the marks below it, one per column.
 fn shown(excerpt: &Excerpt) -> String {
     let before = width(&excerpt.text()[..excerpt.marked().start]);
     let marks = width(&excerpt.text()[excerpt.marked()]).max(1);
@@ -36,7 +36,7 @@ fn the_item_at_the_place_is_marked() {
 }
 
 #[test]
-fn items_that_span_lines_are_marked_as_far_as_possible() {
+fn items_that_span_lines_are_marked_on_their_line() {
     check("a = [1,", 5, "a = [1,\n    ^");
     check("a = [1, # ]", 5, "a = [1, # ]\n    ^");
     check("a = \"soon", 5, "a = \"soon\n    ^^^^^");
@@ -112,7 +112,7 @@ fn a_secret_is_masked_and_the_mark_follows() {
 }
 
 #[test]
-fn a_secret_that_only_the_order_of_words_reveals_is_masked() {
+fn secrets_found_by_word_order_are_masked() {
     for (line, shown) in [
         (
             r#"command = "curl -ubob:hunter2-4711 https://example.com""#,
@@ -128,7 +128,7 @@ fn a_secret_that_only_the_order_of_words_reveals_is_masked() {
     }
 }
 
-/// The names of variables are no secrets.
+/// The names of variables are not secrets.
 #[test]
 fn names_of_variables_are_shown() {
     for line in [
@@ -156,7 +156,7 @@ fn a_secret_that_spans_lines_is_masked_on_each() {
 }
 
 #[test]
-fn of_a_long_file_only_the_text_around_the_line_is_scanned() {
+fn long_files_are_scanned_only_around_the_line() {
     let filler = "name = 'harmless'\n".repeat(10_000);
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(300);
     let file = format!("{filler}-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n{filler}");

@@ -1,4 +1,4 @@
-//! Following logs as they grow.
+//! Follows logs as they grow.
 
 use std::io;
 use std::time::Duration;
@@ -20,17 +20,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub enum FollowFrom {
     /// At the end of the log.
     End,
-    /// So many lines before the end.
+    /// This many lines before the end.
     LastLines(usize),
 }
 
 impl Supervisor<'_> {
-    /// Passes on what is written to these logs, in pieces cut anywhere, until the end is asked for.
+    /// Passes new output of these logs to the sink, in pieces cut anywhere, until it is cancelled.
     ///
     /// Continues when a log is rotated, truncated or missing, and when its runtime is restarted.
     ///
     /// # Errors
-    /// When a log cannot be read, a path leads out of the workspace, or `sink` fails.
+    /// Fails if a log cannot be read, a path leads out of the workspace, or `sink` fails.
     pub fn follow(
         &self,
         runtime: &Runtime,
@@ -66,12 +66,12 @@ impl Supervisor<'_> {
 /// A log that is read as it grows.
 struct FollowedLog {
     path: RelPath,
-    /// The open file, and how much of it was passed on.
+    /// The open file, and how many of its bytes were passed on.
     open: Option<(Box<dyn ReadFile>, u64)>,
 }
 
 impl FollowedLog {
-    /// Passes on what is new.
+    /// Passes on new output.
     fn pass(
         &mut self,
         fs: &dyn Fs,
@@ -113,11 +113,11 @@ fn pass_rest(
     cancel: &CancelToken,
     sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), RuntimeError> {
-    // Cut off: what is there now is new.
+    // The log was truncated, so its current content is new.
     if file.len()? < *offset {
         *offset = 0;
     }
-    // A log that grows faster than it is passed on must not prevent the end.
+    // Even a log that grows faster than it is passed on must not prevent a cancel.
     while !cancel.is_cancelled() {
         let bytes = file.read_range(*offset, PIECE)?;
         if bytes.is_empty() {

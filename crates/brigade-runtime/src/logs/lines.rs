@@ -1,4 +1,4 @@
-//! Logs as people read them: line by line, without secrets.
+//! Follows logs line by line, without secrets.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,15 +11,15 @@ use super::{FollowFrom, LogStream};
 use crate::error::RuntimeError;
 use crate::supervisor::Supervisor;
 
-/// How many bytes of a line, or of a private key, are waited for before they are passed on as they are.
+/// How many bytes of a line, or of a private key, are buffered before they are passed on incomplete.
 const MAX_PENDING_BYTES: usize = 1 << 20;
 
 impl Supervisor<'_> {
-    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the token
-    /// is set. An error of `sink` breaks it off.
+    /// Passes on the last lines of a log and then every new line, without secrets, until the token is triggered. An
+    /// error of `sink` ends it.
     ///
     /// # Errors
-    /// When the log cannot be read, or its path leads out of the workspace.
+    /// Fails if the log cannot be read, or its path leads out of the workspace.
     pub fn follow_lines(
         &self,
         runtime: &Runtime,
@@ -41,13 +41,13 @@ impl Supervisor<'_> {
     }
 }
 
-/// Cuts a stream into lines and takes the secrets out of each. The lines of a private key are waited for, as only all
-/// of them show what they are.
+/// Splits a stream into lines and masks the secrets of each. A private key is buffered until its last line, because
+/// only the whole key is recognized as a secret.
 struct Lines<'a> {
     sink: &'a mut dyn FnMut(&str) -> io::Result<()>,
     redactor: Redactor,
     waiting: Vec<u8>,
-    /// How much of what waits was looked at.
+    /// How many bytes of the buffer were searched.
     seen: usize,
     is_in_key: bool,
     failure: Option<io::Error>,
@@ -82,17 +82,17 @@ impl<'a> Lines<'a> {
     }
 
     fn finish(&mut self) {
-        // The caller of the end does not wait for a failure.
+        // After a cancel, the caller does not wait for this result.
         let _ = self.pass(self.waiting.len());
     }
 
-    /// Passes on the first bytes of what waits.
+    /// Passes on the first bytes of the buffer.
     fn pass(&mut self, end: usize) -> io::Result<()> {
         let bytes: Vec<u8> = self.waiting.drain(..end).collect();
         self.seen = 0;
         for line in self.redactor.redact_str(&String::from_utf8_lossy(&bytes)).lines() {
             if let Err(error) = (self.sink)(line) {
-                // The supervisor is told that it is over, and the caller what happened.
+                // The supervisor only gets the kind of the error, and the caller gets the error itself.
                 let kind = error.kind();
                 self.failure = Some(error);
                 return Err(kind.into());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_told_to_the_caller() {
+    fn a_broken_pipe_is_reported_to_the_caller() {
         let mut sink = |_: &str| Err(io::ErrorKind::BrokenPipe.into());
         let mut lines = Lines::new(Redactor::new(&[]), &mut sink);
         assert!(lines.push(b"a\n").is_err());

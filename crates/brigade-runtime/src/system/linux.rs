@@ -1,4 +1,4 @@
-//! Processes and sockets from `/proc`.
+//! Reads processes and sockets from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,10 +14,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{Holder, Holders};
 
-/// The most bytes that are read of one file in `/proc`.
+/// The maximum number of bytes that are read of one file in `/proc`.
 const LIMIT: u64 = 16 << 20;
 
-/// How many parents are followed, so that the search ends although the table changes.
+/// The maximum number of parents that are followed, so that the search ends even if the table changes.
 const MAX_PARENTS: usize = 256;
 
 fn read(path: &str) -> Option<Vec<u8>> {
@@ -57,7 +57,7 @@ fn relations(pid: u32) -> Option<Relations> {
     parse_relations(&read(&format!("/proc/{pid}/stat"))?)
 }
 
-/// The program's name in it may hold brackets and spaces, so fields count from the last `)`.
+/// Parses the relations. The program's name may contain brackets and spaces, so fields count from the last `)`.
 fn parse_relations(stat: &[u8]) -> Option<Relations> {
     let close = stat.iter().rposition(|b| *b == b')')?;
     let text = std::str::from_utf8(&stat[close + 1..]).ok()?;
@@ -114,7 +114,7 @@ pub(crate) fn holders(ports: &BTreeSet<u16>, first: &[u32]) -> Holders {
         let pid = found.get(&socket.inode).copied();
         let holder = holders.entry(socket.port).or_insert(Holder { pid, program: None, is_local: false });
         holder.is_local |= socket.is_local;
-        // A port may be listened on at several addresses; the one that local clients reach names the holder.
+        // A port may have listeners on several addresses; the one that local clients reach names the holder.
         if holder.pid.is_none() || socket.is_local && pid.is_some() {
             holder.pid = pid;
         }
@@ -125,7 +125,7 @@ pub(crate) fn holders(ports: &BTreeSet<u16>, first: &[u32]) -> Holders {
     holders
 }
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Socket {
     port: u16,
@@ -133,7 +133,7 @@ struct Socket {
     is_local: bool,
 }
 
-/// Reads the listening sockets of `/proc/net/tcp` or `tcp6`; lines that look different are passed over.
+/// Reads the listening sockets of `/proc/net/tcp` or `tcp6`. Skips lines in another format.
 fn listening(table: &[u8]) -> Vec<Socket> {
     let parse = |line: &[u8]| -> Option<Socket> {
         let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -147,7 +147,8 @@ fn listening(table: &[u8]) -> Vec<Socket> {
     table.split(|b| *b == b'\n').filter_map(parse).collect()
 }
 
-/// Addresses are in hexadecimal, each 32 bits in the byte order of the machine.
+/// Returns whether local clients reach this address. Addresses are hexadecimal, each 32 bits in the byte order of the
+/// machine.
 fn is_local(address: &str) -> bool {
     let little = cfg!(target_endian = "little");
     let v4 = |address: &str| if little { address.ends_with("7F") } else { address.starts_with("7F") };
@@ -184,13 +185,13 @@ fn program_name(pid: u32) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Waits until the process has ended or the end is asked for, at most so long.
+/// Waits until the process has ended or the token is triggered, at most this long.
 pub(crate) fn wait(process: Option<&ProcessIdentity>, cancel: Option<&CancelToken>, at_most: Duration) {
     let held = process.and_then(|process| {
         let pid = Pid::from_raw(i32::try_from(process.pid()).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok()
     });
-    // Opened before it is compared, so that the pid cannot be reused meanwhile.
+    // Opened before the comparison, so that the pid cannot be reused meanwhile.
     if process.is_some_and(|process| !process.is_alive()) {
         return;
     }

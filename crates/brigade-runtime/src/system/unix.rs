@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Holder, Holders};
 
-/// How long a port has to answer.
+/// How long a port may take to answer.
 const CONNECT: Duration = Duration::from_millis(100);
 
-/// How often a process is looked at while it is waited for.
+/// How often to check whether a process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn started(_identity: &ProcessIdentity) -> Option<Timestamp> {
@@ -32,7 +32,7 @@ pub(super) fn belongs(pid: u32, root: u32) -> bool {
     pid == root
 }
 
-/// Finds which of these TCP ports answer on the loopback address; the holders are not known.
+/// Returns which of these TCP ports answer on the loopback address. The holders are unknown.
 pub(crate) fn holders(ports: &BTreeSet<u16>, _first: &[u32]) -> Holders {
     let answers = |port: &&u16| {
         TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, **port)), CONNECT).is_ok()
@@ -44,7 +44,7 @@ pub(crate) fn holders(ports: &BTreeSet<u16>, _first: &[u32]) -> Holders {
         .collect()
 }
 
-/// Waits until the process has ended or the end is asked for, at most so long.
+/// Waits until the process has ended or the token is triggered, at most this long.
 pub(crate) fn wait(process: Option<&ProcessIdentity>, cancel: Option<&CancelToken>, at_most: Duration) {
     let Some(until) = Instant::now().checked_add(at_most) else { return };
     loop {

@@ -1,4 +1,4 @@
-//! A disk that fails while a runtime is started or stopped.
+//! Tests a disk that fails while a runtime is started or stopped.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use brigade_runtime::{Checks, StartOutcome, Supervisor};
 
 use crate::workspace::{LONG_TIMEOUT, Workspace, options};
 
-/// The disk, until so many changing steps were done; then every further one fails.
+/// A disk on which every changing step fails after this many steps.
 struct FailingDisk<'a> {
     disk: &'a DiskFs,
     left: AtomicUsize,
@@ -97,7 +97,7 @@ impl Fs for FailingDisk<'_> {
     }
 }
 
-/// How many processes of this workspace live.
+/// Returns how many processes of this workspace are alive.
 fn living(workspace: &Workspace) -> usize {
     let home = format!("HOME={}", workspace.path("home").display());
     let carries = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -108,7 +108,7 @@ fn living(workspace: &Workspace) -> usize {
 }
 
 #[test]
-fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
+fn no_unrecorded_process_survives_a_failed_step() {
     let mut failures = 0;
     for steps in 0.. {
         let mut workspace = Workspace::one("sleep 300", "timeout = 0.01");
@@ -126,7 +126,7 @@ fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
             Ok(other) => panic!("{other:?}"),
             Err(_) => failures += 1,
         }
-        // Whatever the failed start has left behind, the next one comes through, and so does a stop.
+        // Whatever the failed start has left, the next start succeeds, and so does a stop.
         let again = workspace.start();
         assert!(!matches!(again, StartOutcome::Failed { .. } | StartOutcome::Refused { .. }), "{again:?}");
         assert_eq!(living(&workspace), 1);

@@ -1,4 +1,4 @@
-//! Logs of real runtimes.
+//! Tests logs of real runtimes.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -31,7 +31,7 @@ fn a_log_is_appended_to_and_rotated_when_it_is_long() {
 }
 
 #[test]
-fn a_runtime_that_never_stops_printing_has_logs_below_the_cap_at_every_moment() {
+fn logs_of_a_printing_runtime_stay_below_the_cap() {
     let workspace = Workspace::one("yes 'the same line again and again'", "");
     workspace.must_start();
     let (log, older) = (workspace.path(STDOUT), workspace.path(&format!("{STDOUT}.1")));
@@ -53,14 +53,14 @@ fn a_runtime_that_never_stops_printing_has_logs_below_the_cap_at_every_moment() 
     let issues = workspace.issue_types();
     assert_eq!(issues, [""; 0]);
     let tail = workspace.supervisor().tail(&workspace.runtimes[0], LogStream::Stdout, 3).unwrap();
-    // The last one may be being written.
+    // The last line may be incomplete.
     assert!(tail.bytes.starts_with(&b"the same line again and again\n".repeat(2)));
     assert!(workspace.stop().is_stopped());
     assert!(!log_writer(&workspace).is_alive(), "a stop leaves nothing");
     assert!(look(&log).0 + look(&older).0 <= 2 * LOG_CAP);
 }
 
-/// The process that writes the logs, as the metadata names it.
+/// Returns the process that writes the logs, as recorded in the metadata.
 fn log_writer(workspace: &Workspace) -> ProcessIdentity {
     let metadata = workspace.metadata();
     let metadata = metadata.as_object().unwrap();
@@ -71,7 +71,7 @@ fn log_writer(workspace: &Workspace) -> ProcessIdentity {
 }
 
 #[test]
-fn a_killed_log_writer_is_reported_until_the_runtime_is_restarted() {
+fn a_killed_log_writer_is_reported_until_a_restart() {
     let workspace = Workspace::one("python3 says.py", "");
     let script = "import os, signal, time\nprint(os.getpid(), flush=True)\n\
         signal.signal(signal.SIGUSR1, lambda *_: print('more', flush=True))\nwhile True: time.sleep(300)\n";
@@ -88,7 +88,7 @@ fn a_killed_log_writer_is_reported_until_the_runtime_is_restarted() {
         workspace.facts(Checks::Skip).issues[0].fix,
         Some(NextStep::RestartRuntime("r".to_owned()).into())
     );
-    // What it prints now meets a broken pipe, as anything does whose reader went.
+    // Its next output goes to a broken pipe, as for any program whose reader has ended.
     let asked = std::process::Command::new("kill").args(["-USR1", &process.pid().to_string()]).status();
     assert!(asked.unwrap().success());
     until(|| !process.is_alive());
@@ -98,7 +98,7 @@ fn a_killed_log_writer_is_reported_until_the_runtime_is_restarted() {
 }
 
 #[test]
-fn a_runtime_that_puts_its_output_elsewhere_is_no_issue() {
+fn redirected_output_is_not_an_issue() {
     let workspace = Workspace::one("sh quiet.sh", "");
     workspace.write("quiet.sh", "echo last words\nexec sleep 300 > /dev/null 2>&1\n");
     workspace.must_start();
@@ -107,7 +107,7 @@ fn a_runtime_that_puts_its_output_elsewhere_is_no_issue() {
 }
 
 #[test]
-fn a_start_that_fails_shows_the_last_words_however_many_come_before() {
+fn a_failed_start_shows_the_last_lines() {
     let workspace = Workspace::one("sh dies.sh", "");
     workspace.write("dies.sh", "head -c 3000000 /dev/zero\necho\necho last words\n");
     let StartOutcome::Failed { log, .. } = workspace.start() else { panic!("it ended") };
@@ -133,7 +133,7 @@ fn the_last_lines_go_on_in_the_older_part() {
 }
 
 #[test]
-fn following_continues_over_a_rotation_until_it_is_cancelled() {
+fn following_continues_over_a_rotation() {
     let workspace = Workspace::one("sleep 300", "");
     workspace.write(STDOUT, "one\ntwo\n");
     let cancel = CancelToken::new().unwrap();
@@ -168,7 +168,7 @@ fn following_continues_over_a_rotation_until_it_is_cancelled() {
         workspace.write(STDOUT, "five\n");
         next("stdout:four\n");
         next("stdout:five\n");
-        // Twice between two looks: the one in between is still there.
+        // Two rotations between two reads: the file in between still exists.
         std::fs::write(workspace.path("next"), "six\n").unwrap();
         std::fs::write(workspace.path("next.1"), "seven\n").unwrap();
         std::fs::rename(workspace.path("next"), workspace.path(&format!("{STDOUT}.1"))).unwrap();

@@ -1,4 +1,4 @@
-//! The supervisor with real processes and a real disk.
+//! Tests the supervisor with real processes and a real disk.
 
 #![cfg(target_os = "linux")]
 #![allow(

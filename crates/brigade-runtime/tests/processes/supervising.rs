@@ -1,4 +1,4 @@
-//! Real processes, started and stopped.
+//! Tests real processes that are started and stopped.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use brigade_runtime::{
     Checks, RuntimeError, RuntimeState, StartFailure, StartOptions, StartOutcome, StartProgress, StopOutcome,
 };
 
-/// The example of the documentation, with a port that is free.
+/// The example of the documentation, with a free port.
 fn seed_example(port: u16) -> Workspace {
     Workspace::new(&format!(
         "[[runtime]]\nid = 'r'\nname = 'Local Helper'\nenabled = true\ncommand = 'python3 -m http.server {port} --bind 127.0.0.1'\n\
@@ -36,7 +36,7 @@ fn the_documented_example_starts_serves_and_stops() {
     let facts = workspace.facts(Checks::Run);
     assert!(facts.is_usable() && facts.issues.is_empty(), "{facts:?}");
     assert_eq!(facts.pid, Some(process.pid()));
-    // Health and metadata live in one file, and neither costs the other anything.
+    // Health and metadata share one file, and neither overwrites the other.
     let metadata = workspace.metadata();
     assert_eq!(metadata.get("health_ok"), Some(&Json::Bool(true)));
     assert_eq!(metadata.get("cwd").and_then(Json::as_str), Some("."));
@@ -109,7 +109,7 @@ fn a_reused_number_is_neither_running_nor_signalled() {
         let facts = workspace.facts(Checks::Run);
         assert_eq!((facts.state, facts.managed, facts.running()), (RuntimeState::Stale, false, false));
         assert_eq!(workspace.issue_types(), ["runtime_stale_pid"]);
-        // The mark and who wrote the logs are the other ways to find processes; here they are as old as the number.
+        // The mark and the log writer also identify processes; here they are as outdated as the pid.
         let instance = ("instance", Json::from("of-another-start"));
         workspace.edit_metadata(&[instance, ("log_writer", Json::Null)]);
         assert!(matches!(workspace.stop(), StopOutcome::NotRunning { .. }));
@@ -135,16 +135,19 @@ fn a_start_clears_a_stale_pid_file() {
 }
 
 #[test]
-fn what_lives_on_when_the_main_process_has_ended_is_told_and_ended() {
+fn remaining_processes_are_reported_and_ended() {
     let workspace = Workspace::one("sh parent.sh", "");
     workspace.write("parent.sh", "env -i setsid /bin/sleep 300 &\nexec sleep 300\n");
     let first = workspace.must_start();
     first.signal(brigade_process::Signal::Kill).unwrap();
     until(|| !first.is_alive());
     let issue = &workspace.facts(Checks::Skip).issues[0];
-    assert_eq!(issue.detail, "its process ended, and others that it had started live on; a stop ends them");
+    assert_eq!(
+        issue.detail,
+        "its process ended, but processes that it started are still running; a stop ends them"
+    );
     let StopOutcome::NotRunning { reason } = workspace.stop() else { panic!("it did not run") };
-    assert!(reason.ends_with("and 1 process that lived on was ended"), "{reason}");
+    assert!(reason.ends_with("and 1 process that was still running was ended"), "{reason}");
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn what_a_killed_starter_left_is_found_again() {
 }
 
 #[test]
-fn what_ends_before_it_is_ready_has_its_words_told() {
+fn output_of_a_failed_start_is_reported() {
     // With a port to wait for, it cannot count as started before it has failed, however slow the machine is.
     let workspace = Workspace::one("python3 fails.py", &format!("port = {}\ntimeout = 60", free_port()));
     workspace
@@ -261,7 +264,7 @@ fn a_port_in_use_is_refused_with_its_holder() {
 }
 
 #[test]
-fn every_reason_against_a_start_is_told_and_nothing_is_written() {
+fn all_blockers_are_reported_and_nothing_is_written() {
     let workspace =
         Workspace::one("sh -c 'sleep 300'", "cwd = 'none'\npid_path = '../r.pid'\nhealth_command = \"x 'y\"");
     let types = |outcome| match outcome {
@@ -281,7 +284,7 @@ fn every_reason_against_a_start_is_told_and_nothing_is_written() {
 }
 
 #[test]
-fn a_runtime_gets_few_variables_and_an_input_that_says_nothing() {
+fn a_runtime_gets_few_variables_and_a_silent_input() {
     let workspace = Workspace::one("python3 env.py", "");
     workspace.write(
         "env.py",
@@ -294,13 +297,13 @@ fn a_runtime_gets_few_variables_and_an_input_that_says_nothing() {
     let text = workspace.read(log);
     // Python adds LC_CTYPE to an environment without a locale.
     let text = text.replace("'LC_CTYPE', ", "");
-    // Elsewhere the input ends at once, which is something to read.
+    // On other systems the input ends at once, which counts as readable.
     let said = if cfg!(target_os = "linux") { "False" } else { "True" };
     assert_eq!(text, format!("['BRIGADE_RUNTIME_INSTANCE', 'HOME', 'PATH'] {said} True\n"));
 }
 
 #[test]
-fn a_process_of_the_older_program_is_managed_only_with_proof() {
+fn a_v030_process_is_managed_only_with_proof() {
     let workspace = Workspace::one("sleep 300", "");
     let process = workspace.must_start();
     let older = [
@@ -314,8 +317,8 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
     std::fs::remove_file(&lock).unwrap();
     let facts = workspace.facts(Checks::Run);
     assert!(facts.managed && facts.is_usable(), "start time, command and session fit");
-    assert!(!lock.exists(), "looking at it leaves no lock behind");
-    // Never checked, it is as well as the older program says.
+    assert!(!lock.exists(), "reading the facts creates no lock");
+    // Without a check, its health is the one that v0.30 would report.
     let health = |facts: &brigade_runtime::RuntimeFacts| {
         let status = facts.status(&brigade_core::NeutralWords);
         (status.health_ok, status.health_detail.unwrap())
@@ -329,14 +332,14 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
     assert_eq!(seen(&runtime), (Some(false), "health path missing: health.json".to_owned()));
     workspace.write("health.json", "up");
     assert_eq!(seen(&runtime), (Some(true), "health path present: health.json".to_owned()));
-    // The health file of the default configuration took the place of the metadata.
+    // The health file of the default configuration replaces the metadata.
     let whole = workspace.metadata();
     workspace.edit_metadata(&[("command", Json::Null), ("cwd", Json::Null), ("pid_path", Json::Null)]);
     assert!(workspace.facts(Checks::Run).managed);
-    // Started at another time: the number means someone else by now.
+    // The start time differs, so the pid belongs to another process now.
     workspace.edit_metadata(&[("started_at", Json::from("2020-01-01T00:00:00+00:00"))]);
     assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stale);
-    // No metadata: it may be ours, which is no proof.
+    // Without metadata the process may be ours, but that is not proven.
     std::fs::remove_file(workspace.path(".brigade/tools/runtime/r.json")).unwrap();
     let facts = workspace.facts(Checks::Run);
     assert_eq!((facts.running(), facts.managed), (true, false));
@@ -351,7 +354,7 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
 }
 
 #[test]
-fn metadata_of_a_newer_version_is_read_and_not_rewritten() {
+fn newer_metadata_is_read_and_not_rewritten() {
     let workspace = Workspace::one("sleep 300", "");
     let process = ProcessEnder(workspace.must_start());
     workspace.edit_metadata(&[("version", Json::from(2))]);
@@ -364,7 +367,7 @@ fn metadata_of_a_newer_version_is_read_and_not_rewritten() {
 }
 
 #[test]
-fn a_restart_starts_anew_and_does_not_stop_what_could_not_start() {
+fn a_restart_does_not_stop_what_it_could_not_start() {
     let mut workspace = Workspace::one("sleep 300", "");
     let first = workspace.must_start();
     let restarted = workspace.supervisor().restart(&workspace.runtimes[0], &options(), &mut |_| ()).unwrap();
@@ -378,7 +381,7 @@ fn a_restart_starts_anew_and_does_not_stop_what_could_not_start() {
 }
 
 #[test]
-fn health_is_found_out_and_remembered_among_what_the_file_holds() {
+fn health_is_stored_with_other_members_of_the_file() {
     let workspace =
         Workspace::one("sleep 300", "health_command = 'test -e healthy'\nhealth_path = 'state/health.json'");
     workspace.write("healthy", "");

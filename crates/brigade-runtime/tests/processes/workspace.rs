@@ -1,4 +1,4 @@
-//! A workspace with runtimes in it, all of which are ended when the test is over.
+//! A workspace with runtimes, all of which are ended at the end of a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use brigade_runtime::{
     Checks, Host, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
-/// More than any test takes.
+/// Longer than any test takes.
 pub const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Workspace {
@@ -23,7 +23,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// A workspace whose runtimes.toml is this.
+    /// Creates a workspace with this runtimes.toml.
     pub fn new(toml: &str) -> Workspace {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("w");
@@ -43,7 +43,7 @@ impl Workspace {
         }
     }
 
-    /// One runtime `r` with this command and these further lines.
+    /// Creates a workspace with one runtime `r` with this command and these further lines.
     pub fn one(command: &str, more: &str) -> Workspace {
         Workspace::new(&format!("[[runtime]]\nid = 'r'\nname = 'R'\ncommand = \"{command}\"\n{more}\n"))
     }
@@ -123,7 +123,7 @@ pub fn options() -> StartOptions {
     StartOptions { wait: Some(LONG_TIMEOUT), lock_timeout: LONG_TIMEOUT, cancel: None }
 }
 
-/// Ends a process of a test when it is over.
+/// Ends a process at the end of a test.
 pub struct ProcessEnder(pub ProcessIdentity);
 
 impl Drop for ProcessEnder {
@@ -132,7 +132,7 @@ impl Drop for ProcessEnder {
     }
 }
 
-/// Polls what cannot be waited on.
+/// Polls a condition.
 #[track_caller]
 pub fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
@@ -142,12 +142,12 @@ pub fn until(what: impl Fn() -> bool) {
     }
 }
 
-/// A port that nobody listens on.
+/// Returns a port without a listener.
 pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The directory of the Python itself that a shim on `PATH` may lead to.
+/// Returns the directory of the Python that a shim on `PATH` may lead to.
 fn python_folder() -> &'static Path {
     static FOUND: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     FOUND.get_or_init(|| {

@@ -223,7 +223,7 @@ fn alternatives_report_the_intended_one() {
 }
 
 #[test]
-fn a_fixed_property_identifies_the_intended_alternative() {
+fn fixed_properties_identify_the_alternative() {
     let shape = json!({"properties": {"shape": {"anyOf": [
         {"$ref": "#/$defs/circle"}, {"$ref": "#/$defs/square"}
     ]}}, "$defs": {
@@ -327,7 +327,7 @@ fn hostile_schemas_take_no_exponential_time() {
     assert_eq!(violations(&both, &nested).len(), 1);
 }
 
-/// Rules that look at the same property or item twice double the work with each level.
+/// Rules that evaluate the same property or item twice double the work with each level.
 #[test]
 fn overlapping_rules_take_no_exponential_time() {
     let nested = (0..100).fold(json!(1), |inner, _| json!({ "x": inner }));
@@ -354,7 +354,7 @@ fn overlapping_rules_take_no_exponential_time() {
     }
 }
 
-/// What `not` turns around must not make a check that was given up a success.
+/// A check that was aborted must not become a success when `not` inverts it.
 #[test]
 fn a_check_that_is_given_up_is_a_refusal() {
     let nested = (0..120).fold(json!(1), |inner, _| json!([inner]));

@@ -1,4 +1,4 @@
-//! Arguments that would choose the code to run.
+//! Tests arguments that would choose the code to run.
 
 use super::Case;
 
@@ -26,7 +26,7 @@ fn an_argument_is_no_code() {
         "gdb -x",
         "gdb -batch --command",
         "gdb -command",
-        // Issue 12: programs that run what comes next.
+        // Issue 12: programs that run the command in the following words.
         "ld.so",
         "valgrind",
         "strace -o /dev/null",
@@ -47,7 +47,7 @@ fn an_argument_is_no_code() {
         "deno run --config d.json",
         "java",
         "java -cp l",
-        // Values of options are no programs, whatever they look like.
+        // Values of options are not programs, whatever they look like.
         "java -cp a.jar",
         "java -Dx=1 -cp ./l",
         "java --add-modules java.xml -cp ./l",

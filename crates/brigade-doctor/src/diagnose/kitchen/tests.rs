@@ -1,4 +1,4 @@
-//! One `check` on the kinds, subjects and next steps of what is found.
+//! One `check` of the kinds, subjects and next steps of issues.
 
 use brigade_core::{Severity, reasons};
 use brigade_kitchen::Tier;
@@ -71,7 +71,7 @@ fn asked() -> Record {
     }
 }
 
-/// Checks what is found, as `kind subject → step`, at this hour.
+/// Checks the issues, as `kind subject → step`, at this hour.
 #[track_caller]
 fn check(kitchen: &KitchenHealth, hour: i64, expect: &[&str]) {
     let snapshot = Snapshot { kitchen: Some(kitchen), ..Snapshot::new(at(hour)) };
@@ -141,7 +141,7 @@ fn configuration_policy_and_programs_are_named() {
 }
 
 #[test]
-fn a_killed_service_and_failed_tasks_are_named_unless_somebody_serves() {
+fn a_killed_service_and_failed_tasks_are_reported() {
     let records = [approved(), started(), failed()];
     let expect = ["kitchen_interrupted  → resume-prd", "kitchen_task_failed b → retry-prd"];
     check(&kitchen_health(prd(&records, false)), 1, &expect);
@@ -201,7 +201,7 @@ fn files_that_are_not_what_they_were_are_named() {
         "kitchen_journal_newer  → read-file",
     ];
     check(&kitchen_health(found), 1, &expect);
-    // What the file says counts for nothing until it is approved again.
+    // The tasks in the file are ignored until the PRD is approved again.
     let not_passed = Record::Approved {
         fingerprint: brigade_core::Fingerprint::of_bytes(b"x"),
         items: [].into(),

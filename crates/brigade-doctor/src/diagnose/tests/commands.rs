@@ -1,4 +1,4 @@
-//! What is said of the commands of tools and of runtimes.
+//! Tests the issues of commands of tools and runtimes.
 
 use brigade_catalog::Runtime;
 
@@ -16,7 +16,7 @@ fn a_path_for_a_shell_is_explained() {
 }
 
 #[test]
-fn commands_of_runtimes_are_judged_like_those_of_tools() {
+fn runtime_commands_are_judged_like_tool_commands() {
     let catalog = parse(GREET);
     let of = |text: &str, issues: fn(&Runtime) -> Vec<RuntimeIssue>| {
         let file = format!("[[runtime]]\nid = \"h\"\nname = \"h\"\n{text}");

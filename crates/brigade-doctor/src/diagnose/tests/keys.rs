@@ -1,4 +1,4 @@
-//! The keys of issues.
+//! Tests the keys of issues.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What entries say about their registry.
+//! Tests the issues of registry fields.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_word_is_either_a_capability_or_an_effect() {
 }
 
 #[test]
-fn commands_that_install_are_judged_like_those_that_run() {
+fn install_commands_are_judged_like_tool_commands() {
     let entry = format!(
         "{GREET}version_command = 'greet --version'\n[tool.install]\ncheck = 'bash -c \"which greet\"'\ncommand = ['sudo apt install greet', 'pip install greet', 'a \"']\n"
     );
@@ -34,7 +34,7 @@ fn commands_that_install_are_judged_like_those_that_run() {
     );
 }
 
-/// Issue 13: code for an interpreter is listed wherever a command of the entry holds it.
+/// Issue 13: code for an interpreter is listed in every command of the entry.
 #[test]
 fn code_in_commands_that_install_is_listed() {
     let entry = format!(

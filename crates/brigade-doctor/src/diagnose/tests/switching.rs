@@ -1,11 +1,11 @@
-//! What behaves differently in a workspace of v0.30.
+//! Tests what is reported as different in a workspace of v0.30.
 
 use brigade_call::ADOPTED_STATUS;
 use brigade_catalog::Runtimes;
 
 use super::*;
 
-/// The issues about the switch, as type and detail.
+/// Returns the issues about the switch, as type and detail.
 fn switches(snapshot: Snapshot<'_>) -> Vec<(&'static str, String)> {
     let issues = diagnose(Snapshot { is_of_v030: true, ..snapshot });
     let switches = issues.into_iter().filter(|issue| issue.kind.code().starts_with("switch_"));
@@ -13,7 +13,7 @@ fn switches(snapshot: Snapshot<'_>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn an_mcp_tool_that_is_blocked_is_named_with_what_it_lacks() {
+fn a_blocked_mcp_tool_is_named_with_missing_fields() {
     let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\ncommand = \"server\"\n\
         runtime_id = \"voice\"\nmcp_tool_name = \"say\"\ninput_schema_path = \"say.json\"\neffects = [\"network\"]\n";
     let catalog = parse(entry);
@@ -69,7 +69,7 @@ fn calls_that_cannot_be_approved_are_counted_apart() {
 }
 
 #[test]
-fn runtimes_are_counted_with_the_tools_that_lose_the_environment() {
+fn lost_environments_count_tools_and_runtimes() {
     let catalog = parse(GREET);
     let runtimes = "[[runtime]]\nid = \"web\"\nname = \"Web\"\ncommand = \"serve\"\n";
     let runtimes = Runtimes::parse("runtimes.toml", Level::Project, runtimes.as_bytes());
@@ -83,7 +83,7 @@ fn runtimes_are_counted_with_the_tools_that_lose_the_environment() {
 
 /// Issue 13: doctor names everything that behaves differently.
 #[test]
-fn what_a_run_gets_and_what_fails_it_are_named_once() {
+fn differences_of_runs_are_reported_once() {
     let mcp = "\n[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\ncommand = \"server\"\ntimeout = 5\n\
         effects = [\"network\"]\npermissions = [\"speak\"]\napproval_mode = \"always\"\nruntime_id = \"voice\"\n\
         mcp_tool_name = \"say\"\ninput_schema_path = \"say.json\"\n";
