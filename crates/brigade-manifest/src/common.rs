@@ -24,6 +24,7 @@ members! {
 }
 
 impl Metadata {
+    /// Returns the version, or the default one.
     pub fn version(&self) -> Version {
         self.version.clone().unwrap_or_else(|| Version::new("1.0.0").expect("a constant version"))
     }

@@ -37,6 +37,7 @@ impl Kind {
     }
 }
 
+/// Returns the JSON Schema for manifests of a kind.
 pub fn schema_of(kind: Kind) -> Json {
     match kind {
         Kind::Agent => schema::<Agent>(),

@@ -23,6 +23,7 @@ impl Name {
         is_name.then(|| Name(text.to_owned()))
     }
 
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -72,6 +73,7 @@ impl Version {
         is_version.then(|| Version(text.to_owned()))
     }
 
+    /// Returns the version as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -137,6 +137,7 @@ pub struct StateOutput {
 }
 
 impl StateOutput {
+    /// Returns the outcome as a JSON value.
     pub fn to_json(&self) -> Json {
         to_json(self).expect("what a state gave is JSON")
     }
