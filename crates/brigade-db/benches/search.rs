@@ -1,4 +1,4 @@
-//! Searching and adding memories in a full store: 2,000 of the project and 500 of an agent.
+//! Searching and adding memories in a full store: 2,000 memories of the project and 500 of an agent.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a bench stops when it cannot go on")]
 
@@ -60,7 +60,7 @@ fn full() -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
-/// A word that every tenth memory has, and one that a single one has.
+/// Searches for a word of every tenth memory and for a word of a single one.
 #[divan::bench(args = ["ledger", "parser before the ledger", "part1234"])]
 fn search(bencher: Bencher<'_, '_>, text: &str) {
     let (_folder, store) = full();
@@ -69,7 +69,7 @@ fn search(bencher: Bencher<'_, '_>, text: &str) {
     bencher.bench_local(|| store.search_memories(&query, now()).unwrap());
 }
 
-/// Each is compared with all others, and lets the oldest go.
+/// Each new memory is compared with all others and displaces the oldest.
 #[divan::bench]
 fn add(bencher: Bencher<'_, '_>) {
     let (_folder, store) = full();

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::file::STATE_DB;
 
-/// A request that the state does not allow. The code is stable.
+/// A request that the current state does not allow. The code is stable.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -26,35 +26,35 @@ pub enum StoreError {
     /// A disk or lock error.
     #[error(transparent)]
     Fs(#[from] FsError),
-    /// The state does not allow it.
+    /// The current state does not allow the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The file was written by a newer version. It can be read but is never written.
     #[error(
-        "`{STATE_DB}` has version {0} and was written by a newer version of Brigade; it is read and not written"
+        "`{STATE_DB}` has version {0} and was written by a newer version of Brigade; it can only be read"
     )]
     Newer(i64),
-    /// The file cannot be read as a database, and was moved.
+    /// The file is not a readable database and was moved.
     #[error(
-        "`{STATE_DB}` could not be read as a database, so it was moved to `{0}`; the next command begins a new one"
+        "`{STATE_DB}` could not be read as a database, so it was moved to `{0}`; the next command creates a new one"
     )]
     SetAside(String),
-    /// The file cannot be read as a database.
+    /// The file is not a readable database.
     #[error("`{STATE_DB}` cannot be read as a database; the next command that writes to it moves it aside")]
     Broken,
-    /// The file is a database of another program.
+    /// The file belongs to another program.
     #[error("`{STATE_DB}` is a database of another program; move it away")]
     Foreign,
-    /// Another process writes, and did not end in time.
-    #[error("another process writes to `{STATE_DB}`; try again when it has ended")]
+    /// Another process kept the write lock too long.
+    #[error("another process writes to `{STATE_DB}`; try again after it has ended")]
     Busy,
     /// The disk is full.
     #[error("cannot write `{STATE_DB}`: the disk is full; free some space and try again")]
     Full,
-    /// The directory or the file may not be written.
+    /// The directory or the file is not writable.
     #[error("`{STATE_DB}` cannot be written; check the owner and mode of the file and its directory")]
     ReadOnly,
-    /// The file cannot be opened, such as through a link.
+    /// The file cannot be opened, for example because it is a link.
     #[error("cannot open `{STATE_DB}`: {0}")]
     Unopened(String),
     /// Another error of the database.
@@ -68,7 +68,7 @@ impl StoreError {
         StoreError::Refused(Refusal { code: code.as_str(), message: message.into() })
     }
 
-    /// Returns the code that a caller can act on.
+    /// Returns the error code for callers.
     pub fn code_word(&self) -> &'static str {
         match self {
             StoreError::Refused(refusal) => refusal.code,
@@ -107,7 +107,7 @@ impl OperationError for StoreError {
     }
 }
 
-/// A value in a row that Brigade did not write so. It is not taken for an empty one, which the next change would store.
+/// A column value that Brigade cannot have written. Reading it as empty would overwrite it at the next change.
 #[derive(Debug, Error)]
 #[error("the value of column `{0}` in a row was changed and cannot be read; restore the file from a copy")]
 struct DamagedValue(&'static str);
@@ -118,7 +118,7 @@ pub(crate) fn damaged(column: &'static str) -> rusqlite::Error {
 }
 
 impl From<rusqlite::Error> for StoreError {
-    /// Keeps the meaning. Texts of the database name no values.
+    /// Keeps the kind of the error. Texts from SQLite do not contain values.
     fn from(error: rusqlite::Error) -> StoreError {
         if let rusqlite::Error::FromSqlConversionFailure(_, _, source) = &error
             && let Some(damaged) = source.downcast_ref::<DamagedValue>()

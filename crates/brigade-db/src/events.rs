@@ -1,4 +1,4 @@
-//! What happened to manifests and executions.
+//! Events of manifests and executions.
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, Object, Timestamp};
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use crate::error::{StoreError, damaged};
 use crate::store::{Store, json, time};
 
-/// Something that happened.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
-    /// Its number among those of its execution, from 1. Events of a manifest alone have 0.
+    /// The number among the events of its execution, from 1. Events of a manifest alone have 0.
     pub sequence: i64,
-    /// What, as a word.
+    /// The type of the event.
     pub event_type: String,
-    /// More about it.
+    /// The details of the event.
     pub payload: Json,
-    /// Where in a workflow. A record has it in the payload.
+    /// Where in a workflow it happened. Records keep this in the payload.
     pub visited: StateVisit,
-    /// When.
+    /// When it happened.
     pub recorded_at: Timestamp,
 }
 
-/// Where in a workflow something happened. Other executions and manifests have no states.
+/// The place of an event in a workflow. Tasks and manifests have no states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StateVisit {
     /// The state.
     pub state: Option<String>,
-    /// How often the execution had come to it then.
+    /// How often the execution had entered the state.
     pub visit: Option<u64>,
 }
 
-/// What an event is about.
+/// What an event belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventSubject<'a> {
     pub(crate) manifest: Option<&'a str>,
@@ -46,7 +46,7 @@ impl<'a> EventSubject<'a> {
     }
 }
 
-/// What happened to a manifest or an execution. Its name is the word of the event, its members are the payload.
+/// An event of a manifest or an execution. The variant gives the stored type, and the members give the payload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -56,11 +56,11 @@ pub enum Event<'a> {
     Deployed { version: &'a str, by: &'a str },
     /// A manifest was deployed again.
     Updated { version: &'a str, by: &'a str },
-    /// A manifest is offered to others than before.
+    /// The scope of a manifest changed.
     ScopeChanged { scope: &'a str, by: &'a str },
     /// A manifest was deleted.
     Deleted { by: &'a str },
-    /// A task was written down.
+    /// A task was created.
     TaskCreated { execution_id: &'a str, by: &'a str, version: &'a str },
     /// The first try of a task began.
     TaskStarted { run_id: &'a str },
@@ -94,11 +94,11 @@ pub enum Event<'a> {
     OutcomeTold { answer: &'a str },
     /// A state ended, with its outcome.
     StateEnded(Object),
-    /// A person or an agent wrote to the blackboard of a workflow.
+    /// A person or an agent changed the blackboard of a workflow.
     BlackboardWritten { members: Vec<&'a str> },
-    /// No new state begins.
+    /// The workflow was paused: it enters no new state.
     WorkflowPaused,
-    /// States begin again.
+    /// The workflow was resumed.
     WorkflowResumed,
     /// Another process drives a workflow.
     WorkflowTakenOver,
@@ -107,7 +107,7 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// Returns the word of the event and its payload; `null` if there is no more to say.
+    /// Returns the type and the payload of the event. The payload is `null` if there are no details.
     pub(crate) fn parts(&self) -> (String, Json) {
         match to_json(self).expect("an event is JSON") {
             Json::Object(event) => event.into_iter().next().expect("an event has one name"),
@@ -127,7 +127,7 @@ pub(crate) fn add_event(
     add_parts(transaction, about, &event_type, &payload, now)
 }
 
-/// Adds an event with a payload that says more than the event.
+/// Adds an event with a payload that has more details than the event.
 pub(crate) fn add_parts(
     transaction: &Transaction<'_>,
     about: &EventSubject<'_>,
@@ -150,7 +150,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
         event_type: row.get("event_type")?,
         visited: match &payload {
             Json::Object(_) => from_json(&payload).map_err(|_| damaged("payload"))?,
-            // Such as `null`, where there is no more to say.
+            // For example `null`, if there are no details.
             _ => StateVisit::default(),
         },
         payload,
@@ -158,7 +158,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     })
 }
 
-/// Reads a page of events, the oldest first, and how many there are in all.
+/// Reads a page of events, oldest first, and their total number.
 pub(crate) fn page(
     transaction: &Transaction<'_>,
     column: &str,
@@ -179,7 +179,7 @@ pub(crate) fn page(
 }
 
 impl Store {
-    /// Lists what happened to a manifest, also after it was deleted: a page, the oldest first, and the true total.
+    /// Lists the events of a manifest, even if it was deleted: a page, oldest first, and the total number.
     ///
     /// # Errors
     /// Fails on a disk error.

@@ -1,4 +1,4 @@
-//! Executions of manifests: what was asked for, how they stand, and what was said to them.
+//! Executions of agent manifests: their input, status, output and messages.
 
 use brigade_core::{Json, Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -9,15 +9,15 @@ use crate::manifests::{DeployedManifest, Revision};
 use crate::store::{Store, json, new_id, time};
 
 words! {
-    /// How an execution stands.
+    /// The status of an execution.
     ExecutionStatus {
         /// It has not begun.
         Pending = "pending",
         /// It runs.
         Running = "running",
-        /// It did what was asked.
+        /// It succeeded.
         Completed = "completed",
-        /// It did not.
+        /// It failed.
         Failed = "failed",
         /// It was cancelled.
         Cancelled = "cancelled",
@@ -25,7 +25,7 @@ words! {
 }
 
 impl ExecutionStatus {
-    /// Tells whether it has ended.
+    /// Returns whether the execution has ended.
     pub fn is_over(self) -> bool {
         match self {
             ExecutionStatus::Pending | ExecutionStatus::Running => false,
@@ -34,12 +34,12 @@ impl ExecutionStatus {
     }
 }
 
-/// One execution.
+/// One execution of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
     /// Its id.
     pub id: String,
-    /// Who began it.
+    /// The owner, who began it.
     pub owner: String,
     /// The id of the manifest.
     pub manifest: String,
@@ -49,27 +49,27 @@ pub struct Execution {
     pub revision: i64,
     /// The version of the manifest.
     pub version: String,
-    /// What should be done, in words.
+    /// The task in words.
     pub intent: Option<String>,
-    /// What it was given.
+    /// The input.
     pub input: Json,
-    /// How it stands.
+    /// The status.
     pub status: ExecutionStatus,
-    /// How many tries were begun.
+    /// The number of tries so far.
     pub iterations: i64,
-    /// What the last try gave.
+    /// The output of the last try.
     pub output: Option<String>,
-    /// Why it failed, as a word.
+    /// The code of the failure.
     pub error_code: Option<String>,
-    /// Why it failed, or what the last try lacked.
+    /// Why it failed, or why the last try was rejected.
     pub error: Option<String>,
-    /// The process that it belongs to.
+    /// The process that runs it.
     pub gateway: String,
-    /// The execution, of a task or a workflow, that began it.
+    /// The task or workflow execution that began it.
     pub parent: Option<String>,
-    /// How many executions are above it.
+    /// The number of executions above it.
     pub depth: i64,
-    /// The directory of the lane that it works in.
+    /// The directory of the lane in which it works.
     pub root: Option<String>,
     /// When it was asked for.
     pub created_at: Timestamp,
@@ -82,23 +82,23 @@ pub struct Execution {
 /// An execution to begin.
 #[derive(Clone, Copy, Debug)]
 pub struct NewExecution<'a> {
-    /// Who begins it.
+    /// The owner.
     pub owner: &'a str,
     /// The manifest.
     pub manifest: &'a DeployedManifest,
-    /// The revision of it.
+    /// The revision of the manifest.
     pub revision: &'a Revision,
-    /// What should be done.
+    /// The task in words.
     pub intent: Option<&'a str>,
-    /// What it is given.
+    /// The input.
     pub input: &'a Json,
-    /// The directory of the lane that it works in.
+    /// The directory of the lane in which it works.
     pub root: Option<&'a str>,
-    /// The process that it belongs to.
+    /// The process that runs it.
     pub gateway: &'a str,
     /// The execution that begins it.
     pub parent: Option<&'a Parent>,
-    /// The execution that is ended for it, so that there is room.
+    /// An execution that is ended to make room for this one.
     pub instead_of: Option<&'a str>,
 }
 
@@ -107,19 +107,19 @@ pub struct NewExecution<'a> {
 pub struct Parent {
     /// Its id.
     pub id: String,
-    /// How many executions are above it.
+    /// The number of executions above it.
     pub depth: i64,
 }
 
-/// How deep executions may begin executions.
+/// The maximum depth of nested executions.
 pub const MAX_DEPTH: i64 = 8;
 
-/// How many tasks of one owner may be under way: each has a worker.
+/// The maximum number of open tasks of one owner. Each has a worker.
 const MAX_TASKS: i64 = 64;
 
 impl Parent {
-    /// Returns how many executions are above one that this one begins. In the same transaction as the new one, so that
-    /// nothing begins behind an end.
+    /// Returns the depth of an execution that this one begins. Runs in the transaction that adds the new execution, so
+    /// nothing begins after the parent has ended.
     ///
     /// # Errors
     /// Returns `already_ended` or `too_deep`. Also fails on a disk error.
@@ -132,20 +132,20 @@ impl Parent {
                        SELECT status = 'running' FROM flow WHERE id = ?1";
             let is_open = transaction.query_row(sql, [&parent.id], |row| row.get(0)).optional()?;
             if is_open != Some(true) {
-                return Err(StoreError::refused(codes::ALREADY_ENDED, "the execution that asks has ended"));
+                return Err(StoreError::refused(codes::ALREADY_ENDED, "the calling execution has ended"));
             }
         }
         match parent.map_or(0, |parent| parent.depth + 1) {
             depth if depth < MAX_DEPTH => Ok(depth),
             _ => {
-                let message = format!("executions begin executions at most {MAX_DEPTH} deep");
+                let message = format!("executions can be nested at most {MAX_DEPTH} deep");
                 Err(StoreError::refused(codes::TOO_DEEP, message))
             }
         }
     }
 }
 
-/// Refuses one more execution of an owner, of whose kind so many are `open`.
+/// Refuses another execution of an owner who already has `open` executions of its kind.
 ///
 /// # Errors
 /// Returns `busy`.
@@ -157,12 +157,12 @@ pub(crate) fn check_open(open: i64, most: i64) -> Result<(), StoreError> {
     Err(StoreError::refused(codes::BUSY, message))
 }
 
-/// How an execution ends.
+/// The end of an execution.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionEnd<'a> {
-    /// How it stands then.
+    /// The final status.
     pub status: ExecutionStatus,
-    /// Why it failed, as a word and a sentence.
+    /// The code and message of the failure.
     pub error: Option<(&'a str, &'a str)>,
 }
 
@@ -198,7 +198,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
     })
 }
 
-/// Finds an execution of an owner. Without an owner, a person asks, who sees all.
+/// Finds an execution. `owner` is `None` for a person, who sees every execution.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
@@ -216,7 +216,7 @@ fn note(
 }
 
 impl Store {
-    /// Returns the execution, of a task or a workflow, of an owner that has this id.
+    /// Returns the task or workflow execution of this owner with this id.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -229,7 +229,7 @@ impl Store {
         })
     }
 
-    /// Writes down an execution that is about to begin.
+    /// Records an execution that is about to begin.
     ///
     /// # Errors
     /// Returns `already_ended`, `too_deep` or `busy`. Also fails on a disk error.
@@ -269,7 +269,7 @@ impl Store {
         })
     }
 
-    /// Returns an execution of an owner, or of anybody.
+    /// Returns an execution. `None` as owner finds those of all owners.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -277,7 +277,7 @@ impl Store {
         self.look(|transaction| by_id(transaction, owner, id))
     }
 
-    /// Lists executions of an owner, or of all, the newest first.
+    /// Lists executions, newest first. `None` as owner lists those of all owners.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -298,7 +298,7 @@ impl Store {
         })
     }
 
-    /// Lists executions that have not ended: all, or those that another one began.
+    /// Lists executions that have not ended: all, or those that `parent` began.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -312,7 +312,7 @@ impl Store {
         })
     }
 
-    /// Notes that a try begins, and returns the messages that nobody has read. `None` if the execution has ended.
+    /// Records the start of a try and returns the unread messages. Returns `None` if the execution has ended.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -351,7 +351,7 @@ impl Store {
         })
     }
 
-    /// Notes what a try gave, and what it lacks.
+    /// Records the output of a try and why it was rejected.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -373,7 +373,7 @@ impl Store {
         })
     }
 
-    /// Ends an execution. Returns whether it had not ended yet; the first end stays.
+    /// Ends an execution. Returns false if it had already ended; the first end is kept.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -399,7 +399,7 @@ impl Store {
         })
     }
 
-    /// Lists what happened in an execution: a page, the oldest first, and the true total.
+    /// Lists the events of an execution: a page, oldest first, and the total number.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -417,7 +417,7 @@ impl Store {
         })
     }
 
-    /// Keeps a message for the next try, and returns its id.
+    /// Stores a message for the next try and returns its id.
     ///
     /// # Errors
     /// Returns `not_found` or `already_ended`. Also fails on a disk error.
@@ -445,7 +445,7 @@ impl Store {
         })
     }
 
-    /// Removes an execution that has ended, with its messages and events. Events of its manifest stay.
+    /// Removes an ended execution with its messages and events. Keeps the events of its manifest.
     ///
     /// # Errors
     /// Returns `not_found` or `not_ended`. Also fails on a disk error.
@@ -543,7 +543,7 @@ mod tests {
         assert!(store.end_execution(&id, &ending, now).unwrap());
         let late = ExecutionEnd { status: ExecutionStatus::Completed, error: None };
         assert!(!store.end_execution(&id, &late, now).unwrap());
-        // What it was just beginning does not begin any more.
+        // An execution that begins after the end of its parent is refused.
         let ended = store.parent(None, &id).unwrap();
         assert_eq!(
             code(store.begin_execution(&NewExecution { parent: ended.as_ref(), ..new }, now)),
@@ -556,7 +556,7 @@ mod tests {
         assert_eq!((execution.status, execution.iterations), (ExecutionStatus::Cancelled, 2));
         assert_eq!((events.len(), events[0].sequence, total), (3, 2, 7));
         store.remove_execution(Some("ada"), &id).unwrap();
-        // Those of the others that were begun are there, too.
+        // The events of the other executions are still there.
         assert_eq!(store.manifest_events(&manifest.id, 1, 0).unwrap().1, 8 + begun + 7);
     }
 }

@@ -1,4 +1,4 @@
-//! The file of the store: where it is, that no link leads to it, and setting a broken one aside.
+//! The database file: finds it, refuses links, and sets a broken file aside.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,33 +8,33 @@ use brigade_journal::set_file_aside;
 
 use crate::error::StoreError;
 
-/// The file of the store, relative to the workspace.
+/// The path of the database, relative to the workspace.
 pub const STATE_DB: &str = ".brigade/tools/state.db";
 
-/// The files that SQLite keeps beside it while it is open, or after a crash.
+/// Files that SQLite keeps next to the database while it is open or after a crash.
 const COMPANION_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Where the store is.
+/// The location of the database.
 pub(crate) struct DatabaseFile {
-    /// Which file it is.
+    /// The identity of the file.
     pub(crate) id: Option<FileId>,
-    /// The file, without a link on the way.
+    /// The path of the file with all links resolved.
     pub(crate) file: RelPath,
-    /// The same, absolute.
+    /// The absolute path of the file.
     pub(crate) absolute: PathBuf,
 }
 
-/// Finds the file; `None` if there is none.
+/// Finds the file. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// Fails if it is a link or no file, or its directory leads out of the workspace.
+/// Fails if the path is a link or not a file, or if its directory is outside of the workspace.
 pub(crate) fn find(fs: &dyn Fs) -> Result<Option<DatabaseFile>, FsError> {
     let path = RelPath::from_static(STATE_DB);
     let folder = path.parent();
     if !fs.exists(&folder)? {
         return Ok(None);
     }
-    // Directories may be links within the workspace; SQLite is given a path that has none.
+    // Directories may be links within the workspace. SQLite gets a path without links.
     let folder = match fs.resolve(folder.as_str(), None)? {
         Location::Inside(folder) => folder,
         Location::Outside(_) => return Err(FsError::new("open", folder.as_str(), FsErrorKind::Outside)),
@@ -49,7 +49,7 @@ pub(crate) fn find(fs: &dyn Fs) -> Result<Option<DatabaseFile>, FsError> {
     Ok(Some(DatabaseFile { id: found.id, file, absolute }))
 }
 
-/// Returns the file if one is there, which is no link.
+/// Returns the metadata of the file if it exists. Refuses links.
 fn check(fs: &dyn Fs, path: &RelPath) -> Result<Option<Metadata>, FsError> {
     match fs.link_metadata(path) {
         Ok(found) if found.kind == FileKind::File => Ok(Some(found)),
@@ -62,7 +62,7 @@ fn check(fs: &dyn Fs, path: &RelPath) -> Result<Option<Metadata>, FsError> {
     }
 }
 
-/// Makes the empty file, private, and its directories.
+/// Creates the empty file, readable only by its owner, and its directories.
 pub(crate) fn make(fs: &dyn Fs) -> Result<DatabaseFile, FsError> {
     let path = RelPath::from_static(STATE_DB);
     fs.create_dir_all(&path.parent())?;
@@ -78,7 +78,7 @@ pub(crate) fn make(fs: &dyn Fs) -> Result<DatabaseFile, FsError> {
     find(fs)?.ok_or_else(|| FsError::new("open", STATE_DB, FsErrorKind::NotFound))
 }
 
-/// Holds the lock under which the file is made, migrated or set aside.
+/// Takes the lock for creating, migrating and setting aside the file.
 pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, FsError> {
     fs.create_dir_all(&RelPath::from_static(STATE_DB).parent())?;
     fs.lock(
@@ -88,7 +88,7 @@ pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, F
     )
 }
 
-/// Moves a broken file and what SQLite keeps beside it, so that a person can still try to recover it.
+/// Moves a broken file and its companion files, so that a person can try to recover them.
 pub(crate) fn set_aside(fs: &dyn Fs, place: &DatabaseFile) -> Result<String, StoreError> {
     let aside = set_file_aside(fs, &place.file)?;
     for suffix in COMPANION_SUFFIXES {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_a_broken_file_is_moved_with_it() {
+    fn companions_of_a_broken_file_are_moved_with_it() {
         let fs = MemoryFs::new();
         fs.create_dir_all(&RelPath::from_static(STATE_DB).parent()).unwrap();
         for name in [STATE_DB.to_owned(), format!("{STATE_DB}-wal"), format!("{STATE_DB}.quarantine-1")] {

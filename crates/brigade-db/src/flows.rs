@@ -1,7 +1,7 @@
-//! Executions of workflows: the state that each is in, what its states gave, and what it waits for.
+//! Executions of workflows: their current state, the outputs of their states, and their pending questions.
 //!
-//! A transition is one transaction. The driver of an execution names its process with each write, and writes nothing
-//! any more once the execution has ended or another process has taken it over.
+//! A transition is one transaction. The driver of an execution names its process in each write. Writes are refused once
+//! the execution has ended or another process has taken it over.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::questions::{self, Answer, QuestionForm};
 use crate::store::{Store, json, new_id, time};
 
 words! {
-    /// How an execution of a workflow stands.
+    /// The status of a workflow execution.
     FlowStatus {
-        /// It goes on.
+        /// It runs.
         Running = "running",
-        /// It did what was asked.
+        /// It succeeded.
         Completed = "completed",
-        /// It did not.
+        /// It failed.
         Failed = "failed",
         /// It was cancelled.
         Cancelled = "cancelled",
@@ -32,7 +32,7 @@ words! {
 }
 
 impl FlowStatus {
-    /// Tells whether it has ended.
+    /// Returns whether the execution has ended.
     pub fn is_over(self) -> bool {
         match self {
             FlowStatus::Running => false,
@@ -41,7 +41,7 @@ impl FlowStatus {
     }
 }
 
-/// The largest blackboard, in bytes of its JSON.
+/// The maximum size of a blackboard, in bytes of JSON.
 pub const MAX_BLACKBOARD: usize = 1 << 20;
 
 /// An execution of a workflow.
@@ -50,15 +50,15 @@ pub const MAX_BLACKBOARD: usize = 1 << 20;
 pub struct Flow {
     /// Its id.
     pub id: String,
-    /// Who began it.
+    /// The owner, who began it.
     pub owner: String,
-    /// Who began it, as records have it.
+    /// The caller that began it, in the form of records.
     pub caller: String,
-    /// What its calls may do: the profiles and the directory of the session that began it.
+    /// The rights of its calls: the profiles and the directory of the session that began it.
     pub rights: Json,
-    /// The execution whose state it is.
+    /// The workflow execution that runs it as a state.
     pub parent: Option<String>,
-    /// How many executions are above it.
+    /// The number of executions above it.
     pub depth: i64,
     /// The id of the workflow.
     pub manifest: String,
@@ -68,48 +68,48 @@ pub struct Flow {
     pub revision: i64,
     /// The version of the workflow.
     pub version: String,
-    /// What should be done, in words.
+    /// The task in words.
     pub intent: Option<String>,
-    /// What it was given.
+    /// The input.
     pub input: Json,
-    /// How it stands.
+    /// The status.
     pub status: FlowStatus,
-    /// Whether no new state begins.
+    /// Whether it is paused and enters no new state.
     pub is_paused: bool,
-    /// The state that it is in, or ended in.
+    /// The current state, or the last one.
     pub state: String,
-    /// How often it came to each state.
+    /// How often each state was entered.
     pub visits: BTreeMap<String, u64>,
-    /// How many transitions it made.
+    /// The number of transitions so far.
     pub transitions: i64,
-    /// What its states share.
+    /// The values that its states share.
     pub blackboard: Object,
-    /// What each state gave last.
+    /// The last output of each state.
     pub outputs: Object,
-    /// What the state was told by the transition to it.
+    /// The feedback that the last transition gave to the state.
     pub feedback: Option<String>,
-    /// What a person answered last.
+    /// The last answer of a person.
     pub human: Option<String>,
-    /// How far the state is. What it means is known to who drives it.
+    /// The progress within the state. Only the driver interprets it.
     pub step: Json,
-    /// The question that waits for a person.
+    /// The pending question for a person.
     pub question: Option<String>,
-    /// Why it failed, as a word.
+    /// The code of the failure.
     pub error_code: Option<String>,
     /// Why it failed.
     pub error: Option<String>,
-    /// The process that it belongs to.
+    /// The process that drives it.
     pub gateway: String,
     /// When it began.
     pub started_at: Timestamp,
-    /// When it came to its state.
+    /// When it entered its state.
     pub entered_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
 }
 
 impl Flow {
-    /// Returns how it stands as a word: its status, or `paused` or `waiting` for a person.
+    /// Returns the status for display: `paused` and `waiting` (for a person) take precedence over `running`.
     pub fn shown(&self) -> &'static str {
         match (self.status, self.is_paused, &self.question) {
             (FlowStatus::Running, true, _) => "paused",
@@ -119,57 +119,57 @@ impl Flow {
     }
 }
 
-/// How many executions of one owner may be under way. Many wait for a person.
+/// The maximum number of open executions of one owner. Many of them wait for a person.
 const MAX_FLOWS: i64 = 1_000;
 
 /// An execution to begin.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFlow<'a> {
-    /// Who begins it.
+    /// The owner.
     pub owner: &'a str,
-    /// Who begins it, as records have it.
+    /// The caller, in the form of records.
     pub caller: &'a str,
-    /// What its calls may do.
+    /// The rights of its calls.
     pub rights: &'a Json,
-    /// The execution whose state it is.
+    /// The workflow execution that runs it as a state.
     pub parent: Option<&'a Parent>,
     /// The workflow.
     pub manifest: &'a DeployedManifest,
-    /// The revision of it.
+    /// The revision of the workflow.
     pub revision: &'a Revision,
-    /// What should be done.
+    /// The task in words.
     pub intent: Option<&'a str>,
-    /// What it is given.
+    /// The input.
     pub input: &'a Json,
-    /// What its states share.
+    /// The values that its states share.
     pub blackboard: &'a Object,
     /// Its first state.
     pub state: &'a str,
-    /// The process that it belongs to.
+    /// The process that drives it.
     pub gateway: &'a str,
 }
 
-/// Whether who drives an execution may still write.
+/// The result of a write by the driver of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It did.
+    /// The write is stored.
     Written,
-    /// Not while it is paused.
+    /// The execution is paused, so nothing was written.
     Paused,
-    /// The execution has ended, or belongs to another process.
+    /// The execution has ended or belongs to another process, so nothing was written.
     Lost,
 }
 
-/// What a state gave, and what follows.
+/// The outcome of a state, and the transition after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transit<'a> {
-    /// What the state gave.
+    /// The outcome of the state.
     pub outcome: &'a Json,
-    /// What it writes to the blackboard.
+    /// The members that it writes to the blackboard.
     pub writes: &'a Object,
-    /// What a person answered.
+    /// The answer of a person.
     pub human: Option<&'a str>,
-    /// What follows.
+    /// The transition.
     pub next: NextState<'a>,
 }
 
@@ -180,14 +180,14 @@ pub enum NextState<'a> {
     State {
         /// Its name.
         name: &'a str,
-        /// How often the execution came to each state then.
+        /// How often each state was entered, including this time.
         visits: &'a BTreeMap<String, u64>,
-        /// How many transitions it made then.
+        /// The number of transitions, including this one.
         transitions: u64,
-        /// What the state is told.
+        /// The feedback for the state.
         feedback: Option<&'a str>,
     },
-    /// The end, with the reason if it failed, as a word and a sentence.
+    /// The end. Contains the code and message of the failure, if it failed.
     End(Option<(&'a str, &'a str)>),
 }
 
@@ -234,7 +234,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
     })
 }
 
-/// Finds an execution of an owner. Without an owner, a person asks, who sees all.
+/// Finds an execution. `owner` is `None` for a person, who sees every execution.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
@@ -258,17 +258,17 @@ fn note(
     add_parts(transaction, &about, &event_type, &whole, now)
 }
 
-/// Returns an execution that a process may still write.
+/// Returns an execution if this process may still write to it.
 fn held(transaction: &Transaction<'_>, id: &str, gateway: &str) -> Result<Option<Flow>, StoreError> {
     let flow = by_id(transaction, None, id)?;
     Ok(Some(flow).filter(|flow| !flow.status.is_over() && flow.gateway == gateway))
 }
 
 fn ended(flow: &Flow) -> StoreError {
-    StoreError::refused(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status))
+    StoreError::refused(codes::ALREADY_ENDED, format!("the execution is already {}", flow.status))
 }
 
-/// Merges members into a blackboard.
+/// Merges members into the blackboard.
 fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
     let mut blackboard = flow.blackboard.clone();
     blackboard.extend(writes.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -280,7 +280,7 @@ fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// Writes the end of an execution. Nobody waits for its question any more.
+/// Records the end of an execution and withdraws its question.
 fn end(
     transaction: &Transaction<'_>,
     flow: &Flow,
@@ -301,7 +301,7 @@ fn end(
 }
 
 impl Store {
-    /// Writes down an execution in its first state.
+    /// Records a new execution in its first state.
     ///
     /// # Errors
     /// Returns `too_large`, `too_deep` or `busy`. Also fails on a disk error.
@@ -350,7 +350,7 @@ impl Store {
         })
     }
 
-    /// Returns an execution of an owner, or of anybody.
+    /// Returns an execution. `None` as owner finds those of all owners.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -358,7 +358,7 @@ impl Store {
         self.look(|transaction| by_id(transaction, owner, id))
     }
 
-    /// Lists executions of an owner, or of all, the newest first: a page, and how many there are.
+    /// Lists executions, newest first: a page and the total number. `None` as owner lists those of all owners.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -383,7 +383,7 @@ impl Store {
         })
     }
 
-    /// Lists executions that have not ended: all, or those that another one began.
+    /// Lists executions that have not ended: all, or those that `parent` began.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -397,7 +397,7 @@ impl Store {
         })
     }
 
-    /// Notes how far a state is.
+    /// Records the progress within a state.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -419,7 +419,7 @@ impl Store {
         })
     }
 
-    /// Asks a person something that a state waits for.
+    /// Asks a person a question for a state.
     ///
     /// # Errors
     /// Returns what [`QuestionForm::check`] returns. Also fails on a disk error.
@@ -442,7 +442,7 @@ impl Store {
         })
     }
 
-    /// Takes the answer of the person, and goes on with the state from a step.
+    /// Takes the answer of a person and sets the next step of the state.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -468,7 +468,7 @@ impl Store {
         })
     }
 
-    /// Writes what a state gave and what follows, all or nothing.
+    /// Records the outcome of a state and the transition in one transaction.
     ///
     /// # Errors
     /// Returns `not_found` or `too_large`. Also fails on a disk error.
@@ -491,7 +491,7 @@ impl Store {
                 "UPDATE flow SET blackboard = ?2, outputs = ?3, human = coalesce(?4, human) WHERE id = ?1",
                 params![id, blackboard, Json::Object(outputs).to_compact(), transit.human],
             )?;
-            // The output stands with the execution, and not once more here.
+            // The execution already stores the output, so the event leaves it out.
             let mut ended = transit.outcome.as_object().cloned().unwrap_or_default();
             ended.remove("output");
             note(transaction, &flow, &Event::StateEnded(ended), now)?;
@@ -524,7 +524,7 @@ impl Store {
         })
     }
 
-    /// Ends an execution. Returns whether it had not ended yet; the first end stays.
+    /// Ends an execution. Returns false if it had already ended; the first end is kept.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -545,10 +545,10 @@ impl Store {
         })
     }
 
-    /// Answers the question that an execution waits with, once.
+    /// Answers the pending question of an execution. Only the first answer counts.
     ///
     /// # Errors
-    /// Returns `not_found`, or `not_waiting` if there is none. Also fails on a disk error.
+    /// Returns `not_found`, or `not_waiting` if no question is pending. Also fails on a disk error.
     pub fn answer_flow(
         &self,
         owner: Option<&str>,
@@ -563,7 +563,8 @@ impl Store {
             let question = flow.question.clone().filter(|_| !flow.status.is_over());
             let waiting =
                 question.map(|question| questions::waiting(transaction, &question)).transpose()?.flatten();
-            let none = || StoreError::refused(codes::NOT_WAITING, "the execution waits for no answer");
+            let none =
+                || StoreError::refused(codes::NOT_WAITING, "the execution is not waiting for an answer");
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
             questions::answer(transaction, &question, &answer, by, redactor, now)?;
@@ -572,7 +573,7 @@ impl Store {
         })
     }
 
-    /// Lets no new state of an execution begin, or lets it go on.
+    /// Pauses or resumes an execution.
     ///
     /// # Errors
     /// Returns `not_found` or `already_ended`. Also fails on a disk error.
@@ -622,7 +623,7 @@ impl Store {
         })
     }
 
-    /// Takes an execution over from a process that is gone. Returns whether nobody else did.
+    /// Takes over an execution whose process is gone. Returns false if another process was faster.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -635,7 +636,7 @@ impl Store {
         })
     }
 
-    /// Removes an execution that has ended, with its events. Events of its workflow stay.
+    /// Removes an ended execution with its events. Keeps the events of its workflow.
     ///
     /// # Errors
     /// Returns `not_found` or `not_ended`. Also fails on a disk error.
@@ -654,7 +655,7 @@ impl Store {
         })
     }
 
-    /// Lists what happened in an execution: a page, the oldest first, and the true total.
+    /// Lists the events of an execution: a page, oldest first, and the total number.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.

@@ -1,10 +1,15 @@
-//! What built-in tools remember, in one SQLite file of a workspace.
+//! Stores the data of the built-in tools in one SQLite file per workspace.
 //!
-//! Owns the file `.brigade/tools/state.db` ([`Store`]) with its versions, and the rows of memories, scripts, volumes,
-//! lists, questions, turns, reviews, manifests, their executions and what happened to them. Which memory is kept and
-//! which text needs a memory is decided by pure functions ([`memory::objection`], [`turns::classify`]). Does not know
-//! which tools there are, who may call them, or how a person is asked: each function is told who asks and what time it
-//! is.
+//! This crate owns:
+//!
+//! * the file `.brigade/tools/state.db` ([`Store`]) and its migrations;
+//! * the rows of memories, scripts, volumes, todo lists, questions, turns and reviews;
+//! * manifests, their executions and their events;
+//! * the pure functions that decide which memory is kept ([`memory::objection`]) and which turn needs a search
+//!   ([`turns::classify`]).
+//!
+//! It does not know the tools, their callers' rights, or how a person is asked. Callers pass the owner and the time to
+//! each function.
 //!
 //! ```
 //! use std::time::Duration;

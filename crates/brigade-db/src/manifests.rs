@@ -1,4 +1,4 @@
-//! Manifests that agents and people deploy, with all their revisions. The workspace shares them.
+//! Deployed manifests with all their revisions. All agents of a workspace share them.
 
 mod search;
 
@@ -13,7 +13,7 @@ use crate::store::{Store, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
 
-/// The most manifests of one kind.
+/// The maximum number of manifests of one kind.
 const MAX_MANIFESTS: i64 = 2_000;
 
 /// A deployed manifest, without its text.
@@ -23,25 +23,25 @@ pub struct DeployedManifest {
     pub id: String,
     /// The kind, such as `agent`.
     pub kind: String,
-    /// Its name. No other one of its kind has it.
+    /// Its name, which is unique among manifests of its kind.
     pub name: String,
     /// The version that was deployed last.
     pub version: String,
-    /// How often it was written.
+    /// The number of revisions so far.
     pub revision: i64,
-    /// What it is for.
+    /// A description of its purpose.
     pub description: Option<String>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its status: `active`.
     pub status: String,
-    /// Who is offered it, as a word: `user`, `tenant` (the workspace) or `global`.
+    /// Its scope: `user`, `tenant` (the workspace) or `global`.
     pub scope: String,
-    /// Who deployed it last.
+    /// The author of the last revision.
     pub author: String,
-    /// When it was deployed first.
+    /// When it was first deployed.
     pub created_at: Timestamp,
-    /// When it was deployed last.
+    /// When it was last deployed.
     pub updated_at: Timestamp,
 }
 
@@ -54,15 +54,15 @@ pub struct NewManifest<'a> {
     pub name: &'a str,
     /// Its version.
     pub version: &'a str,
-    /// What it is for.
+    /// A description of its purpose.
     pub description: Option<&'a str>,
     /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// The text, as it was given.
+    /// The unchanged source text.
     pub text: &'a str,
-    /// Who deploys it.
+    /// The author.
     pub author: &'a str,
-    /// Whether a version that is there may be written anew.
+    /// Whether an existing version may be replaced.
     pub force: bool,
 }
 
@@ -73,11 +73,11 @@ pub struct Revision {
     pub revision: i64,
     /// Its version.
     pub version: String,
-    /// The text, as it was given.
+    /// The unchanged source text.
     pub text: String,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// When.
+    /// When it was written.
     pub created_at: Timestamp,
 }
 
@@ -110,7 +110,7 @@ fn read_revision(row: &Row<'_>) -> rusqlite::Result<Revision> {
     })
 }
 
-/// Finds a manifest by its id or name.
+/// Finds a manifest by id or name.
 fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<DeployedManifest>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND (id = ?2 OR name = ?2) AND deleted_at IS NULL \
@@ -128,12 +128,12 @@ fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
     serde_json::to_string(labels).map_err(|error| StoreError::Database(error.to_string()))
 }
 
-/// Returns the labels as words to search for.
+/// Returns the labels as text for the search index.
 fn words(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(key, value)| format!("{key} {value}\n")).collect()
 }
 
-/// Writes a revision of a manifest that is there.
+/// Adds a revision to an existing manifest.
 fn write(
     transaction: &Transaction<'_>,
     id: &str,
@@ -166,19 +166,19 @@ fn write(
     add_event(transaction, &EventSubject::manifest(id), &event, now)
 }
 
-/// Refuses a version that is there already.
+/// Refuses a version that already exists.
 fn refuse_version(transaction: &Transaction<'_>, id: &str, version: &str) -> Result<(), StoreError> {
     let taken: bool = transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM manifest_revision WHERE manifest = ?1 AND version = ?2)",
         [id, version],
         |row| row.get(0),
     )?;
-    let message = "this version was deployed already; give another one, or `force`";
+    let message = "this version already exists; use another version, or set `force`";
     if taken { Err(StoreError::refused(codes::VERSION_TAKEN, message)) } else { Ok(()) }
 }
 
 impl Store {
-    /// Deploys a new manifest. With `force`, one of the same name gets a new revision.
+    /// Deploys a new manifest. With `force`, an existing one of the same name gets a new revision.
     ///
     /// # Errors
     /// Returns `name_taken` or `too_many`. Also fails on a disk error.
@@ -190,7 +190,7 @@ impl Store {
         self.change(|transaction| {
             if let Some(old) = find(transaction, new.kind, new.name)? {
                 if !new.force {
-                    let message = format!("another {} has this name; update it, or give `force`", new.kind);
+                    let message = format!("another {} has this name; update it, or set `force`", new.kind);
                     return Err(StoreError::refused(codes::NAME_TAKEN, message));
                 }
                 write(transaction, &old.id, old.revision + 1, new, now)?;
@@ -202,7 +202,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MAX_MANIFESTS <= count {
-                return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} already")));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there are already {count} manifests")));
             }
             let id = new_id(transaction, new.kind)?;
             transaction.execute(
@@ -215,11 +215,11 @@ impl Store {
         })
     }
 
-    /// Deploys another version of a manifest. Its earlier revisions stay.
+    /// Deploys another version of a manifest. Keeps the earlier revisions.
     ///
     /// # Errors
-    /// Returns `not_found`, or `version_taken` if the version was deployed and `force` is not given. Also fails on a
-    /// disk error.
+    /// Returns `not_found`, or `version_taken` if the version exists and `force` is not set. Also fails on a disk
+    /// error.
     pub fn update_manifest(
         &self,
         new: &NewManifest<'_>,
@@ -254,7 +254,7 @@ impl Store {
         })
     }
 
-    /// Returns a manifest by id or name, with the revision that was deployed last: of all, or of a version.
+    /// Returns a manifest by id or name, with its last revision, or the last one of `version`.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -279,7 +279,7 @@ impl Store {
         })
     }
 
-    /// Says who is offered a manifest.
+    /// Sets the scope of a manifest.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -298,7 +298,7 @@ impl Store {
         })
     }
 
-    /// Returns a revision, also of a manifest that was deleted.
+    /// Returns a revision, even of a deleted manifest.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -311,7 +311,7 @@ impl Store {
         })
     }
 
-    /// Deletes a manifest. Its revisions and events stay, and its name is free again.
+    /// Deletes a manifest. Keeps its revisions and events, and frees its name.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(code(store.deploy_manifest(&new("greeter", "2.0.0", &labels), now)), "name_taken");
         assert_eq!(code(store.update_manifest(&new("greeter", "1.0.0", &labels), now)), "version_taken");
         assert_eq!(code(store.update_manifest(&new("other", "1.0.0", &labels), now)), "not_found");
-        // An id is no name.
+        // An update finds manifests by name only.
         assert_eq!(code(store.update_manifest(&new(&first.id, "1.0.0", &labels), now)), "not_found");
         let second = store.update_manifest(&new("greeter", "2.0.0", &labels), now).unwrap();
         assert_eq!((second.id.as_str(), second.revision), (first.id.as_str(), 2));

@@ -1,4 +1,4 @@
-//! The memories of agents: adding, merging, making room, searching, pinning.
+//! The memories of agents: add, merge, evict, search and pin.
 
 mod core;
 mod rank;
@@ -18,19 +18,19 @@ use crate::error::StoreError;
 use crate::store::{Store, new_id, time};
 
 words! {
-    /// Who shares a memory.
+    /// Who can see a memory.
     Scope {
         /// All agents of the workspace.
         Project = "project",
         /// One agent.
         Agent = "agent",
-        /// One piece of work of one agent.
+        /// One mission of one agent.
         Mission = "mission",
     }
 }
 
 impl Scope {
-    /// Returns how many memories one owner keeps.
+    /// Returns the maximum number of memories of one owner.
     pub const fn room(self) -> i64 {
         match self {
             Scope::Project => 2_000,
@@ -41,25 +41,25 @@ impl Scope {
 }
 
 words! {
-    /// What a memory is about.
+    /// The category of a memory.
     Category {
-        /// Something that is so.
+        /// A fact.
         Fact = "fact",
-        /// How things are done here.
+        /// A convention of the project.
         Convention = "convention",
-        /// A form that comes again.
+        /// A recurring pattern.
         Pattern = "pattern",
-        /// What was decided, and why.
+        /// A decision and its reasons.
         Decision = "decision",
-        /// What surprises.
+        /// A surprise or pitfall.
         Gotcha = "gotcha",
-        /// What somebody likes.
+        /// A preference of a person.
         Preference = "preference",
     }
 }
 
 impl Category {
-    /// Returns whether a strict write may have it.
+    /// Returns whether a strict write accepts the category.
     pub const fn is_strict(self) -> bool {
         match self {
             Category::Convention | Category::Pattern | Category::Gotcha | Category::Decision => true,
@@ -69,23 +69,23 @@ impl Category {
 }
 
 words! {
-    /// How much a memory matters.
+    /// The importance of a memory.
     Importance {
-        /// Little.
+        /// Low importance.
         Low = "low",
-        /// Some.
+        /// Medium importance.
         Medium = "medium",
-        /// Much.
+        /// High importance.
         High = "high",
     }
 }
 
 words! {
-    /// How strictly a memory is looked at before it is kept.
+    /// How strictly a new memory is checked.
     WriteMode {
-        /// It is a candidate.
+        /// The memory is stored as a candidate.
         Default = "default",
-        /// It is promoted, or rejected.
+        /// The memory is promoted or rejected.
         Strict = "strict",
     }
 }
@@ -93,84 +93,84 @@ words! {
 words! {
     /// How long a memory is meant to last.
     Durability {
-        /// It goes first when there is no more room.
+        /// It is evicted first when space runs out.
         Candidate = "candidate",
-        /// It stays.
+        /// It is kept.
         Promoted = "promoted",
         /// It is not stored.
         Rejected = "rejected",
     }
 }
 
-/// The longest list of a search.
+/// The maximum number of search results.
 pub const MAX_FOUND: usize = 50;
 
-/// A memory as it is stored.
+/// A stored memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Memory {
     /// Its id.
     pub id: String,
-    /// Who shares it: `project`, `agent`, `mission`.
+    /// Who can see it: `project`, `agent`, `mission`.
     pub scope: String,
     /// The agent, or the agent and its mission; empty for the project.
     pub owner: String,
-    /// Who wrote it first: an agent, or `person`.
+    /// Its first author: an agent, or `person`.
     pub author: String,
-    /// What it is about.
+    /// Its category.
     pub category: String,
     /// The text.
     pub content: String,
-    /// How much it matters: `low`, `medium`, `high`.
+    /// Its importance: `low`, `medium`, `high`.
     pub importance: String,
-    /// How sure it is, from 0 to 1. It grows when the same is told again.
+    /// How certain it is, from 0 to 1. Each repetition raises it.
     pub confidence: f64,
-    /// 1 is pinned, 2 promoted, 3 a candidate.
+    /// 1 means pinned, 2 promoted, 3 candidate.
     pub tier: i64,
-    /// Whether it never goes to make room.
+    /// Whether it is never evicted.
     pub pinned: bool,
     /// `candidate` or `promoted`.
     pub status: String,
-    /// When it was written first.
+    /// When it was first written.
     pub created_at: Timestamp,
-    /// When it was last told again or pinned.
+    /// When it was last repeated or pinned.
     pub updated_at: Timestamp,
-    /// How often a search found it.
+    /// How often a search returned it.
     pub uses: i64,
 }
 
-/// A memory that a search found.
+/// A search result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryMatch {
     /// The memory.
     pub memory: Memory,
-    /// How well it fits, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f64,
 }
 
-/// What should be remembered.
+/// A memory to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMemory {
     /// The text.
     pub content: String,
-    /// What it is about.
+    /// Its category.
     pub category: Category,
-    /// Who shares it.
+    /// Who can see it.
     pub scope: Scope,
-    /// Whose it is; see [`owner`].
+    /// Its owner; see [`owner`].
     pub owner: String,
-    /// Who writes it.
+    /// The author.
     pub author: String,
-    /// How much it matters.
+    /// Its importance.
     pub importance: Importance,
-    /// Whether it is pinned.
+    /// Whether to pin it.
     pub pin: bool,
-    /// How strictly it is looked at.
+    /// How strictly to check it.
     pub mode: WriteMode,
 }
 
-/// What became of it.
+/// The result of adding a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     /// It is stored.
@@ -180,18 +180,18 @@ pub enum AddOutcome {
         /// Its tier.
         tier: i64,
     },
-    /// Much the same was stored already, which was told again.
+    /// A near copy was already stored and now counts as repeated.
     Merged {
-        /// The id of the memory that stays.
+        /// The id of the existing memory.
         into: String,
-        /// Its tier now.
+        /// The tier of the existing memory.
         tier: i64,
     },
-    /// It is not stored.
+    /// It was not stored.
     Rejected(Objection),
 }
 
-/// Returns the owner of memories of a scope, as rows have it. A mission belongs to the agent that works on it.
+/// Returns the owner of memories in a scope, as rows store it. A mission belongs to the agent that works on it.
 pub fn owner(scope: Scope, agent: &str, mission: Option<&str>) -> String {
     match scope {
         Scope::Project => String::new(),
@@ -223,13 +223,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Memory> {
     })
 }
 
-/// What a tier is called.
+/// Returns the durability of a tier.
 fn durability(tier: i64) -> Durability {
     if tier < 3 { Durability::Promoted } else { Durability::Candidate }
 }
 
 impl AddOutcome {
-    /// Returns how long it is meant to last.
+    /// Returns how long the memory is meant to last.
     pub fn durability(&self) -> Durability {
         match self {
             AddOutcome::Stored { tier, .. } | AddOutcome::Merged { tier, .. } => durability(*tier),
@@ -239,7 +239,7 @@ impl AddOutcome {
 }
 
 impl Store {
-    /// Remembers something: stores it, merges it into a near copy, or rejects it. What has a secret is never stored.
+    /// Stores a memory, merges it into a near copy, or rejects it. A memory with a secret is always rejected.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -310,7 +310,7 @@ impl Store {
         })
     }
 
-    /// Searches the memories of these owners, the best first, and counts that they were found.
+    /// Searches the memories of these owners, best first, and counts the uses of the results.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -322,7 +322,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Counts that memories were found. It is no loss if it cannot: nobody waits for it, and it need not be durable.
+    /// Counts uses of memories. Errors are ignored, and the write is not durable, because losing a count does no harm.
     fn count_uses(&self, found: &[MemoryMatch]) {
         if self.access() != crate::Access::Write {
             return;
@@ -343,7 +343,7 @@ impl Store {
             let patience: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
             connection.busy_timeout(std::time::Duration::ZERO)?;
             let counted = count(&mut connection);
-            // Whatever came of it, everything else waits, and is durable.
+            // All other writes on this connection wait for locks and are durable, whatever happened here.
             connection.pragma_update(None, "synchronous", "full")?;
             connection
                 .busy_timeout(std::time::Duration::from_millis(u64::try_from(patience).unwrap_or(0)))?;
@@ -354,11 +354,10 @@ impl Store {
         }
     }
 
-    /// Pins a memory, which makes it tier 1, or takes the pin off, which makes it tier 2. `owners` are those whose
-    /// memories the asker may change.
+    /// Pins a memory (tier 1) or unpins it (tier 2). `owners` limits the change to memories that the caller may change.
     ///
     /// # Errors
-    /// Returns `not_found` if none of these owners has it. Also fails on a disk error.
+    /// Returns `not_found` if the memory does not belong to these owners. Also fails on a disk error.
     pub fn pin_memory(
         &self,
         id: &str,
@@ -380,7 +379,7 @@ impl Store {
     /// Removes a memory.
     ///
     /// # Errors
-    /// Returns `not_found` if none of these owners has it. Also fails on a disk error.
+    /// Returns `not_found` if the memory does not belong to these owners. Also fails on a disk error.
     pub fn remove_memory(&self, id: &str, owners: &Owners<'_>) -> Result<Memory, StoreError> {
         self.change(|transaction| {
             let (row, old) = by_id(transaction, id, owners)?;
@@ -389,7 +388,7 @@ impl Store {
         })
     }
 
-    /// Returns a memory by its id or the only id that begins so.
+    /// Returns a memory by its id or a unique prefix of it.
     ///
     /// # Errors
     /// Returns `not_found` or `ambiguous`. Also fails on a disk error.
@@ -397,7 +396,7 @@ impl Store {
         self.look(|transaction| Ok(by_id(transaction, id, owners)?.1))
     }
 
-    /// Lists memories: the pinned first, then the newest.
+    /// Lists memories: pinned first, then newest.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -412,12 +411,12 @@ impl Store {
     }
 }
 
-/// Whose memories are meant.
+/// The owners whose memories are visible.
 #[derive(Clone, Copy, Debug)]
 pub enum Owners<'a> {
-    /// Those of everybody; a person asks.
+    /// All owners; for a person.
     Everybody,
-    /// Those that an agent may see: the project's, and its own.
+    /// The project and this agent.
     Seen(&'a str),
 }
 
@@ -451,21 +450,21 @@ fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result
         1 => Ok(found.remove(0)),
         _ if is_exact => Ok(found.remove(0)),
         count if id.is_empty() => {
-            Err(StoreError::refused(codes::AMBIGUOUS, format!("an id is needed; there are {count} memories")))
+            Err(StoreError::refused(codes::AMBIGUOUS, format!("give an id; there are {count} memories")))
         }
         count => {
-            Err(StoreError::refused(codes::AMBIGUOUS, format!("{count} memories have an id that begins so")))
+            Err(StoreError::refused(codes::AMBIGUOUS, format!("{count} memories share this prefix of an id")))
         }
     }
 }
 
-/// Finds a memory of the same owner that says much the same, in any tier.
+/// Finds a near copy of the same owner, in any tier.
 fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i64, Memory)>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM memory WHERE scope = ?1 AND owner = ?2 AND words BETWEEN ?3 AND ?4 ORDER BY tier, row"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    // Texts that differ more in length do not overlap enough.
+    // Texts whose lengths differ more cannot be near copies.
     let words = rules::count_words(&new.content);
     let range = (words * 85 / 100, words * 100 / 85 + 1);
     let mut rows = statement.query(params![new.scope.as_str(), new.owner, range.0, range.1])?;
@@ -479,7 +478,7 @@ fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i
     Ok(None)
 }
 
-/// Lets the oldest memories go that are not pinned, candidates first. Returns whether there is room for one more.
+/// Evicts the oldest memories that are not pinned, candidates first. Returns whether there is space for one more.
 fn make_room(transaction: &Transaction<'_>, scope: Scope, owner: &str) -> Result<bool, StoreError> {
     loop {
         let count: i64 = transaction

@@ -1,13 +1,13 @@
-//! The versions of the file. Migrations only go forwards; each is one transaction.
+//! Schema migrations. They only go forwards, and each is one transaction.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
 
-/// Marks the file as ours: `BRGD`.
+/// The application id of our files: `BRGD`.
 pub(crate) const APPLICATION: i32 = 0x4252_4744;
 
-/// The steps from one version to the next. A step that was released is never changed.
+/// The migrations, one per version. A released migration never changes.
 const STEPS: &[&str] = &[
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
@@ -27,14 +27,14 @@ pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (application, version, tables) {
-        // It was made and not filled.
+        // The file was created but not filled.
         (0, 0, 0) => Ok(0),
         (APPLICATION, version, _) if 0 < version => Ok(version),
         _ => Err(StoreError::Foreign),
     }
 }
 
-/// Brings a file to our version.
+/// Migrates a file to our version.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let from = version(connection)?;
     for (index, step) in STEPS.iter().enumerate().skip(usize::try_from(from).unwrap_or(usize::MAX)) {

@@ -1,4 +1,4 @@
-//! Questions of agents that wait for a person.
+//! Questions of agents to a person.
 
 use std::collections::BTreeMap;
 
@@ -11,58 +11,58 @@ use crate::error::StoreError;
 use crate::store::{Store, new_id, stored, time};
 
 words! {
-    /// How a question stands.
+    /// The status of a question.
     QuestionStatus {
-        /// Nobody answered.
+        /// It is not answered.
         Waiting = "waiting",
-        /// A person answered, and the agent has not seen it.
+        /// A person answered, but the agent has not read the answer.
         Answered = "answered",
-        /// The agent has the answer.
+        /// The agent has read the answer.
         Delivered = "delivered",
-        /// The agent no longer waits for it.
+        /// The agent no longer waits for an answer.
         Gone = "gone",
     }
 }
 
 words! {
-    /// What a person decided.
+    /// The decision of a person.
     Decision {
         /// They answered.
         Accept = "accept",
-        /// They do not answer.
+        /// They declined to answer.
         Decline = "decline",
         /// They closed the question.
         Cancel = "cancel",
     }
 }
 
-/// The most questions asked at once.
+/// The maximum number of questions in one request.
 pub const MAX_QUESTIONS: usize = 10;
-/// The most options of a question.
+/// The maximum number of options of a question.
 pub const MAX_OPTIONS: usize = 20;
-/// The longest text of a question or an answer, in characters.
+/// The maximum length of a question or an answer, in characters.
 pub const MAX_TEXT: usize = 4_000;
-/// How long a question is kept after it was delivered or is gone, in days.
+/// How long a question is kept after it was delivered or withdrawn, in days.
 const RETENTION_DAYS: i64 = 30;
 
-/// One thing to choose.
+/// One option of a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedOption {
-    /// What is shown.
+    /// The text that the person sees.
     pub label: String,
-    /// What the agent gets; the label without it.
+    /// The value that the agent gets. Without it, the agent gets the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What it means.
+    /// An explanation of the option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the agent would choose it.
+    /// Whether the agent recommends it.
     #[serde(default)]
     pub recommended: bool,
 }
 
 impl AskedOption {
-    /// Returns what the agent gets.
+    /// Returns the value that the agent gets.
     pub fn value(&self) -> &str {
         self.value.as_deref().unwrap_or(&self.label)
     }
@@ -72,37 +72,37 @@ impl AskedOption {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
-    /// Its id among those asked at once.
+    /// Its id within the request.
     pub id: String,
-    /// A few words for it.
+    /// A short heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
     /// The text.
     pub question: String,
-    /// What can be chosen.
+    /// The options.
     #[serde(default)]
     pub options: Vec<AskedOption>,
     /// Whether several options may be chosen.
     #[serde(default)]
     pub multi_select: bool,
-    /// Whether another text is an answer, too. Without options it always is.
+    /// Whether free text is also an answer. Without options it always is.
     #[serde(default)]
     pub allows_freeform: bool,
-    /// What the agent assumes without an answer.
+    /// What the agent assumes if there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_assumption: Option<String>,
-    /// What depends on it.
+    /// What the answer affects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impact: Option<String>,
 }
 
-/// What an agent asks at once.
+/// The questions of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionForm {
     /// A title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What should be known first.
+    /// An introduction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The questions, at least one.
@@ -115,15 +115,15 @@ pub struct Answer {
     /// What the person decided.
     #[serde(with = "decision")]
     pub decision: Decision,
-    /// The answers to each question, by its id.
+    /// The answers by question id.
     #[serde(default)]
     pub answers: BTreeMap<String, Vec<String>>,
-    /// A text of the person's own.
+    /// Free text of the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// The word of a decision in records.
+/// Serializes a decision as a word.
 mod decision {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -150,7 +150,7 @@ pub struct Question {
     pub session: String,
     /// What is asked.
     pub asked: QuestionForm,
-    /// How it stands.
+    /// The status.
     pub status: QuestionStatus,
     /// The answer.
     pub answer: Option<Answer>,
@@ -160,24 +160,24 @@ pub struct Question {
     pub created_at: Timestamp,
 }
 
-/// What a person gives as an answer.
+/// The input of a person who answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerInput {
-    /// Chosen options by label or value; with several questions as `ID=VALUE`.
+    /// Chosen options by label or value. With several questions, `ID=VALUE`.
     pub choices: Vec<String>,
-    /// A text.
+    /// Free text.
     pub text: Option<String>,
 }
 
 impl QuestionForm {
-    /// Checks that it can be shown and answered.
+    /// Checks that the questions can be shown and answered.
     ///
     /// # Errors
     /// Returns `invalid_arguments` or `too_long`.
     pub fn check(&self) -> Result<(), StoreError> {
         let invalid = |message: String| Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
         if self.questions.is_empty() || MAX_QUESTIONS < self.questions.len() {
-            return invalid(format!("1 to {MAX_QUESTIONS} questions are asked at once"));
+            return invalid(format!("a request has 1 to {MAX_QUESTIONS} questions"));
         }
         for (index, question) in self.questions.iter().enumerate() {
             if question.question.trim().is_empty() {
@@ -246,10 +246,10 @@ impl QuestionForm {
         }
     }
 
-    /// Reads what a person gives as an answer.
+    /// Parses the answer of a person.
     ///
     /// # Errors
-    /// Returns `invalid_answer` if it does not answer every question, with what is missing.
+    /// Returns `invalid_answer` if a question is not answered; the message names it.
     pub fn answer(&self, given: &AnswerInput) -> Result<Answer, StoreError> {
         let invalid = |message: String| StoreError::refused(codes::INVALID_ANSWER, message);
         let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -265,7 +265,7 @@ impl QuestionForm {
                 (None, false) => {
                     let ids: Vec<&str> = self.questions.iter().map(|question| question.id.as_str()).collect();
                     let message = format!(
-                        "with several questions, a choice is ID=VALUE; the ids are {}",
+                        "with several questions, write each choice as ID=VALUE; the ids are {}",
                         ids.join(", ")
                     );
                     return Err(invalid(message));
@@ -273,7 +273,7 @@ impl QuestionForm {
             };
             let value = question.value_of(value).ok_or_else(|| {
                 let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
-                invalid(format!("this is no option of the question; there are: {}", labels.join(", ")))
+                invalid(format!("not an option of the question; the options are: {}", labels.join(", ")))
             })?;
             let chosen = answers.entry(question.id.clone()).or_default();
             if !chosen.contains(&value) {
@@ -284,10 +284,9 @@ impl QuestionForm {
         if text.is_some_and(|text| MAX_TEXT < text.chars().count()) {
             return Err(invalid(format!("a text has at most {MAX_TEXT} characters")));
         }
-        // Nobody would read it.
+        // No question accepts free text.
         if text.is_some() && !self.questions.iter().any(AskedQuestion::takes_text) {
-            let message =
-                "no text is an answer here, besides an option or instead of one; choose one of the options";
+            let message = "the question does not accept free text; choose one of the options";
             return Err(invalid(message.to_owned()));
         }
         for question in &self.questions {
@@ -312,12 +311,12 @@ impl QuestionForm {
 }
 
 impl AskedQuestion {
-    /// Returns whether a text is an answer.
+    /// Returns whether free text is an answer.
     pub fn takes_text(&self) -> bool {
         self.allows_freeform || self.options.is_empty()
     }
 
-    /// Returns the value of an option by its value or label; any text where that is an answer, too.
+    /// Returns the value of an option by its value or label. Returns other text only where free text is accepted.
     fn value_of(&self, typed: &str) -> Option<String> {
         let typed = typed.trim();
         let by = |is: fn(&AskedOption, &str) -> bool| self.options.iter().find(|option| is(option, typed));
@@ -332,7 +331,7 @@ impl AskedQuestion {
 }
 
 impl Answer {
-    /// Returns that a person does not answer.
+    /// Returns an answer that declines or cancels.
     pub fn declined(decision: Decision) -> Answer {
         Answer { decision, answers: BTreeMap::new(), text: None }
     }
@@ -378,7 +377,7 @@ fn written(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
 }
 
-/// Asks a person, and returns the id of the question.
+/// Stores a question and returns its id.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     agent: &str,
@@ -394,13 +393,13 @@ pub(crate) fn insert(
     Ok(id)
 }
 
-/// Returns a question that nobody has answered.
+/// Returns a question if it is not answered.
 pub(crate) fn waiting(transaction: &Transaction<'_>, id: &str) -> Result<Option<Question>, StoreError> {
     let question = by_id(transaction, id)?;
     Ok(Some(question).filter(|question| question.status == QuestionStatus::Waiting))
 }
 
-/// Records the answer of a person. Secrets are masked.
+/// Records the answer of a person. Masks secrets.
 pub(crate) fn answer(
     transaction: &Transaction<'_>,
     question: &Question,
@@ -412,7 +411,7 @@ pub(crate) fn answer(
     match question.status {
         QuestionStatus::Waiting => {}
         QuestionStatus::Answered | QuestionStatus::Delivered => {
-            return Err(StoreError::refused(codes::ALREADY_ANSWERED, "the question was answered already"));
+            return Err(StoreError::refused(codes::ALREADY_ANSWERED, "the question is already answered"));
         }
         QuestionStatus::Gone => {
             return Err(StoreError::refused(codes::GONE, "the agent no longer waits for an answer"));
@@ -426,7 +425,7 @@ pub(crate) fn answer(
     Ok(())
 }
 
-/// Takes a question back: nobody waits for it any more, whether it was answered or not.
+/// Withdraws a question, because the agent no longer waits for an answer.
 pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), StoreError> {
     transaction.execute(
         "UPDATE question SET status = CASE status WHEN 'waiting' THEN 'gone' ELSE 'delivered' END \
@@ -436,7 +435,7 @@ pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), St
     Ok(())
 }
 
-/// Returns when an agent asked its questions since a moment, the newest first.
+/// Returns when an agent asked its questions since a moment, newest first.
 fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result<Vec<Timestamp>, StoreError> {
     let sql =
         "SELECT created_at FROM question WHERE agent = ?1 AND created_at >= ?2 ORDER BY created_at DESC";
@@ -445,21 +444,21 @@ fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result
     Ok(statement.query_map(params![agent, since], at)?.collect::<Result<_, _>>()?)
 }
 
-/// Who asks a person.
+/// The agent that asks.
 pub struct Asker<'a> {
-    /// The agent.
+    /// Its id.
     pub agent: &'a str,
     /// Its session; empty without one.
     pub session: &'a str,
-    /// Whether what was asked in another session is the asker's own question.
+    /// Returns whether a question of another session counts as the asker's question.
     pub is_same: &'a dyn Fn(&str) -> bool,
-    /// How many questions a minute the agent may ask.
+    /// The maximum number of questions per minute.
     pub a_minute: Option<u64>,
 }
 
 impl Store {
-    /// Asks a person. The same question of the same asker that waits, or whose answer it has not seen, is returned
-    /// instead of asking twice. Secrets are masked first.
+    /// Asks a person. If the asker already has the same question, and it is waiting or its answer is unread, returns
+    /// that question. Masks secrets first.
     ///
     /// # Errors
     /// Returns what [`QuestionForm::check`] returns, and `rate_limited`. Also fails on a disk error.
@@ -501,10 +500,10 @@ impl Store {
         })
     }
 
-    /// Records the answer of a person. Secrets are masked.
+    /// Records the answer of a person. Masks secrets.
     ///
     /// # Errors
-    /// Returns `not_found`, or `already_answered` or `gone` if nobody waits for it. Also fails on a disk error.
+    /// Returns `not_found`, or `already_answered` or `gone` if it no longer waits. Also fails on a disk error.
     pub fn answer_question(
         &self,
         id: &str,
@@ -519,7 +518,7 @@ impl Store {
         })
     }
 
-    /// Returns a question. If it has an answer, the agent has it now.
+    /// Returns a question. If it is answered, it is then marked as delivered.
     ///
     /// # Errors
     /// Returns `not_found` for a question of another agent. Also fails on a disk error.
@@ -538,7 +537,7 @@ impl Store {
         })
     }
 
-    /// Takes a question back that nobody answered, because the agent no longer waits.
+    /// Withdraws a question that is not answered, because the agent no longer waits.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -552,7 +551,7 @@ impl Store {
         })
     }
 
-    /// Returns when an agent asked its questions since a moment, the newest first.
+    /// Returns when an agent asked its questions since a moment, newest first.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -560,7 +559,7 @@ impl Store {
         self.look(|transaction| asked_since(transaction, agent, since.unix_micros()))
     }
 
-    /// Lists the questions that wait, the oldest first.
+    /// Lists the waiting questions, oldest first.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -573,7 +572,7 @@ impl Store {
         })
     }
 
-    /// Returns a question by its id, of any agent.
+    /// Returns a question of any agent by its id.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -635,7 +634,7 @@ mod tests {
         let one = QuestionForm { questions: vec![both.questions[0].clone()], ..QuestionForm::default() };
         check(&one, &["Red"], None, Some(&[("colour", &["Red"])]));
         check(&one, &[], Some("blue"), None);
-        // Issue 17: a text beside an option was taken, and nobody read it.
+        // Issue 17: free text next to an option was accepted but never read.
         check(&one, &["Red"], Some("blue"), None);
         let mut free = one.clone();
         free.questions[0].allows_freeform = true;

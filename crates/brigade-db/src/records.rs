@@ -1,4 +1,4 @@
-//! Repositories, lanes and proofs: rows that are kept as documents of their types.
+//! Repositories, lanes, proofs and fleet commands, each stored as a JSON document.
 
 use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Transaction, params};
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::store::{Store, new_id};
 
-/// A kind of row.
+/// A kind of document.
 pub trait Record: Serialize + DeserializeOwned {
-    /// The word of the kind, which ids begin with.
+    /// The word of the kind, which also begins the ids.
     const KIND: &'static str;
-    /// What a row is called in messages.
+    /// The name of the kind in messages.
     const NAME: &'static str;
 }
 
 /// A repository that was cloned into a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// What it is called.
+    /// Its label.
     pub label: String,
-    /// Where it comes from, without credentials.
+    /// Its origin, without credentials.
     pub url: String,
     /// The volume with its files.
     pub volume: String,
-    /// The branch that is checked out. Absent if it is a commit or a tag.
+    /// The checked-out branch; `None` for a commit or a tag.
     pub branch: Option<String>,
-    /// What was asked for: `branch`, `tag` or `commit`.
+    /// The kind of the requested ref: `branch`, `tag` or `commit`.
     pub ref_kind: String,
-    /// Its name or id.
+    /// The name or id of the requested ref.
     pub ref_value: String,
-    /// When it was cloned or refreshed last.
+    /// When it was last cloned or refreshed.
     pub cloned_at: Timestamp,
 }
 
@@ -40,22 +40,22 @@ impl Record for Repository {
     const NAME: &'static str = "repository";
 }
 
-/// A branch with a worktree of its own.
+/// A lane: a branch with a separate worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is for.
+    /// A description of its purpose.
     pub description: Option<String>,
     /// Its branch.
     pub branch: String,
-    /// The commit that it began at.
+    /// The commit that it started from.
     pub base: String,
-    /// The branch that its work goes to. Absent if the checkout had none.
+    /// The branch that its work is merged into; `None` if the checkout had none.
     pub base_branch: Option<String>,
-    /// The lane that it was made from.
+    /// The lane that it was created from.
     pub parent: Option<String>,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub is_archived: bool,
 }
 
@@ -64,12 +64,12 @@ impl Record for Lane {
     const NAME: &'static str = "lane";
 }
 
-/// A file that is kept as proof.
+/// A file that is kept as evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// Where the file was.
     pub path: String,
-    /// What it shows.
+    /// What it proves.
     pub description: Option<String>,
     /// The sha256 of its bytes.
     pub sha256: String,
@@ -82,12 +82,12 @@ impl Record for Proof {
     const NAME: &'static str = "proof";
 }
 
-/// A tool that was called for several targets.
+/// One tool call that was made for several targets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetCommand {
     /// The id of the tool.
     pub tool: String,
-    /// The calls, one for each target.
+    /// The calls, one per target.
     pub calls: Vec<FleetCall>,
 }
 
@@ -105,14 +105,14 @@ impl Record for FleetCommand {
     const NAME: &'static str = "command";
 }
 
-/// A row with what every kind has.
+/// A document with its id and owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRecord<R> {
     /// Its id.
     pub id: String,
-    /// The agent that made it, or `a person`.
+    /// The agent that created it, or `a person`.
     pub owner: String,
-    /// What it is.
+    /// The document.
     pub record: R,
 }
 
@@ -121,7 +121,7 @@ fn not_found<R: Record>() -> StoreError {
 }
 
 fn broken() -> StoreError {
-    StoreError::Database("a row has the wrong type".to_owned())
+    StoreError::Database("a stored document has the wrong type".to_owned())
 }
 
 fn by_id<R: Record>(
@@ -150,7 +150,7 @@ fn all<R: Record>(
 }
 
 impl Store {
-    /// Returns an id that no row has.
+    /// Returns an unused id.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -158,7 +158,7 @@ impl Store {
         self.change(|transaction| new_id(transaction, R::KIND))
     }
 
-    /// Adds a row, or replaces what it says. Its owner stays.
+    /// Adds a document or replaces its content. Keeps the owner.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -180,10 +180,10 @@ impl Store {
         })
     }
 
-    /// Adds a row that depends on the others of its kind, which are listed the oldest first.
+    /// Adds a document that depends on the others of its kind. `make` gets those, oldest first.
     ///
     /// # Errors
-    /// Fails as `make` does, or on a disk error. Then nothing is added.
+    /// Fails as `make` does, or on a disk error. Nothing is added then.
     pub fn add_record<R: Record>(
         &self,
         owner: &str,
@@ -202,10 +202,11 @@ impl Store {
         })
     }
 
-    /// Changes a row of anybody, so that no change of somebody else is lost. Returns what `change` does.
+    /// Changes a document of any owner in one transaction, so concurrent changes are kept. Returns the result of
+    /// `change`.
     ///
     /// # Errors
-    /// Returns `not_found`, or what `change` does. Also fails on a disk error. Then nothing is changed.
+    /// Returns `not_found`, or what `change` does. Also fails on a disk error. Nothing is changed then.
     pub fn change_record<R: Record, T>(
         &self,
         id: &str,
@@ -221,7 +222,7 @@ impl Store {
         })
     }
 
-    /// Returns a row of an owner, or of anybody.
+    /// Returns a document. `None` as owner finds those of all owners.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -229,7 +230,7 @@ impl Store {
         self.look(|transaction| by_id(transaction, owner, id))
     }
 
-    /// Lists the rows of an owner, or of all, the oldest first.
+    /// Lists documents, oldest first. `None` as owner lists those of all owners.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -237,7 +238,7 @@ impl Store {
         self.look(|transaction| all(transaction, owner))
     }
 
-    /// Removes a row of an owner, or of anybody.
+    /// Removes a document. `None` as owner finds those of all owners.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.

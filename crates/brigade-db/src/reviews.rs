@@ -1,4 +1,4 @@
-//! Pull requests of the local forge, and the threads of their reviews: rows that agents and people change at once.
+//! Local pull requests and their review threads. Agents and people change them concurrently.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::error::StoreError;
 use crate::records::{Record, StoredRecord};
 use crate::store::Store;
 
-/// The most comments of a thread.
+/// The maximum number of comments of a thread.
 pub const MAX_COMMENTS: usize = 500;
 
-/// The longest text of a pull request or a comment, in bytes.
+/// The maximum length of a pull request or a comment, in bytes.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// A request to take the work of a lane into the branch that it began at.
+/// A request to merge the work of a lane into its base branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PullRequest {
@@ -23,13 +23,13 @@ pub struct PullRequest {
     pub number: u64,
     /// Its title.
     pub title: String,
-    /// What it says.
+    /// Its description.
     pub body: String,
     /// The id of the lane.
     pub lane: String,
     /// The branch of the lane.
     pub branch: String,
-    /// The branch, or else the commit, that the work goes to.
+    /// The branch, or otherwise the commit, that the work is merged into.
     pub base: String,
     /// The last call of each check.
     pub checks: BTreeMap<String, CheckCall>,
@@ -45,10 +45,10 @@ pub struct PullRequest {
 pub struct CheckCall {
     /// The id of the call.
     pub call: String,
-    /// Whether the check was told the branch. Otherwise it looked at the files of the workspace.
+    /// Whether the check got the branch. Otherwise it checked the files of the workspace.
     pub is_of_branch: bool,
-    /// What it was asked about: the commit of the branch, or that of the workspace with a mark of its changes. Absent
-    /// in records of versions that did not keep it.
+    /// The checked commit: of the branch, or of the workspace with a mark of its changes. Absent in records of versions
+    /// that did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
@@ -83,7 +83,7 @@ pub struct Comment {
     pub id: String,
     /// The agent that wrote it, or `a person`.
     pub author: String,
-    /// What it says.
+    /// Its text.
     pub body: String,
     /// When it was written.
     pub created_at: Timestamp,
@@ -98,7 +98,7 @@ impl Thread {
     /// Adds a comment. Returns its id.
     ///
     /// # Errors
-    /// Returns `too_many` for a thread that is full.
+    /// Returns `too_many` if the thread is full.
     pub fn comment(
         &mut self,
         thread: &str,
@@ -107,7 +107,7 @@ impl Thread {
         now: Timestamp,
     ) -> Result<String, StoreError> {
         if MAX_COMMENTS <= self.comments.len() {
-            let message = format!("the thread has {MAX_COMMENTS} comments already");
+            let message = format!("the thread already has {MAX_COMMENTS} comments");
             return Err(StoreError::refused(codes::TOO_MANY, message));
         }
         let id = format!("{thread}-{}", self.comments.len() + 1);
@@ -116,13 +116,13 @@ impl Thread {
     }
 }
 
-/// Refuses a second pull request of a lane.
+/// Refuses a second open pull request of a lane.
 fn none_open(others: &[StoredRecord<PullRequest>], request: &PullRequest) -> Result<(), StoreError> {
     let is_open =
         |other: &&StoredRecord<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
     match others.iter().find(is_open) {
         Some(open) => {
-            let message = format!("the lane has a pull request already: {}", open.id);
+            let message = format!("the lane already has a pull request: {}", open.id);
             Err(StoreError::refused(codes::ALREADY_OPEN, message))
         }
         None => Ok(()),
@@ -133,7 +133,7 @@ impl Store {
     /// Adds a pull request with the next number.
     ///
     /// # Errors
-    /// Returns `already_open` with its id if the lane has one that is not closed. Also fails on a disk error.
+    /// Returns `already_open` with the id of the pull request that the lane already has. Also fails on a disk error.
     pub fn open_pull_request(
         &self,
         owner: &str,
@@ -147,15 +147,15 @@ impl Store {
         })
     }
 
-    /// Refuses a pull request that [`Store::open_pull_request`] would refuse now.
+    /// Refuses what [`Store::open_pull_request`] would refuse.
     ///
     /// # Errors
-    /// Returns what that would.
+    /// Returns the same errors.
     pub fn check_pull_request(&self, request: &PullRequest) -> Result<(), StoreError> {
         none_open(&self.records(None)?, request)
     }
 
-    /// Lists the threads of a pull request, the oldest first.
+    /// Lists the threads of a pull request, oldest first.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_has_one_open_request_and_each_its_own_number() {
+    fn a_lane_has_one_open_pull_request() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
         let first = store.open_pull_request("ada", request("lane-1"), now()).unwrap();
@@ -249,7 +249,7 @@ mod tests {
             thread.comment(&id, "ben", String::new(), now()).map(drop)
         };
         assert_eq!(store.change_record(&id, full).unwrap_err().code_word(), "too_many");
-        // A change that fails changes nothing.
+        // A change that fails has no effect.
         assert_eq!(store.threads("pr-1").unwrap()[0].record.comments.len(), 40);
     }
 }

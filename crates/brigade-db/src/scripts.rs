@@ -1,4 +1,4 @@
-//! Scripts that agents save. They run nowhere until a person makes a tool of one.
+//! Scripts that agents save. They do not run until a person makes a tool of them.
 
 use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::store::{Store, new_id, stored, time};
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 pub const MAX_NAME: usize = 128;
-/// The longest code, in bytes.
+/// The maximum length of the code, in bytes.
 pub const MAX_CODE: usize = 256 << 10;
-/// The longest description, in bytes.
+/// The maximum length of a description, in bytes.
 pub const MAX_DESCRIPTION: usize = 2 << 10;
-/// The most tags.
+/// The maximum number of tags.
 pub const MAX_TAGS: usize = 16;
-/// The longest tag or name of a language, in bytes.
+/// The maximum length of a tag or a language, in bytes.
 const MAX_TAG: usize = 32;
-/// The most scripts of one owner.
+/// The maximum number of scripts of one owner.
 const MAX_SCRIPTS: i64 = 1_000;
 
 /// A script, without its code.
@@ -29,7 +29,7 @@ pub struct Script {
     pub id: String,
     /// The agent that saved it, or `person`.
     pub owner: String,
-    /// Its name. No other script of the same owner has it.
+    /// Its name, which is unique among scripts of the same owner.
     pub name: String,
     /// The language.
     pub language: String,
@@ -37,9 +37,9 @@ pub struct Script {
     pub description: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// How often it was written.
+    /// The number of versions so far.
     pub version: i64,
-    /// When it was saved.
+    /// When it was first saved.
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
@@ -58,22 +58,22 @@ pub struct ScriptVersion {
     pub created_at: Timestamp,
 }
 
-/// What is written of a script.
+/// The content of a script to save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptText {
     /// Its name.
     pub name: String,
     /// The code.
     pub code: String,
-    /// What it does; `None` keeps what it was.
+    /// What it does. `None` keeps the current description.
     pub description: Option<String>,
-    /// Its tags; `None` keeps what they were.
+    /// Its tags. `None` keeps the current tags.
     pub tags: Option<Vec<String>>,
-    /// The language; `None` keeps what it was, and is TypeScript for a new script.
+    /// The language. `None` keeps the current one; a new script then is TypeScript.
     pub language: Option<String>,
 }
 
-/// The language of scripts that name none.
+/// The default language.
 pub const DEFAULT_LANGUAGE: &str = "typescript";
 
 fn is_tag(text: &str) -> bool {
@@ -82,7 +82,7 @@ fn is_tag(text: &str) -> bool {
 }
 
 impl ScriptText {
-    /// Checks names and lengths.
+    /// Checks the name, the language, the tags and all lengths.
     ///
     /// # Errors
     /// Returns `invalid_name`, `too_long`, `invalid_tags` or `invalid_language`.
@@ -97,7 +97,7 @@ impl ScriptText {
         };
         if !is_name(&self.name) {
             let message = format!(
-                "a name has 1 to {MAX_NAME} bytes, no `/`, `\\` or control characters, and no blanks around it"
+                "a name has 1 to {MAX_NAME} bytes, no `/`, `\\` or control characters, and no surrounding whitespace"
             );
             return Err(StoreError::refused(codes::INVALID_NAME, message));
         }
@@ -143,7 +143,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Script> {
     })
 }
 
-/// Finds a script that is not deleted. Without an owner, a person asks, who sees all.
+/// Finds a script that is not deleted. `owner` is `None` for a person, who sees every script.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Script, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM script WHERE id = ?1 AND deleted_at IS NULL AND (?2 IS NULL OR owner = ?2)"
@@ -199,7 +199,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MAX_SCRIPTS <= count {
-                return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} scripts already")));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there are already {count} scripts")));
             }
             let id = new_id(transaction, "script")?;
             transaction.execute(
@@ -220,7 +220,7 @@ impl Store {
         })
     }
 
-    /// Writes a new version of a script. Its older versions stay.
+    /// Writes a new version of a script. Keeps the older versions.
     ///
     /// # Errors
     /// Returns `not_found`, `name_taken` or what [`ScriptText::check`] returns. Also fails on a disk error.
@@ -254,7 +254,7 @@ impl Store {
         })
     }
 
-    /// Lists the scripts of an owner, or of all, by name. `text` is part of the name or the description.
+    /// Lists scripts by name. `None` as owner lists all. `text` filters by a part of the name or the description.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -282,7 +282,7 @@ impl Store {
         })
     }
 
-    /// Returns a script with all its versions, the oldest first.
+    /// Returns a script with all its versions, oldest first.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -303,7 +303,7 @@ impl Store {
         })
     }
 
-    /// Deletes a script. Its row and its versions stay, and its name is free again.
+    /// Deletes a script. Keeps its row and versions, and frees its name.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.

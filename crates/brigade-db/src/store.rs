@@ -1,4 +1,4 @@
-//! Opening the file, transactions, and ids.
+//! Opens the database and runs transactions.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::error::{StoreError, damaged};
 use crate::file::{self, DatabaseFile};
 use crate::migrations::{self, VERSION};
 
-/// What can be done with an open store.
+/// How an open store can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It is read and written.
+    /// It can be read and written.
     Write,
-    /// It is only read, because a newer version wrote it.
+    /// It can only be read, because a newer version wrote it.
     Newer(i64),
-    /// It is only read, because the file or its directory may not be written.
+    /// It can only be read, because the file or its directory is not writable.
     ReadOnly,
 }
 
-/// Files up to this length are checked as a whole before they are written to.
+/// Files up to this length are checked completely before writing.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
-/// The open store of a workspace. Several threads and processes may have it open; writers wait for each other.
+/// The open store of a workspace. Several threads and processes may open it at once; writers wait for each other.
 #[derive(Debug)]
 pub struct Store {
     connection: Mutex<Connection>,
@@ -35,7 +35,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store for writing, and makes it if it is missing. A file of a newer version is opened to be read.
+    /// Opens the store for writing, and creates it if it is missing. A file of a newer version is opened read-only.
     ///
     /// `patience` is how long a writer waits for another one.
     ///
@@ -52,13 +52,13 @@ impl Store {
         let _lock = file::lock(fs, patience)?;
         let place = file::make(fs)?;
         match Store::open_at(fs, &place, patience, 0) {
-            // The holder of the lock before may have set it aside.
+            // The previous holder of the lock may have set it aside.
             Err(StoreError::Broken) => Err(StoreError::SetAside(file::set_aside(fs, &place)?)),
             opened => opened.map(|store| store.expect("every version is at least 0")),
         }
     }
 
-    /// Opens the store for reading; `None` if nothing was stored yet. Changes nothing.
+    /// Opens the store for reading. Returns `None` if nothing was stored yet. Changes nothing.
     ///
     /// # Errors
     /// Fails on a disk error, or if the file is a link or broken.
@@ -69,7 +69,7 @@ impl Store {
         }
     }
 
-    /// Opens a file that has at least this version, and migrates it if 0 is enough.
+    /// Opens a file that has at least this version. If the minimum is 0, migrates the file.
     fn open_at(
         fs: &dyn Fs,
         place: &DatabaseFile,
@@ -80,7 +80,7 @@ impl Store {
         let connect = |mode: OpenFlags| -> Result<Connection, StoreError> {
             let connection = Connection::open_with_flags(&place.absolute, mode | flags)?;
             connection.busy_timeout(patience)?;
-            // The file may be hostile: its schema may neither call functions nor change what is no row.
+            // The file may be hostile, so its schema must not call functions or write to internal tables.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
             connection.pragma_update(None, "foreign_keys", true)?;
@@ -118,17 +118,17 @@ impl Store {
             migrations::migrate(&mut connection)?;
             tracing::debug!(from = version, to = VERSION, "the store is migrated");
         }
-        // An acknowledged write survives a power loss.
+        // A committed write survives a power loss.
         connection.pragma_update(None, "synchronous", "full")?;
         Ok(Some(Store { connection: Mutex::new(connection), access: Access::Write }))
     }
 
-    /// Returns what can be done with it.
+    /// Returns how the store can be used.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Returns the connection. A thread that panicked in the middle of a transaction has rolled it back.
+    /// Returns the connection. If a thread panicked in a transaction, the transaction was rolled back.
     pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -143,10 +143,10 @@ impl Store {
         read(&transaction)
     }
 
-    /// Changes rows in one transaction: all or nothing.
+    /// Changes rows in one transaction.
     ///
     /// # Errors
-    /// Fails if the store may only be read, or was migrated by a newer version.
+    /// Fails if the store is read-only or was migrated by a newer version.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -158,7 +158,7 @@ impl Store {
         }
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // A newer version may have migrated the file since it was opened.
+        // A newer version may have migrated the file in the meantime.
         let version = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if VERSION < version {
             return Err(StoreError::Newer(version));
@@ -169,8 +169,7 @@ impl Store {
     }
 }
 
-/// The store of a workspace, opened when it is first needed and kept for the next operation. If its file was moved or
-/// removed meanwhile, the one that is there now is opened.
+/// Opens the store of a workspace at first use and keeps it open. Reopens it if its file was moved or removed.
 #[derive(Debug)]
 pub struct Stores {
     patience: Duration,
@@ -178,7 +177,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens nothing yet. `patience` is how long a writer waits for another one.
+    /// Creates the cache without opening a file. `patience` is how long a writer waits for another one.
     pub fn new(patience: Duration) -> Stores {
         Stores { patience, open: Mutex::new(None) }
     }
@@ -231,7 +230,7 @@ impl Stores {
     }
 }
 
-/// Fails if the pages of a file do not fit together. A large file is not read as a whole each time.
+/// Fails if the database is corrupt. Large files are not checked, because this reads the whole file.
 fn check_whole(fs: &dyn Fs, place: &DatabaseFile, connection: &Connection) -> Result<(), StoreError> {
     if MAX_CHECKED_BYTES < fs.link_metadata(&place.file)?.len {
         return Ok(());
@@ -240,23 +239,23 @@ fn check_whole(fs: &dyn Fs, place: &DatabaseFile, connection: &Connection) -> Re
     if found == "ok" { Ok(()) } else { Err(StoreError::Broken) }
 }
 
-/// Makes a new id: a word for its kind, and 16 random hexadecimal digits.
+/// Creates an id: a word for its kind, and 16 random hexadecimal digits.
 pub(crate) fn new_id(transaction: &Transaction<'_>, kind: &str) -> Result<String, StoreError> {
     let random: String = transaction.query_row("SELECT lower(hex(randomblob(8)))", [], |row| row.get(0))?;
     Ok(format!("{kind}-{random}"))
 }
 
-/// Reads a time.
+/// Reads a timestamp column.
 pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     row.get(column).map(Timestamp::from_unix_micros)
 }
 
-/// Reads a value that is stored as JSON.
+/// Reads a column that is stored as JSON.
 pub(crate) fn stored<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> rusqlite::Result<T> {
     serde_json::from_str(&row.get::<_, String>(column)?).map_err(|_| damaged(column))
 }
 
-/// Reads JSON whose form others know.
+/// Reads a JSON column whose form only the caller knows.
 pub(crate) fn json(row: &Row<'_>, column: &'static str) -> rusqlite::Result<Json> {
     Json::parse(&row.get::<_, String>(column)?).map_err(|_| damaged(column))
 }
@@ -281,7 +280,7 @@ mod tests {
             |text: &str| Todo { id: "1".to_owned(), content: text.to_owned(), status: TodoStatus::Pending };
         store.write_todos("session", &[todo("kept")], now).unwrap();
         let pages: i64 = store.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        // SQLite says the same of a file that may have no more pages as of a disk that has none.
+        // SQLite reports this page limit in the same way as a full disk.
         store.connection().pragma_update(None, "max_page_count", pages).unwrap();
         let many: Vec<Todo> =
             (0..100).map(|number| Todo { id: number.to_string(), ..todo(&"x".repeat(1_000)) }).collect();
@@ -290,8 +289,8 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_was_changed_is_never_taken_for_an_empty_one() {
-        // Issue 11: the next change stored the empty one.
+    fn a_damaged_value_is_not_read_as_empty() {
+        // Issue 11: the next change overwrote the value with an empty one.
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
         let (now, redactor) = (Timestamp::from_unix_micros(0), Redactor::new(&[]));
@@ -343,7 +342,7 @@ mod tests {
             let error = read.unwrap_err().to_string();
             assert!(error.contains(&format!("`{column}`")) && !error.contains("secret"), "{column}: {error}");
         }
-        // A list is written as a whole, so the next one stands.
+        // A list is written as a whole, so the next write succeeds.
         store.write_todos("session", &[], now).unwrap();
         assert_eq!(store.read_todos("session").unwrap(), []);
     }

@@ -1,22 +1,22 @@
-//! A search in texts that do not change, such as documentation. It is in memory, and nothing of it is stored.
+//! In-memory full-text search in fixed texts, such as documentation. Stores nothing.
 
 use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::memory::search_words;
 
-/// A text that can be found.
+/// A text to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What names it.
+    /// The key that identifies it.
     pub key: String,
-    /// Its title, whose words count more.
+    /// Its title. Words of the title count more.
     pub title: String,
     /// The text.
     pub text: String,
 }
 
-/// Texts that are searched by their words.
+/// A full-text index.
 pub struct TextIndex {
     connection: Connection,
 }
@@ -25,7 +25,7 @@ impl TextIndex {
     /// Indexes texts.
     ///
     /// # Errors
-    /// Fails if there is no memory for them.
+    /// Fails if memory runs out.
     pub fn new(sections: impl Iterator<Item = Section>) -> Result<TextIndex, StoreError> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
@@ -42,10 +42,10 @@ impl TextIndex {
         Ok(TextIndex { connection })
     }
 
-    /// Finds texts that have one of the words, those that fit best first, and says how many there are.
+    /// Finds texts that have one of the words, best first, and their total number.
     ///
     /// # Errors
-    /// Fails if there is no memory for them.
+    /// Fails if memory runs out.
     pub fn search(&self, query: &str, limit: usize) -> Result<(Vec<Section>, usize), StoreError> {
         let pattern = search_words(query).join(" OR ");
         if pattern.is_empty() {

@@ -1,4 +1,4 @@
-//! The list of work of a session.
+//! The todo list of a session.
 
 use brigade_core::{Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, params};
@@ -8,21 +8,21 @@ use crate::error::StoreError;
 use crate::store::{Store, stored};
 
 words! {
-    /// How far an entry is.
+    /// The status of an entry.
     TodoStatus {
-        /// Nobody began.
+        /// Work has not begun.
         Pending = "pending",
-        /// Somebody is at it.
+        /// Work has begun.
         InProgress = "in_progress",
         /// It is done.
         Completed = "completed",
     }
 }
 
-/// The most entries of a list.
+/// The maximum number of entries of a list.
 pub const MAX_TODOS: usize = 200;
 
-/// The longest entry, in characters.
+/// The maximum length of an entry, in characters.
 pub const MAX_TODO: usize = 2_000;
 
 /// How long the list of a session is kept after its last change, in days.
@@ -33,14 +33,14 @@ const RETENTION_DAYS: i64 = 30;
 pub struct Todo {
     /// Its id within the list.
     pub id: String,
-    /// What is to be done.
+    /// The task.
     pub content: String,
-    /// How far it is.
+    /// Its status.
     #[serde(with = "status")]
     pub status: TodoStatus,
 }
 
-/// The word of a status in records.
+/// Serializes a status as a word.
 mod status {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -56,11 +56,11 @@ mod status {
 }
 
 impl Store {
-    /// Replaces the list of a session. Lists that nobody changed for a month go.
+    /// Replaces the list of a session. Also removes lists that did not change for a month.
     ///
     /// # Errors
-    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that appears twice.
-    /// Also fails on a disk error.
+    /// Returns `too_long` for too many or too long entries, and `duplicate_id` for an id that appears twice. Also fails
+    /// on a disk error.
     pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
         if MAX_TODOS < todos.len() {
             return Err(StoreError::refused(
@@ -90,7 +90,7 @@ impl Store {
         })
     }
 
-    /// Returns the list of a session, which is empty until it is written.
+    /// Returns the list of a session. It is empty until it is first written.
     ///
     /// # Errors
     /// Fails on a disk error.

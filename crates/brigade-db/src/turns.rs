@@ -1,4 +1,4 @@
-//! Turns of agents, and which of them need a look into the memory first.
+//! Turns of agents, and which of them require a memory search first.
 
 use brigade_core::{Timestamp, words};
 use rusqlite::{OptionalExtension as _, params};
@@ -9,40 +9,40 @@ use crate::store::{Store, time};
 words! {
     /// Whether a turn needs a search of the memory.
     TurnClass {
-        /// It does not.
+        /// No search is needed.
         None = "none",
-        /// It may help.
+        /// A search may help.
         Soft = "soft",
-        /// Nothing is changed before it.
+        /// A search is required before anything is changed.
         Required = "required",
     }
 }
 
-/// The turn of an agent that is not over.
+/// The current turn of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// Counted from 1.
+    /// Its number, from 1.
     pub number: i64,
     /// Whether it needs a search.
     pub class: TurnClass,
-    /// Whether the memory was searched in it.
+    /// Whether the memory was searched in this turn.
     pub searched: bool,
     /// When it began.
     pub begun_at: Timestamp,
 }
 
 impl Turn {
-    /// Returns whether calls that change something are refused until the memory is searched.
+    /// Returns whether changes are refused until the memory is searched.
     pub fn needs_search(&self) -> bool {
         self.class == TurnClass::Required && !self.searched
     }
 }
 
-/// Words that say by themselves to go without what follows.
+/// Words that mean "without what follows".
 const EXCLUDING_WORDS: &[&str] = &["without", "ignore", "ignoring", "skip", "skipping"];
 
-/// What is done with the memory, and what `not` and `never` forbid.
+/// Verbs for using the memory. `not` and `never` forbid them.
 const USES: &[&str] = &[
     "ask",
     "asking",
@@ -65,17 +65,17 @@ const USES: &[&str] = &[
     "using",
 ];
 
-/// Words that may stand before the memory.
+/// Words that may precede the word for the memory.
 const WORDS_BEFORE: &[&str] =
     &["the", "any", "your", "its", "project", "stored", "in", "into", "at", "through"];
 
-/// Words that may stand behind it. Another one makes it another memory: `without memory leaks`.
+/// Words that may follow it. Any other word means a different memory: `without memory leaks`.
 const WORDS_AFTER: &[&str] = &[
     "and", "at", "because", "before", "but", "first", "for", "here", "in", "just", "now", "or", "please",
     "search", "searches", "since", "then", "this", "today", "tool", "tools", "when",
 ];
 
-/// What refers to what was decided or learned before.
+/// Phrases that refer to earlier decisions or lessons.
 const EARLIER_WORK_WORDS: &[&str] = &[
     "remember",
     "as before",
@@ -165,16 +165,16 @@ const QUESTIONS: &[&str] = &[
     "why",
 ];
 
-/// Turns of so few words are too short to be about the project, unless they ask for a change.
+/// Turns with so few words are too short to need a search, unless they ask for a change.
 const SHORT_TURN_WORDS: usize = 2;
 
-/// Decides whether a turn needs a search of the memory, from its text alone. The first rule that fits decides:
+/// Decides from the text of a turn whether it needs a memory search. The first matching rule decides:
 ///
 /// | class | the text |
 /// | --- | --- |
-/// | none | is empty, a command of the harness (`/…`), or says to go without the memory |
-/// | required | refers to what was decided before |
-/// | required | asks for a change in its first sentence, or begins another sentence with a word for a change |
+/// | none | is empty, a command of the harness (`/…`), or says to ignore the memory |
+/// | required | refers to earlier decisions |
+/// | required | asks for a change in its first sentence, or begins another sentence with a verb of change |
 /// | soft | asks a question or for an explanation |
 /// | none | has at most two words |
 /// | soft | is anything else |
@@ -207,7 +207,7 @@ pub fn classify(text: &str) -> TurnClass {
     if words.len() <= SHORT_TURN_WORDS { TurnClass::None } else { TurnClass::Soft }
 }
 
-/// Returns whether a clause of a text in small letters says to go without the memory.
+/// Returns whether a clause of a lower-case text says to ignore the memory.
 fn goes_without_memory(text: &str) -> bool {
     let text = text.replace("n't", " not").replace("n’t", " not").replace("dont ", "do not ");
     text.split(|c: char| c.is_ascii_punctuation() && !matches!(c, '\'' | '-' | '_') || c == '\n' || c == '—')
@@ -236,7 +236,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Store {
-    /// Begins the turn of an agent; the one before is over. The text is not stored.
+    /// Begins a turn of an agent and ends the previous one. Does not store the text.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -254,7 +254,7 @@ impl Store {
         })
     }
 
-    /// Returns the turn of an agent; `None` if its harness never said that one began.
+    /// Returns the current turn of an agent; `None` if its harness never reported one.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -279,7 +279,7 @@ impl Store {
         })
     }
 
-    /// Notes that the memory was searched in the turn of an agent.
+    /// Records that the memory was searched in the turn of an agent.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_turn_decides_whether_it_needs_a_search() {
+    fn the_text_of_a_turn_decides_its_class() {
         check(
             TurnClass::None,
             &[

@@ -1,4 +1,4 @@
-//! Volumes: folders of an agent beneath `.brigade/volumes/ID/`, with a limit, and the files in them.
+//! Volumes: folders of an agent in `.brigade/volumes/ID/`, with a size limit, and their files.
 
 use brigade_core::{Timestamp, codes, reasons};
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
@@ -12,19 +12,19 @@ use crate::store::{Store, new_id, time};
 /// The folder of all volumes, relative to the workspace.
 pub const VOLUMES: &str = ".brigade/volumes";
 
-/// The longest label, in bytes.
+/// The maximum length of a label, in bytes.
 pub const MAX_LABEL: usize = 128;
 
-/// What the agents of a workspace may store in volumes.
+/// Limits for volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The volumes of one agent.
+    /// The maximum number of volumes of one agent.
     pub max_count: u64,
-    /// The sum of the limits of one agent's volumes, in bytes.
+    /// The maximum sum of the size limits of one agent's volumes, in bytes.
     pub max_bytes: u64,
-    /// The largest file, in bytes.
+    /// The maximum size of a file, in bytes.
     pub max_file_bytes: u64,
-    /// The files and folders of one volume.
+    /// The maximum number of files and folders of one volume.
     pub max_entries: usize,
 }
 
@@ -41,13 +41,13 @@ impl Default for Limits {
 pub struct Volume {
     /// Its id, which is the name of its folder.
     pub id: String,
-    /// The agent that made it, or `person`.
+    /// The agent that created it, or `person`.
     pub owner: String,
-    /// What it is called.
+    /// Its label.
     pub label: String,
-    /// How many bytes its files may have.
+    /// The maximum total size of its files, in bytes.
     pub size_limit_bytes: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
@@ -56,7 +56,7 @@ pub struct Volume {
 pub struct VolumeEntry {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
     /// The length of a file, in bytes.
     pub bytes: u64,
@@ -90,13 +90,13 @@ pub fn folder(id: &str) -> Result<RelPath, StoreError> {
     path.join(id).map_err(|_| not_found())
 }
 
-/// Returns the lock of those who change files in the folder of a volume.
+/// Returns the lock for changing files in the folder of a volume.
 fn lock_of(folder: &RelPath) -> RelPath {
     RelPath::composed(&format!("{folder}.lock"))
 }
 
 impl Store {
-    /// Makes a volume with its folder.
+    /// Creates a volume with its folder.
     ///
     /// # Errors
     /// Returns `invalid_arguments`, `too_many` or `quota_exceeded`. Also fails on a disk error.
@@ -138,13 +138,13 @@ impl Store {
                 "INSERT INTO volume (id, owner, label, size_limit_bytes, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![id, owner, label, size_limit_bytes as i64, now.unix_micros()],
             )?;
-            // A folder without a row is harmless; a row without a folder is not, so the folder is first.
+            // The folder comes first: a folder without a row is harmless, but a row without a folder is not.
             fs.create_dir_all(&folder(&id)?)?;
             by_id(transaction, Some(owner), &id)
         })
     }
 
-    /// Lists the volumes of an owner, or of all, the oldest first.
+    /// Lists volumes, oldest first. `None` as owner lists those of all owners.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -158,7 +158,7 @@ impl Store {
         })
     }
 
-    /// Returns a volume of an owner, or of anybody.
+    /// Returns a volume. `None` as owner finds those of all owners.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
@@ -181,31 +181,31 @@ impl Store {
                 Err(error) => return Err(error.into()),
             }
             transaction.execute("DELETE FROM volume WHERE id = ?1", [id])?;
-            // Nobody needs it without the folder. If it stays, it is a small file.
+            // Without the folder, the lock is useless. If removing it fails, only a small file remains.
             drop(fs.remove(&lock_of(&folder)));
             Ok(volume)
         })
     }
 }
 
-/// The files of a volume. No path and no link leads out of it.
+/// The files of a volume. Paths and links cannot leave its folder.
 pub struct VolumeFiles {
     fs: DiskFs,
     limit: u64,
     max_file_bytes: u64,
     max_entries: usize,
-    /// Held while files are changed, so that two writers cannot both have the last free bytes.
+    /// Held during changes, so that two writers cannot both use the last free bytes.
     lock: Option<Lock>,
 }
 
-/// What a path of a request means in a volume.
+/// Resolves the path of a request within the volume.
 fn inside(path: &str) -> Result<RelPath, StoreError> {
     path.trim_start_matches('/')
         .parse()
         .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder"))
 }
 
-/// Turns what the disk says about a path into a code.
+/// Converts a disk error into a refusal with a code.
 fn explained(error: FsError) -> StoreError {
     match error.kind {
         FsErrorKind::NotFound => StoreError::refused(codes::NOT_FOUND, "there is no such file or folder"),
@@ -221,7 +221,7 @@ fn explained(error: FsError) -> StoreError {
     }
 }
 
-/// Refuses a folder that is gone, or that a link leads to.
+/// Refuses a folder that is missing or a link.
 fn real_folder(fs: &dyn Fs, folder: &RelPath) -> Result<(), StoreError> {
     for path in [folder.parent().parent(), folder.parent(), folder.clone()] {
         let found = fs.link_metadata(&path).map_err(|_| not_found())?;
@@ -236,7 +236,7 @@ impl VolumeFiles {
     /// Opens the folder of a volume.
     ///
     /// # Errors
-    /// Returns `not_found` if the folder is gone or a link.
+    /// Returns `not_found` if the folder is missing or a link.
     pub fn open(
         fs: &dyn Fs,
         volume: &Volume,
@@ -260,10 +260,10 @@ impl VolumeFiles {
         })
     }
 
-    /// Opens a folder that something else left, for reading.
+    /// Opens a folder that another part of Brigade left, for reading.
     ///
     /// # Errors
-    /// Returns `not_found` if the folder is gone or a link.
+    /// Returns `not_found` if the folder is missing or a link.
     pub fn of_folder(fs: &dyn Fs, folder: &RelPath, limits: &Limits) -> Result<VolumeFiles, StoreError> {
         real_folder(fs, folder)?;
         let opened = DiskFs::open(&fs.root().join(folder.as_path()))?;
@@ -284,7 +284,7 @@ impl VolumeFiles {
         self.usage().map(|(bytes, _)| bytes)
     }
 
-    /// Refuses a path whose missing parts would be too many entries.
+    /// Refuses a path if creating its missing parts would exceed the maximum number of entries.
     fn check_room(&self, path: &RelPath, entries: usize) -> Result<(), StoreError> {
         let mut missing = 0;
         let mut part = path.clone();
@@ -299,7 +299,7 @@ impl VolumeFiles {
         Ok(())
     }
 
-    /// Counts the bytes of all files, and the files and folders.
+    /// Returns the total size of all files, and the number of files and folders.
     fn usage(&self) -> Result<(u64, usize), StoreError> {
         let (mut bytes, mut entries) = (0u64, 0);
         let mut folders = vec![RelPath::root()];
@@ -307,7 +307,7 @@ impl VolumeFiles {
             for entry in self.fs.list_dir(&folder)? {
                 entries += 1;
                 if self.max_entries < entries {
-                    // Somebody else put them there. More is not counted, and nothing can be added.
+                    // Another program added them. Counting stops here, and nothing can be added.
                     return Ok((bytes, entries));
                 }
                 let path = folder.join(&entry.name).map_err(|_| not_found())?;
@@ -325,7 +325,7 @@ impl VolumeFiles {
         Ok((bytes, entries))
     }
 
-    /// Lists a folder by name.
+    /// Lists a folder, sorted by name.
     ///
     /// # Errors
     /// Returns `not_found`, `not_a_directory` or `path_outside`. Also fails on a disk error.
@@ -349,7 +349,7 @@ impl VolumeFiles {
         self.fs.read(&inside(path)?, self.max_file_bytes).map_err(explained)
     }
 
-    /// Writes a file and makes the folders above it. The limit is checked before anything is written.
+    /// Writes a file and creates its parent folders. Checks the limits before anything is written.
     ///
     /// # Errors
     /// Returns `quota_exceeded`, `too_many`, `file_too_large`, `not_a_file` or `path_outside`. Also fails on a disk
@@ -371,34 +371,35 @@ impl VolumeFiles {
         let (used, entries) = self.usage()?;
         self.check_room(&target, entries)?;
         if self.limit < used.saturating_sub(old).saturating_add(new) {
-            let message = format!("{used} of {} bytes are used, and the file has {new}", self.limit);
+            let message =
+                format!("{used} of {} bytes are used, so a file of {new} bytes does not fit", self.limit);
             return Err(StoreError::refused(codes::QUOTA_EXCEEDED, message));
         }
         self.fs.create_dir_all(&target.parent()).map_err(explained)?;
         self.fs.write_atomic(&target, bytes, FileMode::Private).map_err(explained)
     }
 
-    /// Makes a folder and those above it.
+    /// Creates a folder and its parents.
     ///
     /// # Errors
     /// Returns `not_a_directory`, `too_many` or `path_outside`. Also fails on a disk error.
     pub fn make_folder(&self, path: &str) -> Result<(), StoreError> {
         let folder = inside(path)?;
         if folder.is_root() {
-            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "a folder has a name"));
+            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "give the folder a name"));
         }
         self.check_room(&folder, self.usage()?.1)?;
         self.fs.create_dir_all(&folder).map_err(explained)
     }
 
-    /// Deletes a file, a link or a folder; a folder that is not empty only if all of it is meant.
+    /// Deletes a file, a link or a folder. A folder that is not empty needs `recursive`.
     ///
     /// # Errors
     /// Returns `not_found`, `not_empty` or `path_outside`. Also fails on a disk error.
     pub fn delete(&self, path: &str, recursive: bool) -> Result<(), StoreError> {
         let target = inside(path)?;
         if target.is_root() {
-            let message = "the root of a volume stays; `volume.delete` deletes the volume";
+            let message = "the root of a volume cannot be deleted; use `volume.delete` for the volume";
             return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
         }
         let found = self.fs.link_metadata(&target).map_err(explained)?;
@@ -408,7 +409,7 @@ impl VolumeFiles {
         if !recursive {
             return Err(StoreError::refused(
                 codes::IS_A_DIRECTORY,
-                "this is a folder; `recursive` deletes it with its content",
+                "this folder is not empty; set `recursive` to delete it with its content",
             ));
         }
         self.fs.remove_tree(&target).map_err(explained)

@@ -1,4 +1,4 @@
-//! The file of the store: made, read, refused, set aside, and written by several processes that are killed.
+//! The database file: created, read, refused, set aside, and written by several processes that are killed.
 
 #![allow(
     clippy::unwrap_used,
@@ -132,7 +132,7 @@ fn a_file_of_a_newer_version_is_read_and_not_written() {
 }
 
 #[test]
-fn a_file_that_a_newer_version_migrates_meanwhile_is_not_written_any_more() {
+fn a_file_migrated_by_a_newer_version_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     write(&store, "old").unwrap();
@@ -146,8 +146,8 @@ fn a_file_that_a_newer_version_migrates_meanwhile_is_not_written_any_more() {
 fn a_broken_file_is_set_aside_and_said_so() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
-    fs::write(folder.path().join(STATE_DB), "this is no database at all, but long enough to be one").unwrap();
-    // Reading moves nothing.
+    fs::write(folder.path().join(STATE_DB), "this is not a database, but long enough to be one").unwrap();
+    // Reading does not move the file.
     assert_eq!(read(folder.path()).map(|_| ()).unwrap_err(), StoreError::Broken);
     let error = open(folder.path()).unwrap_err();
     assert_eq!(error, StoreError::SetAside(format!("{STATE_DB}.quarantine-1")));
@@ -190,7 +190,7 @@ fn a_database_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn a_kept_store_is_opened_anew_when_its_file_is_another_one() {
+fn a_replaced_file_is_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let disk = DiskFs::open(folder.path()).unwrap();
     let stores = Stores::new(TIMEOUT);
@@ -218,16 +218,16 @@ fn a_writer_waits_for_another_one_and_then_gives_up() {
     let other = rusqlite::Connection::open(folder.path().join(STATE_DB)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(write(&store, "one").unwrap_err(), StoreError::Busy);
-    // Reading does not wait, and what cannot be counted is no reason to fail.
+    // Reading does not wait, and failing to count uses is not an error.
     assert_eq!(store.read_todos("session").unwrap(), []);
     other.execute_batch("ROLLBACK").unwrap();
     write(&store, "one").unwrap();
 }
 
-/// The variable that makes a test the child of itself.
+/// The variable that makes a test run as the child.
 const CHILD: &str = "BRIGADE_STORE_CHILD";
 
-/// Starts one of these tests as a process of its own.
+/// Starts one of these tests as a child process.
 fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(CHILD, folder);
@@ -239,7 +239,7 @@ fn as_child() -> Option<PathBuf> {
     std::env::var_os(CHILD).map(PathBuf::from)
 }
 
-/// Adds memories until somebody ends it, and says each that is stored.
+/// Adds memories until the process is killed, and prints each stored one.
 fn add_forever(folder: &Path) {
     let store = open(folder).unwrap();
     let process = std::process::id();
@@ -260,7 +260,7 @@ fn what_was_acknowledged_survives_kill_9() {
     for round in 0..6 {
         let mut writer = child("what_was_acknowledged_survives_kill_9", folder.path()).spawn().unwrap();
         let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
-        // It is killed at once after a line, somewhere in the next transaction.
+        // The child is killed right after a line, somewhere in its next transaction.
         let added =
             lines.map_while(Result::ok).filter_map(|line| Some(line.strip_prefix("added ")?.to_owned()));
         acknowledged.extend(added.take(3 + round * 5));
@@ -271,7 +271,7 @@ fn what_was_acknowledged_survives_kill_9() {
         for text in &acknowledged {
             assert!(stored.iter().any(|memory| memory.content == *text), "{text}");
         }
-        // The index of words fits the rows: each that was stored is found.
+        // The full-text index matches the rows: each stored memory is found.
         for memory in &stored {
             let word = memory.content.split(' ').next().unwrap();
             let query = Query { text: word, scope: None, mission: None, owners: Owners::Everybody, limit: 5 };
@@ -294,7 +294,7 @@ fn several_processes_write_at_once() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // They also race for making the file.
+    // The children also race to create the file.
     let writers: Vec<_> = (0..4)
         .map(|_| {
             child("several_processes_write_at_once", folder.path()).stdout(Stdio::null()).spawn().unwrap()
@@ -332,7 +332,7 @@ fn a_file_size_limit_is_an_error_and_loses_nothing() {
             return;
         }
     };
-    // Either the file cannot even be opened to write, or the write fails.
+    // Either the file cannot be opened for writing, or the write fails.
     let long = "x".repeat(1_000);
     let todos: Vec<Todo> = (0..100).map(|number| Todo { id: number.to_string(), ..todo(&long) }).collect();
     let failed = open(&folder).and_then(|store| store.write_todos("session", &todos, now()));

@@ -51,7 +51,7 @@ fn versions_rise_and_a_deleted_name_is_free() {
     let saved = store.save_script("ada", &text, at(1)).unwrap();
     assert_eq!((saved.version, saved.language.as_str()), (1, "python"));
     assert_eq!(code(store.save_script("ada", &text, at(2))), "name_taken");
-    // Another agent has its own names, and does not see this one.
+    // Another agent uses separate names and does not see this script.
     let other = store.save_script("bob", &script("hello", "x"), at(2)).unwrap();
     assert_eq!(other.language, "typescript");
     assert_eq!(code(store.script(Some("bob"), &saved.id)), "not_found");
@@ -93,7 +93,7 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     files.write("a/b/c.txt", &[b'x'; 40]).unwrap();
     assert_eq!(code(files.write("big", &[b'x'; 41])), "file_too_large");
     assert_eq!(code(files.write("more", &[b'x'; 21])), "quota_exceeded");
-    // Nothing of what was refused is left, and a file is replaced within the limit.
+    // A refused write leaves nothing, and replacing a file counts against the limit.
     assert_eq!(files.used().unwrap(), 40);
     files.write("a/b/c.txt", &[b'y'; 30]).unwrap();
     files.write("more", &[b'x'; 30]).unwrap();
@@ -126,7 +126,7 @@ fn a_volume_holds_so_many_files_and_folders() {
     assert_eq!(code(files.make_folder("c/d")), "too_many");
     files.make_folder("c").unwrap();
     assert_eq!(code(files.write("e", b"")), "too_many");
-    // What is there already can be written, and others can be made when it is gone.
+    // Existing files can still be written. New ones fit again after a deletion.
     files.write("a/b", b"more").unwrap();
     files.make_folder("c").unwrap();
     files.delete("c", true).unwrap();
@@ -152,12 +152,12 @@ fn no_path_and_no_link_leads_out_of_a_volume() {
     assert_eq!(code(files.write("out", b"changed")), "not_a_file");
     assert_eq!(code(files.write("up/x", b"changed")), "path_outside");
     assert_eq!(code(files.make_folder("absolute/new")), "path_outside");
-    // A link is deleted, and not what it leads to.
+    // Deleting a link keeps its target.
     files.delete("up", true).unwrap();
     files.delete("out", false).unwrap();
     assert_eq!(std::fs::read_to_string(folder.path().join("secret")).unwrap(), "precious");
     drop(files);
-    // A folder that became a link is no volume.
+    // A folder that became a link is not a volume.
     std::fs::remove_dir_all(&path).unwrap();
     symlink(folder.path(), &path).unwrap();
     assert_eq!(VolumeFiles::open(&fs, &volume, &limits, None).err().unwrap().code_word(), "not_found");
@@ -178,7 +178,7 @@ fn a_list_is_replaced_as_a_whole() {
     assert_eq!(code(store.write_todos("s", &[two[0].clone(), two[0].clone()], at(3))), "duplicate_id");
     let many: Vec<Todo> = (0..201).map(|number| todo(&number.to_string(), TodoStatus::Pending)).collect();
     assert_eq!(code(store.write_todos("s", &many, at(3))), "too_long");
-    // A list that nobody changed for a month goes with the next one that is written.
+    // The next write removes a list that did not change for a month.
     store.write_todos("late", &[], at(40 * 86_400)).unwrap();
     assert_eq!(store.read_todos("s").unwrap(), []);
 }
@@ -213,13 +213,13 @@ fn a_question_is_asked_once_and_answered_once() {
         code(store.answer_question(&first.id, &answer, "person", &redactor, at(4))),
         "already_answered"
     );
-    // Asking again gives the answer that nobody fetched; after that it is a new question.
+    // Asking again returns the unread answer. After that, the question is new.
     assert_eq!(ask("ada", "s", 5).unwrap().id, first.id);
     let taken = store.take_answer("ada", &first.id).unwrap();
     assert_eq!(taken.answer.unwrap().answers["q"], ["8080"]);
     let second = ask("ada", "s", 6).unwrap();
     assert_ne!(second.id, first.id);
-    // One question too many within a minute is not asked. One that waits is none.
+    // A question over the limit of one minute is refused. A waiting question is returned without counting.
     ask("ada", "u", 6).unwrap();
     assert_eq!(code(ask("ada", "v", 6)), "rate_limited");
     assert_eq!(ask("ada", "s", 6).unwrap().id, second.id);

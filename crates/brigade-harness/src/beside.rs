@@ -1,5 +1,5 @@
-//! Values whose names stand beside them in a command line: `--headers NAME VALUE`, `-e NAME VALUE`, and the members of
-//! objects with headers or variables.
+//! Values whose names precede them on a command line: `--headers NAME VALUE`, `-e NAME VALUE`, and members of objects
+//! with headers or variables.
 
 use brigade_core::{Dialect, Json};
 
@@ -17,10 +17,10 @@ pub(crate) const VARIABLE_OPTIONS: &[&str] = &[
     "-env",
 ];
 
-/// Programs that search for words: `grep -e TOKEN -e SECRET src`.
+/// Programs that search for patterns: `grep -e TOKEN -e SECRET src`.
 const SEARCHING: &[&str] = &["ack", "ag", "egrep", "fgrep", "grep", "gsed", "rg", "sed", "zgrep"];
 
-/// Words behind `--env` that name where something runs, and no variable.
+/// Words after `--env` that name a deployment environment instead of a variable.
 const ENVIRONMENTS: &[&str] = &[
     "default",
     "dev",
@@ -38,16 +38,16 @@ const ENVIRONMENTS: &[&str] = &[
     "testing",
 ];
 
-/// What a value behind its name belongs to.
+/// What the value of a name-value pair belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pair {
-    /// A variable of the environment.
+    /// An environment variable.
     Variable,
     /// A header.
     Header,
 }
 
-/// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
+/// Returns what kind of value a word is, if the previous word is its name: `--headers NAME VALUE`, `-e NAME VALUE`.
 pub(crate) fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair> {
     let option_at = at.checked_sub(2)?;
     let (option, name) = (words[option_at], words[at - 1]);
@@ -67,7 +67,7 @@ pub(crate) fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Optio
     if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
         return Some(Pair::Header);
     }
-    // `grep -e TOKEN -e SECRET src`, `xterm -e vim src`: other things are behind `-e`, too.
+    // `-e` also has other meanings: `grep -e TOKEN -e SECRET src`, `xterm -e vim src`.
     let is_written_so = || {
         let is_loud = !name.bytes().any(|byte| byte.is_ascii_lowercase());
         let is_pattern = words[..option_at].iter().any(|word| is_program(word, SEARCHING));
@@ -81,7 +81,7 @@ pub(crate) fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Optio
     is_pair.then_some(Pair::Variable)
 }
 
-/// Returns the name of what a word is the value of, if it is [one of a pair](pair_at).
+/// Returns the name for the value at `at`, if the two are a [pair](pair_at).
 pub(crate) fn name_of_pair<'w>(words: &[&'w str], at: usize) -> &'w str {
     match words[at - 1] {
         "=" => words[at - 2].split_once(':').map_or("", |(_, name)| name),
@@ -89,8 +89,8 @@ pub(crate) fn name_of_pair<'w>(words: &[&'w str], at: usize) -> &'w str {
     }
 }
 
-/// Returns whether a shell gives a variable the value of the next word: `setx NAME VALUE` of Windows, `set -gx NAME
-/// VALUE` of fish, `$env:NAME = VALUE` of PowerShell.
+/// Returns whether a shell assigns the next word to a variable: Windows `setx NAME VALUE`, fish `set -gx NAME VALUE`,
+/// PowerShell `$env:NAME = VALUE`.
 fn is_pair_of_shell(before: &[&str], option: &str, name: &str) -> bool {
     let exports = |option: &str| {
         option == "--export"
@@ -98,7 +98,7 @@ fn is_pair_of_shell(before: &[&str], option: &str, name: &str) -> bool {
                 .strip_prefix('-')
                 .is_some_and(|bundle| !bundle.starts_with('-') && bundle.ends_with('x'))
     };
-    // `set -x; npx x`: other shells trace what they run.
+    // In other shells `set -x` turns on tracing: `set -x; npx x`.
     let is_loud = !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_of_fish = || is_loud && exports(option) && before.last() == Some(&"set");
     let is_of_powershell = || {
@@ -109,14 +109,14 @@ fn is_pair_of_shell(before: &[&str], option: &str, name: &str) -> bool {
         || (name == "=" && is_of_powershell())
 }
 
-/// Returns whether a text is the name of an environment variable.
+/// Returns whether a text is a name of an environment variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns whether an option takes a variable with its value.
+/// Returns whether an option takes `NAME=VALUE` for a variable.
 pub(crate) fn is_variable_option(option: &str) -> bool {
     let is_bundle = || {
         let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
@@ -131,11 +131,11 @@ pub(crate) fn is_header_option(option: &str) -> bool {
     option == "-H" || is_long()
 }
 
-/// Keys of objects whose members are values.
+/// Keys of objects whose members hold values.
 const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
 
-/// Returns where JSON begins in a word, alone or behind `=`, if it has the headers or variables of something with a
-/// text that is a value: below a key for them, all of it behind an option for them, or as a list of names with values.
+/// Returns where JSON begins in a word, alone or after `=`, if it holds literal values of headers or variables: below a
+/// key for them, anywhere after an option for them, or as a list of names with values.
 pub(crate) fn object_with_values(
     word: &str,
     is_below: bool,
@@ -155,7 +155,7 @@ pub(crate) fn object_with_values(
     has_values(&json, is_below, &is_value).then_some(from)
 }
 
-/// Returns whether JSON has texts below a key for values.
+/// Returns whether JSON has literal texts below a key for values.
 fn has_values(json: &Json, is_below: bool, is_literal: &impl Fn(&str) -> bool) -> bool {
     match json {
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
@@ -175,7 +175,7 @@ fn has_values(json: &Json, is_below: bool, is_literal: &impl Fn(&str) -> bool) -
     }
 }
 
-/// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
+/// Reads a variable or a header in the form of an object: `{"name": "X", "value": "V"}`.
 pub(crate) fn named_value(json: &Json) -> Option<(&str, &Json)> {
     let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
     Some((name, json.get("value")?))

@@ -1,6 +1,6 @@
-//! The table of clients: where each one keeps MCP servers, and how it spells one.
+//! The table of clients: where each one keeps MCP servers, and how it spells an entry.
 //!
-//! Each row names where its facts come from. A file whose place is not confirmed is read and never written.
+//! The source of the facts is named at each row. A file whose location is unconfirmed is read but never written.
 
 use brigade_core::words;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::entry::{HttpForm, Part};
 use crate::program::Program;
 
-/// A system that programs run on.
+/// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     /// Linux and other Unix systems.
@@ -20,7 +20,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// Returns the system that this program was built for.
+    /// Returns the operating system of this build.
     pub const fn of_this_build() -> Platform {
         if cfg!(windows) {
             Platform::Windows
@@ -33,9 +33,9 @@ impl Platform {
 }
 
 words! {
-    /// Whose file it is.
+    /// Whether a file belongs to the workspace or the user.
     Scope {
-        /// A file of the workspace.
+        /// A file in the workspace.
         Project = "project",
         /// A file of the user, for all workspaces.
         User = "user",
@@ -43,30 +43,30 @@ words! {
 }
 
 words! {
-    /// How a client talks to the server.
+    /// How a client reaches the server.
     Transport {
-        /// It starts a program.
+        /// It starts a process.
         Stdio = "stdio",
-        /// It reaches a server that runs.
+        /// It connects to a running server.
         Http = "http",
     }
 }
 
-/// How well the place of a file is known.
+/// The evidence for the location of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// From the vendor's documentation or source.
+    /// The vendor's documentation or source.
     Vendor,
-    /// From other programs that write the same file.
+    /// Other programs that write the same file.
     Observed,
-    /// Not confirmed.
+    /// None.
     Unconfirmed,
 }
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// JSON. Comments are kept where a file has them, but the program may not read it.
+    /// JSON. Existing comments are kept, although the client may not accept them.
     Json,
     /// JSON with comments, and without trailing commas.
     JsonWithComments,
@@ -76,18 +76,18 @@ pub enum Format {
     Toml,
 }
 
-/// The files of one scope, the preferred one first.
+/// The files of one scope, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Paths on Linux: in the workspace, or beginning with `~/`.
+    /// Paths on Linux: relative to the workspace, or beginning with `~/`.
     pub linux: &'static [&'static str],
     /// Paths on macOS.
     pub macos: &'static [&'static str],
-    /// Paths on Windows, with `/` between names; `%APPDATA%/` begins those below it.
+    /// Paths on Windows, with `/` as separator. `%APPDATA%/` is replaced by that directory.
     pub windows: &'static [&'static str],
     /// A variable that names another directory, and the directory that it replaces.
     pub moved_by: Option<(&'static str, &'static str)>,
-    /// How well the place is known.
+    /// The evidence for the location.
     pub grade: Grade,
 }
 
@@ -105,8 +105,8 @@ impl Files {
         self.grade != Grade::Unconfirmed
     }
 
-    /// Returns the paths on a platform, the preferred one first: in the workspace, absolute, or beginning with `~/` or
-    /// `%APPDATA%/`.
+    /// Returns the paths on a platform in order of preference: relative to the workspace, absolute, or beginning with
+    /// `~/` or `%APPDATA%/`.
     pub fn paths(&self, platform: Platform, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
         let paths = match platform {
             Platform::Linux => self.linux,
@@ -117,7 +117,7 @@ impl Files {
     }
 }
 
-/// Returns a path of the table, in another directory if its variable names an absolute one.
+/// Returns a path of the table. If its variable names an absolute directory, the path is in that directory.
 pub(crate) fn moved(
     path: &str,
     moved_by: Option<(&str, &str)>,
@@ -132,26 +132,26 @@ pub(crate) fn moved(
     moved.and_then(inside).unwrap_or_else(|| PathBuf::from(path))
 }
 
-/// A program that can use MCP servers, and how to enter one.
+/// A program that can use MCP servers, and the form of its entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
     /// The name on the command line.
     pub label: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// The files of the user.
+    /// The user's files.
     pub user: Option<Files>,
-    /// The files of a workspace.
+    /// The workspace's files.
     pub project: Option<Files>,
     /// The format of the files.
     pub format: Format,
-    /// The key of the servers.
+    /// The key of the object that holds the servers.
     pub container: &'static str,
-    /// A key below the container that holds the servers in a later form of the file.
+    /// A key within the container that holds the servers in newer versions of the file.
     pub(crate) nested: Option<&'static str>,
     pub(crate) stdio: &'static [(&'static str, Part)],
     pub(crate) http: HttpForm,
-    /// Keys that the client takes with one transport only. With the other, it refuses the whole file.
+    /// Keys that the client accepts with one transport only. With the other one it rejects the whole file.
     pub(crate) only: &'static [(Transport, &'static [&'static str])],
 }
 
@@ -164,7 +164,7 @@ impl Client {
         }
     }
 
-    /// Returns the usual scope: the workspace, unless only the user's files may be written.
+    /// Returns the default scope: the workspace, unless only the user's files may be written.
     pub fn usual_scope(&self) -> Scope {
         match (&self.project, &self.user) {
             (Some(project), _) if project.are_confirmed() => Scope::Project,
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// Returns whether the client has files at all. The generic one has none.
+    /// Returns whether the client has files. The generic client has none.
     pub fn has_files(&self) -> bool {
         self.user.is_some() || self.project.is_some()
     }
@@ -199,7 +199,7 @@ const fn row(program: Program, container: &'static str) -> Client {
         container,
         nested: None,
         stdio: &[("command", Part::Program), ("args", Part::Arguments)],
-        http: HttpForm::Refused("it has no way to take the token from a variable"),
+        http: HttpForm::Refused("it cannot read the token from a variable"),
         only: &[],
     }
 }
@@ -213,7 +213,7 @@ const USER_FOLDER_OF_VSCODE: Files = Files {
 };
 
 const CLIENTS: &[Client] = &[
-    // code.claude.com/docs/en/mcp. `~/.claude/settings.json` holds no servers.
+    // code.claude.com/docs/en/mcp. `~/.claude/settings.json` does not hold servers.
     Client {
         user: Some(Files::same(&["~/.claude.json"], Grade::Vendor).moved_by("CLAUDE_CONFIG_DIR", "~")),
         project: Some(Files::same(&[".mcp.json"], Grade::Vendor)),
@@ -225,8 +225,8 @@ const CLIENTS: &[Client] = &[
         ]),
         ..row(Program::CLAUDE, "mcpServers")
     },
-    // codex-rs/config/src/mcp_types.rs: a literal token is refused there, and `headers` is ignored. The project file is
-    // read in trusted projects only.
+    // codex-rs/config/src/mcp_types.rs: a literal token is rejected, and `headers` is ignored. The project file is read
+    // only in trusted projects.
     Client {
         user: Some(Files::same(&["~/.codex/config.toml"], Grade::Vendor).moved_by("CODEX_HOME", "~/.codex")),
         project: Some(Files::same(&[".codex/config.toml"], Grade::Vendor)),
@@ -245,7 +245,7 @@ const CLIENTS: &[Client] = &[
         http: HttpForm::Keys(&[("url", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
         ..row(Program::CURSOR, "mcpServers")
     },
-    // opencode.ai/docs/mcp-servers: the command is a list of words. Version 2 has the servers below `mcp.servers`.
+    // opencode.ai/docs/mcp-servers: the command is a list of words. Version 2 keeps the servers below `mcp.servers`.
     Client {
         user: Some(
             Files::same(
@@ -268,8 +268,8 @@ const CLIENTS: &[Client] = &[
         ]),
         ..row(Program::OPENCODE, "mcp")
     },
-    // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP.
-    // Version 0.61.0 reads comments and refuses trailing commas.
+    // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP. Version 0.61.0
+    // accepts comments and rejects trailing commas.
     Client {
         user: Some(Files::same(&["~/.gemini/settings.json"], Grade::Vendor)),
         project: Some(Files::same(&[".gemini/settings.json"], Grade::Vendor)),
@@ -297,7 +297,7 @@ const CLIENTS: &[Client] = &[
         http: HttpForm::Keys(&[("serverUrl", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
         ..row(Program::WINDSURF, "mcpServers")
     },
-    // zed.dev/docs/ai/mcp. Its settings have no variables, so a token could only stand there itself.
+    // zed.dev/docs/ai/mcp. Its settings have no variables, so a token could only be written literally.
     Client {
         user: Some(
             Files {
@@ -310,7 +310,7 @@ const CLIENTS: &[Client] = &[
         format: Format::JsonWithCommas,
         ..row(Program::ZED, "context_servers")
     },
-    // The common form, for programs that are not in this table.
+    // The common form, for programs that are missing in this table.
     Client {
         label: "json",
         title: "Any client",
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_is_meant_unless_its_file_is_not_confirmed() {
+    fn unconfirmed_files_make_the_user_scope_the_default() {
         let of_user: Vec<&str> = CLIENTS
             .iter()
             .filter(|client| client.usual_scope() == Scope::User)

@@ -1,4 +1,4 @@
-//! `.brigade/tools/connected.json`: which entries were written, and where.
+//! The file `.brigade/tools/connected.json`: which entries Brigade wrote, and where.
 
 use brigade_core::json::{from_json, write_document};
 use brigade_core::{Dialect, Json, Timestamp};
@@ -10,10 +10,10 @@ use crate::edit::Traces;
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.connected.v1";
 
-/// What the ids of all versions begin with.
+/// The prefix that the schema ids of all versions share.
 const SCHEMA_OF_ANY_VERSION: &str = "brigade.connected.v";
 
-/// The entries that were written, in the order of their files.
+/// The entries that Brigade wrote, in the order of their files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectedEntries {
     schema: String,
@@ -21,7 +21,7 @@ pub struct ConnectedEntries {
     pub entries: Vec<ConnectedEntry>,
 }
 
-/// An entry that was written.
+/// An entry that Brigade wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectedEntry {
     /// The client.
@@ -30,26 +30,26 @@ pub struct ConnectedEntry {
     pub scope: String,
     /// `stdio` or `http`.
     pub transport: String,
-    /// The agent that the client is.
+    /// The agent that the client acts as.
     #[serde(rename = "as")]
     pub agent: String,
     /// The file: relative to the workspace, beginning with `~/`, or absolute.
     pub path: String,
-    /// The entry.
+    /// The entry as written.
     pub entry: Json,
-    /// What was written around it.
+    /// What was created around the entry.
     pub traces: Traces,
-    /// When it was written last.
+    /// When it was last written.
     pub written_at: Timestamp,
 }
 
-/// Why the file is not read.
+/// Why the file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConnectedFileError {
-    /// A newer version wrote it.
+    /// A newer version of Brigade wrote it.
     #[error("a newer version of Brigade wrote it")]
     Newer,
-    /// It is something else.
+    /// It is damaged or something else.
     #[error("it cannot be read")]
     Broken,
 }
@@ -64,7 +64,7 @@ impl ConnectedEntries {
     /// Reads the file.
     ///
     /// # Errors
-    /// Fails if it is of a newer version, or damaged.
+    /// Fails if a newer version wrote the file, or if it is damaged.
     pub fn parse(bytes: &[u8]) -> Result<ConnectedEntries, ConnectedFileError> {
         let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| ConnectedFileError::Broken)?;
         let read = from_json::<ConnectedEntries>(&json).ok().filter(|read| read.schema == SCHEMA);
@@ -73,19 +73,19 @@ impl ConnectedEntries {
         read.ok_or(if is_newer { ConnectedFileError::Newer } else { ConnectedFileError::Broken })
     }
 
-    /// Writes the file.
+    /// Serializes the file.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         write_document(&mut text, self).expect("a document is written to memory");
         text
     }
 
-    /// Returns the entry of a file.
+    /// Returns the entry that was written to a file.
     pub fn entry(&self, client: &str, path: &str) -> Option<&ConnectedEntry> {
         self.entries.iter().find(|entry| entry.client == client && entry.path == path)
     }
 
-    /// Notes an entry in place of an earlier one of the same file.
+    /// Records an entry. Replaces an earlier one of the same file.
     pub fn note(&mut self, entry: ConnectedEntry) {
         self.forget(&entry.client, &entry.path);
         self.entries.push(entry);

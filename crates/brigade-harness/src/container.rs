@@ -1,40 +1,40 @@
-//! Command lines that run a container: which words are options of what runs it.
+//! Command lines that run a container: finds which words are options of the container engine.
 
 use std::ops::Range;
 
 use brigade_cmdline::{ContainerOptions, Program};
 
-/// Returns the options of what runs a container, if a word is a program that runs some.
+/// Returns the options of a container engine, if a word is its program.
 fn options_of(word: &str) -> Option<ContainerOptions> {
     Program::of(word)?.container_options()
 }
 
-/// Returns whether a letter is an option without a value of what runs a container.
+/// Returns whether a letter is a container option without a value.
 pub(crate) fn is_of_bundle(letter: char) -> bool {
     ContainerOptions::DOCKER.flags.contains(letter)
 }
 
-/// Where words stand in a command line that runs a container.
+/// The position within a command line that runs a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Container {
-    /// In none.
+    /// Not in a container command.
     No,
-    /// Behind the program, before `run`, `create` or `exec`.
+    /// After the program, before `run`, `create` or `exec`.
     Program,
-    /// Among the options: there a name stands alone, and the image may follow.
+    /// Among the options. A name without a value is allowed here, and the image may follow.
     Options(Skips),
 }
 
-/// Whether the next word belongs to an option.
+/// Whether the next word is the value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Skips {
     Nothing,
     Next,
-    /// What follows an option that is not known may be its value.
+    /// The next word may be the value of an unknown option.
     NextUnlessOption,
 }
 
-/// Returns for each word, and for the end, whether an option there is one of what runs a container.
+/// Returns for each word, and for the end, whether an option at that position belongs to the container engine.
 pub(crate) fn container_options(words: &[&str]) -> Vec<bool> {
     Container::places(words)
 }
@@ -78,8 +78,8 @@ impl Container {
     }
 }
 
-/// Returns the options of what runs a container, as far as they are known: before the image, where a variable whose
-/// value is left out is taken from the environment of the program.
+/// Returns the range of words with options of the container engine, before the image. In this range, a variable without
+/// a value is taken from the environment of the client.
 pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let Some(options) = options_of(word(0)) else { return 0..0 };
@@ -106,11 +106,11 @@ enum EntryRemoval {
     Nothing,
     /// The next word.
     Next,
-    /// An option that is not known.
+    /// The option is unknown.
     Unknown,
 }
 
-/// Returns what a word takes of those behind it; `None` if it is no option.
+/// Returns what an option takes; `None` if the word is not an option.
 fn taken_by(options: &ContainerOptions, option: &str) -> Option<EntryRemoval> {
     if option.len() < 2 || !option.starts_with('-') {
         return None;
@@ -137,15 +137,15 @@ fn without_exe(word: &str) -> &str {
     ending(word, ".exe").map_or(word, |at| &word[..at])
 }
 
-/// Returns where an ending begins, in any case of its letters.
+/// Returns where a suffix begins, ignoring case.
 fn ending(name: &str, end: &str) -> Option<usize> {
     let at = name.len().checked_sub(end.len())?;
     name.get(at..)?.eq_ignore_ascii_case(end).then_some(at)
 }
 
-/// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
+/// Returns whether a word is one of some programs, ignoring case, directory and `.exe`.
 pub(crate) fn is_program(word: &str, programs: &[&str]) -> bool {
-    // Most words are none, and their ends tell.
+    // Compare suffixes first: this rules out most words.
     let plain = without_exe(word);
     let is_one = |program: &&str| {
         ending(plain, program).is_some_and(|at| at == 0 || plain[..at].ends_with(['/', '\\']))

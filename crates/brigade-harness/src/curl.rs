@@ -1,10 +1,10 @@
-//! Short options of curl with a header, alone or behind others in one word: `-sH 'X-A: q1'`.
+//! The header option of curl, alone or combined with other short options: `-sH 'X-A: q1'`.
 
 use brigade_cmdline::Program;
 
 use crate::container::is_program;
 
-/// Returns where a header begins in a word of a command line with curl.
+/// Returns where a header begins in a word of a curl command.
 pub(crate) fn header_of_curl(words: &[&str], at: usize) -> Option<usize> {
     value_of(words, at, 'H')
 }

@@ -1,4 +1,4 @@
-//! Adding, changing and removing the entry in the bytes of a file.
+//! Adds, changes and removes the entry in the bytes of a file.
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::yaml::Position;
@@ -11,53 +11,53 @@ use crate::client::{Client, Format};
 use crate::entry::{Entry, NAME, has_additions, is_ours};
 use crate::{json, toml};
 
-/// What was written around an entry, so that removing it leaves no trace.
+/// What was created around an entry, so that removing the entry can undo it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Traces {
-    /// Whether the file was made.
+    /// Whether the file was created.
     pub file: bool,
-    /// How many directories were made for it. The caller counts them.
+    /// How many directories were created for it. The caller counts them.
     #[serde(default)]
     pub folders: usize,
-    /// Whether the file was blank, and got its outermost object.
+    /// Whether the file was blank and got its outermost object.
     pub document: bool,
-    /// Whether the object of the servers was made.
+    /// Whether the object of the servers was created.
     pub container: bool,
-    /// Whether an empty object on one line was spread over lines.
+    /// Whether an empty object on one line was split into lines.
     pub opened: bool,
 }
 
-/// A file with the entry.
+/// The result of inserting the entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryInsertion {
     /// The new text.
     pub text: String,
     /// The bytes of the entry in the new text.
     pub entry_at: Range<usize>,
-    /// Whether the file had the entry already. The text is then that of the file.
+    /// Whether the file already had the entry. The text is unchanged then.
     pub is_unchanged: bool,
-    /// Whether the file had no entry before. Only then are the traces those of this write.
+    /// Whether the entry is new. Only then are the traces those of this edit.
     pub is_new: bool,
-    /// Whether the entry has members that somebody else added.
+    /// Whether the entry has members that Brigade does not write.
     pub has_additions: bool,
-    /// What was written around the entry.
+    /// What was created around the entry.
     pub traces: Traces,
-    /// What the file has that its format does not allow, in words.
+    /// What the file contains that its format does not allow, in words.
     pub loose: Option<&'static str>,
 }
 
-/// A file without the entry.
+/// The result of removing the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRemoval {
-    /// The new text; `None` if nothing is left of a file that we made.
+    /// The new text; `None` if nothing is left of a file that Brigade created.
     pub text: Option<String>,
     /// The bytes of the entry in the old text.
     pub entry_at: Range<usize>,
 }
 
-/// Why a file is not edited. The text of the file is never quoted.
+/// Why a file is not edited. Messages never quote the file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EditRefusal {
@@ -67,53 +67,53 @@ pub enum EditRefusal {
     /// The file is not JSON.
     #[error("{kind}")]
     NotJson {
-        /// Where.
+        /// The position of the error.
         at: Position,
-        /// What is wrong.
+        /// The error.
         kind: JsonErrorKind,
     },
     /// The file is not TOML.
     #[error("not valid TOML")]
     NotToml {
-        /// Where.
+        /// The position of the error.
         at: Position,
     },
     /// The servers are not in an object or table.
     #[error("`{key}` is not {expected}")]
     WrongContainer {
-        /// Where.
+        /// The position of the value.
         at: Position,
         /// The key.
         key: &'static str,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A key occurs twice among the servers, or on the way to them.
+    /// A key is duplicated among the servers, or on the path to them.
     #[error("the key appears twice in its object")]
     Duplicate {
-        /// Where it stands again.
+        /// The position of the second occurrence.
         at: Position,
     },
-    /// The entry is not one of ours.
-    #[error("an entry `{NAME}` is there that Brigade did not write")]
+    /// Brigade did not write the entry.
+    #[error("Brigade did not write the existing entry `{NAME}`")]
     Foreign {
-        /// Where.
+        /// The position of the entry.
         at: Position,
     },
-    /// The entry is written in a form that cannot be edited in place.
-    #[error("the entry `{NAME}` is written with dotted keys, which are not edited")]
+    /// The entry has a form that cannot be edited in place.
+    #[error("the entry `{NAME}` is written with dotted keys, which cannot be edited")]
     Form {
-        /// Where.
+        /// The position of the entry.
         at: Position,
     },
-    /// The entry has an addition that the client refuses with the new transport.
+    /// The entry has an added key that the client rejects with the new transport.
     #[error(
         "{client} does not read a file whose entry `{NAME}` has `{key}` with this transport; remove the key first"
     )]
     OtherTransport {
-        /// The key.
+        /// The added key.
         key: &'static str,
-        /// The client.
+        /// The name of the client.
         client: &'static str,
     },
     /// The edit would break the file.
@@ -122,7 +122,7 @@ pub enum EditRefusal {
 }
 
 impl EditRefusal {
-    /// Returns the place in the file.
+    /// Returns the position in the file.
     pub fn at(&self) -> Option<Position> {
         match self {
             EditRefusal::Utf16 | EditRefusal::Unfit | EditRefusal::OtherTransport { .. } => None,
@@ -159,7 +159,7 @@ impl OperationError for EditRefusal {
     }
 }
 
-/// Returns the place of a byte.
+/// Converts a byte offset to a position.
 pub(crate) fn at(text: &str, byte: usize) -> Position {
     let before = &text[..text.floor_char_boundary(byte)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -167,7 +167,7 @@ pub(crate) fn at(text: &str, byte: usize) -> Position {
     Position { line: before.matches('\n').count() + 1, column }
 }
 
-/// Returns the line end of a text: that of its first line.
+/// Returns the line ending of the first line.
 pub(crate) fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -175,7 +175,7 @@ pub(crate) fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// Checks that bytes are text that programs read as UTF-8.
+/// Decodes UTF-8.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, EditRefusal> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(EditRefusal::Utf16);
@@ -186,18 +186,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, EditRefusal> {
     })
 }
 
-/// Returns whether a text has nothing but white space and a byte order mark.
+/// Returns whether a text is only white space, with or without a byte order mark.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
-/// Puts the entry into a file. `None` is a missing file. `noted` is the entry that was written here before.
+/// Inserts the entry into a file. `file` is `None` if the file is missing. `noted` is the entry that was recorded for
+/// it.
 ///
-/// An entry that has everything is left as it is, with what somebody added to it. A differing one is replaced, and
-/// keeps the additions.
+/// An entry that already has all members is left unchanged, including added members. A different one is replaced and
+/// keeps the added members.
 ///
 /// # Errors
-/// Fails if the file cannot be read or edited, or has an entry that is not ours.
+/// Fails if the file cannot be read or edited, or if its entry is not ours.
 pub fn put(
     client: &Client,
     file: Option<&[u8]>,
@@ -212,7 +213,7 @@ pub fn put(
         Format::Toml => toml::put(client, text, entry, noted),
     }?;
     put.traces.file = file.is_none();
-    // A second reading by the parser of the whole file.
+    // Check the result with an independent parser.
     let stored = crate::servers(client, put.text.as_bytes())?.into_iter().find(|server| server.name == NAME);
     match stored {
         Some(stored) if entry.is_in(&stored.value) => {
@@ -226,11 +227,11 @@ pub fn put(
     }
 }
 
-/// Takes the entry out of a file; `None` if it is not there. `traces` and `noted` are what was noted when it was
+/// Removes the entry from a file. Returns `None` if there is no entry. `traces` and `noted` were recorded when it was
 /// written.
 ///
 /// # Errors
-/// Fails if the file cannot be read or edited, or the entry is not ours.
+/// Fails if the file cannot be read or edited, or if its entry is not ours.
 pub fn take(
     client: &Client,
     file: &[u8],
@@ -252,7 +253,7 @@ pub fn take(
     Ok(Some(EntryRemoval { text: (!is_gone).then_some(text), entry_at }))
 }
 
-/// Returns whether an entry is ours: by its shape, or because we noted it.
+/// Returns whether an entry is ours: by its form, or because it was recorded.
 pub(crate) fn is_own(value: &Json, noted: Option<&Json>) -> bool {
     is_ours(value) || noted.is_some_and(|noted| noted == value)
 }

@@ -1,75 +1,75 @@
-//! The entry that is written, and how each client spells it.
+//! The entry for Brigade's server, and how each client spells it.
 
 use brigade_core::{Json, Object};
 
 use crate::client::{Client, Transport};
 use crate::spelling::MAX_TEXT_BYTES;
 
-/// The name of our server in every file.
+/// The name of our server in all files.
 pub const NAME: &str = "brigade";
 
-/// What the names of variables with tokens begin with.
+/// The prefix of variables that hold tokens.
 pub const TOKEN_VARIABLE: &str = "BRIGADE_TOKEN_";
 
-/// The keys that we write in some form of an entry. Others are somebody's additions, and stay.
+/// Keys that Brigade writes in some form of an entry. Other keys were added by the user and are kept.
 const OWN_KEYS: &[&str] =
     &["type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"];
 
 /// A value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// This text.
+    /// A fixed text.
     Text(&'static str),
     /// The program.
     Program,
-    /// Its arguments.
+    /// The arguments.
     Arguments,
-    /// The program and its arguments, in one list.
+    /// The program and its arguments in one list.
     Words,
-    /// The address.
+    /// The URL.
     Url,
-    /// An object with the header `Authorization`; the name of the variable stands between these texts.
+    /// An object with the header `Authorization`. The name of the variable is placed between these texts.
     Bearer(&'static str, &'static str),
     /// The name of the variable.
     Variable,
 }
 
-/// How a client spells a server that is reached over HTTP.
+/// How a client spells an HTTP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpForm {
     /// With these keys.
     Keys(&'static [(&'static str, Part)]),
-    /// Not at all, for this reason.
+    /// It is not supported, for this reason.
     Refused(&'static str),
 }
 
-/// How a client is to reach the gateway.
+/// How a client reaches the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// It starts a program.
+    /// The client starts a process.
     Stdio {
         /// The program.
         program: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<String>,
     },
-    /// It sends requests to an address, with a token from a variable.
+    /// The client connects to a URL and reads its token from a variable.
     Http {
-        /// The address.
+        /// The URL.
         url: String,
-        /// The variable.
+        /// The variable that holds the token.
         variable: String,
     },
 }
 
 impl Connection {
-    /// Starts the gateway of a workspace for an agent.
+    /// Creates a connection that starts the gateway of a workspace for an agent.
     pub fn stdio(program: &str, agent: &str, target: &str) -> Connection {
         let arguments = ["serve", "--stdio", "--as", agent, "--target", target];
         Connection::Stdio { program: program.to_owned(), arguments: arguments.map(str::to_owned).into() }
     }
 
-    /// Reaches a gateway at an address, with the token of an agent.
+    /// Creates a connection to a running gateway, with the token of an agent.
     pub fn http(url: &str, agent: &str) -> Connection {
         Connection::Http { url: url.to_owned(), variable: token_variable(agent) }
     }
@@ -83,27 +83,27 @@ impl Connection {
     }
 }
 
-/// Returns the variable that holds the token of an agent.
+/// Returns the variable for the token of an agent.
 pub fn token_variable(agent: &str) -> String {
     format!("{TOKEN_VARIABLE}{}", agent.to_ascii_uppercase().replace('-', "_"))
 }
 
-/// The value of an entry: keys in the order in which they are written.
+/// The value of an entry, with its keys in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry(pub(crate) Vec<(String, Json)>);
 
 impl Entry {
-    /// Returns the entry as a value.
+    /// Returns the entry as JSON.
     pub fn to_json(&self) -> Json {
         Json::object(self.0.iter().cloned())
     }
 
-    /// Returns whether a value has everything that this entry has. It may have more.
+    /// Returns whether a value has all members of this entry. It may have more.
     pub fn is_in(&self, value: &Json) -> bool {
         is_in(&self.to_json(), value)
     }
 
-    /// Returns a key in a stored entry that the client refuses together with the transport of this one.
+    /// Returns a key of a stored entry that the client rejects with the transport of this one.
     pub(crate) fn misplaced(&self, client: &Client, stored: &Json) -> Option<&'static str> {
         let is_stdio =
             self.0.iter().map(|(key, _)| key.as_str()).eq(client.stdio.iter().map(|(key, _)| *key));
@@ -112,7 +112,7 @@ impl Entry {
         others.flat_map(|(_, keys)| *keys).copied().find(|key| stored.get(key).is_some())
     }
 
-    /// Returns this entry with what somebody added to an earlier one.
+    /// Returns this entry, extended by the members that were added to an earlier one.
     pub(crate) fn over(&self, earlier: &Json) -> Entry {
         let mut members: Vec<(String, Json)> = self
             .0
@@ -131,12 +131,12 @@ impl Entry {
     }
 }
 
-/// Returns whether an entry of a file still has everything that was written.
+/// Returns whether an entry still has everything that was written.
 pub fn holds(written: &Json, entry: &Json) -> bool {
     is_in(written, entry)
 }
 
-/// Returns whether a value has everything that another one has.
+/// Returns whether `whole` has everything that `part` has.
 fn is_in(part: &Json, whole: &Json) -> bool {
     match (part, whole) {
         (Json::Object(part), Json::Object(whole)) => {
@@ -146,22 +146,22 @@ fn is_in(part: &Json, whole: &Json) -> bool {
     }
 }
 
-/// Returns the members of an entry that we never write.
+/// Returns the members of an entry that Brigade never writes.
 fn additions(entry: &Json) -> impl Iterator<Item = (&String, &Json)> {
     let members = entry.as_object().into_iter().flatten();
     members.filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()))
 }
 
-/// Returns whether an entry holds more than what we write.
+/// Returns whether an entry has members that Brigade does not write.
 pub(crate) fn has_additions(entry: &Json) -> bool {
     additions(entry).next().is_some()
 }
 
 impl Client {
-    /// Spells a connection as this client reads it.
+    /// Spells a connection for this client.
     ///
     /// # Errors
-    /// Returns the reason why the client cannot be connected this way, without a final stop.
+    /// Returns the reason why the client does not support this connection.
     pub fn entry(&self, connection: &Connection) -> Result<Entry, &'static str> {
         let form = match (connection, self.http) {
             (Connection::Stdio { .. }, _) => self.stdio,
@@ -194,13 +194,12 @@ impl Client {
 fn fixed(part: Part) -> Json {
     match part {
         Part::Text(text) => Json::from(text),
-        // A form has only the parts of its own transport; a test spells every form.
+        // A form has only the parts of its transport. A test covers every form.
         _ => Json::Null,
     }
 }
 
-/// Returns whether an entry has the shape of what we write: it starts our gateway, or names a
-/// variable with a token of ours.
+/// Returns whether an entry has our form: it starts our gateway, or names one of our token variables.
 pub(crate) fn is_ours(entry: &Json) -> bool {
     let words = words(entry);
     let starts_us = words.split_first().is_some_and(|(program, arguments)| {
@@ -212,9 +211,9 @@ pub(crate) fn is_ours(entry: &Json) -> bool {
     starts_us || variable.is_some_and(|text| text.contains(TOKEN_VARIABLE))
 }
 
-/// Returns the command line of an entry: program and arguments; empty if it starts nothing.
+/// Returns the command line of an entry: program and arguments. Returns an empty list if the entry starts nothing.
 ///
-/// A command in one text is split at spaces where there are no arguments: some programs read it so.
+/// A command in one string is split at spaces if there are no arguments, because some programs accept this form.
 pub(crate) fn words(entry: &Json) -> Vec<String> {
     let texts = |value: &Json| -> Vec<String> {
         match value {

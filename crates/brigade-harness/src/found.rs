@@ -1,4 +1,4 @@
-//! What is found in the files of harnesses: entries, where they come from, and issues.
+//! What discovery finds in the files of harnesses: entries, their origins, and issues.
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity, words};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::harness::{Extent, harness};
 
 words! {
-    /// A source of entries.
+    /// The source of an entry.
     EntrySource {
         /// MCP servers.
         Mcp = "mcp",
         /// Skills and commands.
         Skill = "skill",
-        /// What only a harness can run.
+        /// Built-in tools of a harness.
         Harness = "harness",
     }
 }
@@ -36,37 +36,37 @@ words! {
 words! {
     /// How an MCP server is reached.
     ServerTransport {
-        /// Through the input and output of a local process.
+        /// Over the standard streams of a local process.
         Stdio = "stdio",
-        /// Through HTTP.
+        /// Over HTTP.
         Http = "http",
-        /// Through HTTP with a stream of events.
+        /// Over HTTP with server-sent events.
         Sse = "sse",
     }
 }
 
 words! {
-    /// What became of a file or directory that was looked at.
+    /// What discovery did with a file or directory.
     FileStatus {
         /// It was read.
         Read = "read",
-        /// It is not there.
+        /// It does not exist.
         Absent = "absent",
-        /// It is not what it should be.
+        /// It is not valid.
         Broken = "broken",
-        /// It cannot be read, or is too large.
+        /// It cannot be read, or it is too large.
         Unreadable = "unreadable",
-        /// It is a program, which would have to run to say something.
+        /// It is a program. Discovery does not run programs.
         NotEvaluated = "not-evaluated",
     }
 }
 
-/// A tool source that some harness knows. It is a description; nothing of it can be called.
+/// A tool source that a harness knows. It is only a description and cannot be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DiscoveredEntry {
-    /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`; where definitions of one name differ, the `ref` of the first
+    /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`. If definitions of one name differ, the `ref` of the first
     /// origin.
     pub id: String,
     /// Where it comes from.
@@ -75,35 +75,35 @@ pub struct DiscoveredEntry {
     pub family: EntryFamily,
     /// The name in the files.
     pub name: String,
-    /// What it says about itself, without secrets.
+    /// Its description, without secrets.
     pub description: Option<String>,
-    /// How the server is reached; absent for other sources than `mcp`.
+    /// How the server is reached; absent unless the source is `mcp`.
     pub transport: Option<ServerTransport>,
-    /// The words that start the server, without secrets.
+    /// The command line of the server, without secrets.
     pub command: Vec<String>,
-    /// The directory in which the server starts.
+    /// The working directory of the server.
     pub cwd: Option<String>,
-    /// The names of the environment variables that it is given.
+    /// The names of its environment variables.
     pub env_labels: Vec<String>,
-    /// The names of the headers that it is sent.
+    /// The names of its request headers.
     pub header_names: Vec<String>,
-    /// The host of its URL, with the port if one is written.
+    /// The host of its URL, with the port if given.
     pub url_host: Option<String>,
-    /// Whether some origin has it switched on.
+    /// Whether it is enabled in at least one origin.
     pub enabled: bool,
     /// The timeout in seconds.
     pub timeout: Option<Number>,
-    /// The only tools that are offered; empty: all.
+    /// The tools that are offered; empty means all.
     pub tools_allowed: Vec<String>,
     /// Tools that are not offered.
     pub tools_denied: Vec<String>,
     /// References that the harness would expand or include, without default values.
     pub unresolved: Vec<String>,
-    /// Keys that this version does not know.
+    /// Keys that this version of Brigade does not know.
     pub unknown_keys: Vec<String>,
-    /// Keys whose values are secrets written in the file.
+    /// Keys with literal secrets in the file.
     pub literal_secrets: Vec<String>,
-    /// The fingerprint of the definition, without any value of the environment or of headers.
+    /// The fingerprint of the definition. Values of variables and headers are not part of it.
     pub fingerprint: Fingerprint,
     /// The tool or runtime that was registered from it; `brigade` for the entry of our own gateway.
     pub registered_as: Option<String>,
@@ -112,8 +112,8 @@ pub struct DiscoveredEntry {
 }
 
 impl DiscoveredEntry {
-    /// Returns every text that may hold a bound value, to mask it. Names and places lead to the definition, and stay
-    /// what they are.
+    /// Returns every text that may contain a bound value, for masking. Names and places are excluded, because they
+    /// identify the definition.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let texts = [&mut self.description, &mut self.cwd, &mut self.url_host];
         let lists = [
@@ -135,36 +135,36 @@ impl DiscoveredEntry {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EntryOrigin {
-    /// `ID@HARNESS/SCOPE`; `#2` and so on follows where one file or scope has a name again.
+    /// `ID@HARNESS/SCOPE`. A suffix such as `#2` distinguishes duplicates of a name in one file or scope.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The harness.
     pub harness: String,
-    /// Whose file it is.
+    /// The scope of the file.
     pub scope: Extent,
-    /// The file, absolute.
+    /// The absolute path of the file.
     pub path: String,
-    /// The keys that lead to it.
+    /// The path of keys to the entry.
     pub key_path: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
-    /// Whether it is switched on there.
+    /// Whether it is enabled there.
     pub enabled: bool,
 }
 
-/// Reads the records of a list. One that this version does not know, or that is damaged, is left out; returns how many.
+/// Reads the records of a list. Skips records that are unknown or damaged, and returns their number.
 pub(crate) fn known<T: DeserializeOwned>(list: &[Json]) -> (Vec<T>, usize) {
     let known: Vec<T> = list.iter().filter_map(|record| from_json(record).ok()).collect();
     let left_out = list.len() - known.len();
     (known, left_out)
 }
 
-/// Names the members in which two entries differ.
+/// Returns the members in which two entries differ.
 pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry) -> Vec<String> {
     if before == after {
         return Vec::new();
     }
-    // A line says where something stands, and not what.
+    // A changed line only means that the entry moved.
     let without_lines = |entry: &DiscoveredEntry| {
         let mut entry = entry.clone();
         entry.origins.iter_mut().for_each(|origin| origin.line = None);
@@ -179,10 +179,10 @@ pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry)
     after.into_iter().filter(|(key, value)| before.get(key) != Some(value)).map(|(key, _)| key).collect()
 }
 
-/// Returns the id of an entry whose name has one definition.
+/// Returns the id of an entry whose name has a single definition.
 ///
-/// A name that reads like the place of another entry (`github@cursor/user`) has its `@` and `%` escaped, so that no
-/// id is the `ref` of something else.
+/// In a name that looks like the place of another entry (`github@cursor/user`), `@` and `%` are escaped. So no id
+/// equals the `ref` of another entry.
 pub(crate) fn plain_id(source: EntrySource, name: &str) -> String {
     let may_be_placed = name.bytes().any(|byte| byte == b'@' || byte == b'%');
     if may_be_placed && (is_placed(name) || name.contains("%40") || name.contains("%25")) {
@@ -191,7 +191,7 @@ pub(crate) fn plain_id(source: EntrySource, name: &str) -> String {
     [source.as_str(), ":", name].concat()
 }
 
-/// Returns whether a name ends in `@HARNESS/SCOPE`, with a number or without.
+/// Returns whether a name ends in `@HARNESS/SCOPE`, optionally with a number.
 fn is_placed(name: &str) -> bool {
     let Some((label, scope)) = name.rsplit_once('@').and_then(|(_, place)| place.split_once('/')) else {
         return false;
@@ -203,7 +203,7 @@ fn is_placed(name: &str) -> bool {
     harness(label).is_some() && Extent::from_word(scope).is_some()
 }
 
-/// A harness, and what was looked at.
+/// A harness and the files that were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct HarnessFiles {
@@ -211,52 +211,52 @@ pub struct HarnessFiles {
     pub harness: String,
     /// Its name for people.
     pub title: String,
-    /// Whether its program is on PATH, or its directory is there.
+    /// Whether its program is on PATH or its directory exists.
     pub found: bool,
-    /// The files and directories that were looked at.
+    /// The files and directories that were checked.
     pub files: Vec<FileState>,
 }
 
-/// A file or directory that was looked at.
+/// A file or directory that was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FileState {
-    /// The path, absolute.
+    /// The absolute path.
     pub path: String,
-    /// Whose file it is.
+    /// The scope of the file.
     pub scope: Extent,
-    /// What it says: `mcp` or `skill`.
+    /// Its content: `mcp` or `skill`.
     pub source: EntrySource,
-    /// What became of it.
+    /// What discovery did with it.
     pub status: FileStatus,
-    /// How many entries it has.
+    /// The number of entries.
     pub entry_count: usize,
-    /// Where it is broken: the line, from 1.
+    /// The line of the error, from 1.
     pub line: Option<usize>,
-    /// Where it is broken: the column, from 1.
+    /// The column of the error, from 1.
     pub column: Option<usize>,
 }
 
-/// Something about a file or an entry that people should know.
+/// A problem with a file or an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DiscoveryIssue {
-    /// What is wrong, as a word that never changes its meaning.
+    /// The code of the issue. Its meaning never changes.
     pub code: IssueType,
     /// `error`, `warning` or `info`.
     pub severity: Severity,
     /// The problem, as a sentence without a final period.
     pub message: String,
-    /// The harness.
+    /// The label of the harness.
     pub harness: Option<String>,
-    /// The file, absolute.
+    /// The absolute path of the file.
     pub path: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
-    /// The id of the entry. Of `definitions_differ`, and of what is no entry, it is the id that one definition would
-    /// have.
+    /// The id of the entry. For `definitions_differ`, and for something that is not an entry, the id that a single
+    /// definition would have.
     pub entry_id: Option<String>,
     /// The origins that the issue is about.
     pub refs: Vec<String>,

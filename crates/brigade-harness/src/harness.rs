@@ -1,7 +1,7 @@
-//! The table of harnesses: which files of an agent program say what it can use.
+//! The table of harnesses: the files that define what an agent program can use.
 //!
-//! A harness that is also a [client](crate::Client) has its MCP files there; this table adds the others, and the
-//! directories of skills and commands. Files whose place is not confirmed are read when they are there.
+//! For a harness that is also a [client](crate::Client), that table has its MCP files. This table adds other files, and
+//! the directories of skills and commands. Files whose location is unconfirmed are read if they exist.
 
 mod table;
 
@@ -15,22 +15,21 @@ use crate::switches::SwitchFile;
 use table::HARNESSES;
 
 words! {
-    /// For whom a file is.
+    /// Who a file applies to.
     Extent {
         /// The user, in all workspaces.
         User = "user",
         /// The user, in one workspace.
         Local = "local",
-        /// Everybody in the workspace.
+        /// All users of the workspace.
         Project = "project",
-        /// Everybody on the machine.
+        /// All users of the machine.
         System = "system",
     }
 }
 
 impl Extent {
-    /// Returns whether a request for the files of a scope means this one. What is local counts as the workspace's, and
-    /// what is the machine's as the user's.
+    /// Returns whether a request for a scope includes this one. `Local` counts as project, and `System` counts as user.
     pub fn is_of(self, scope: Scope) -> bool {
         let is_project = matches!(self, Extent::Local | Extent::Project);
         is_project == (scope == Scope::Project)
@@ -40,8 +39,8 @@ impl Extent {
 /// The syntax of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// One of the forms of JSON. All are read with comments and trailing commas; those that the program itself may not
-    /// read are an issue.
+    /// A form of JSON. All forms are read with comments and trailing commas. An issue reports those that the program
+    /// may not accept.
     Json(Format),
     /// TOML.
     Toml,
@@ -49,31 +48,31 @@ pub enum Syntax {
     Yaml,
 }
 
-/// What stands at a path of the table.
+/// What a path of the table refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathContent {
     /// A file.
     File,
     /// A directory of files with these endings.
     Directory(&'static [&'static str]),
-    /// A program that would have to run to say something.
+    /// A program that would have to run. Discovery does not run it.
     Program,
 }
 
-/// The key of the workspace's own path, in the table.
+/// A placeholder for the path of the workspace in key paths.
 pub(crate) const WORKSPACE: &str = "<workspace>";
 
-/// The keys that lead to the servers of a file.
+/// The keys that lead to the servers in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPaths {
     /// One key.
     Key(&'static str),
-    /// One of these ways, each of several keys.
+    /// Several paths, each of several keys.
     Keys(&'static [&'static [&'static str]]),
 }
 
 impl KeyPaths {
-    /// Returns the ways, with the path of a workspace in place of its mark.
+    /// Returns the paths, with the path of the workspace in place of the placeholder.
     pub(crate) fn in_workspace(self, workspace: &str) -> Vec<Vec<&str>> {
         let key = |key: &'static str| if key == WORKSPACE { workspace } else { key };
         match self {
@@ -88,23 +87,23 @@ impl KeyPaths {
 /// A file with MCP servers, or a directory of such files.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// For whom it is.
+    /// Who it applies to.
     pub extent: Extent,
     /// Where it is.
     pub files: Files,
-    /// What stands there.
+    /// What the path refers to.
     pub place: PathContent,
     pub(crate) syntax: Syntax,
     pub(crate) ways: KeyPaths,
-    /// A key below the container that holds the servers in a later form of the file.
+    /// A key within the container that holds the servers in newer versions of the file.
     pub(crate) nested: Option<&'static str>,
     pub(crate) spelling: &'static Spelling,
 }
 
 impl Config {
-    /// Returns how many bytes of the file are read at most.
+    /// Returns the maximum number of bytes to read.
     ///
-    /// JSON is read without building a tree of the file. The others are, so a larger file is refused.
+    /// JSON is read without building a tree. The other formats need a tree, so their limit is lower.
     pub fn limit(&self) -> u64 {
         match self.syntax {
             Syntax::Json(_) => 16 << 20,
@@ -116,39 +115,39 @@ impl Config {
 /// A directory with skills or commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkillDirectory {
-    /// For whom it is.
+    /// Who it applies to.
     pub extent: Extent,
-    /// Its path: in the workspace, or beginning with `~/`; empty if only a variable names it.
+    /// Its path: relative to the workspace, or beginning with `~/`. Empty if only a variable names it.
     pub path: &'static str,
     /// A variable that names another directory, and the directory that it replaces.
     pub moved_by: Option<(&'static str, &'static str)>,
-    /// What is in it.
+    /// What it contains.
     pub holds: FolderContent,
 }
 
-/// What a directory of the table holds.
+/// The content of a directory in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderContent {
     /// Directories with a `SKILL.md`.
     Skills,
-    /// Commands as Markdown, in directories of any depth.
+    /// Commands in Markdown, including subdirectories.
     Commands,
-    /// Commands as TOML, in directories of any depth.
+    /// Commands in TOML, including subdirectories.
     TomlCommands,
 }
 
-/// An agent program, and where it keeps what it can use.
+/// An agent program and the files that it uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Harness {
     /// The program.
     pub program: Program,
-    /// Directories that show that the program is here, where no variable moves them.
+    /// Directories whose existence shows that the program is installed.
     pub(crate) folders: &'static [&'static str],
     /// Directories with skills and commands.
     pub shelves: &'static [SkillDirectory],
-    /// The names of its own tools, as its documentation has them; empty if the list is not confirmed.
+    /// The names of its built-in tools, as documented. Empty if the list is unconfirmed.
     pub natives: &'static [&'static str],
-    /// Whether it is shown only where it is found: a home of skills, but no agent program of the table.
+    /// Whether to show it only if it is found: it has skills, but is not an agent program of the table.
     pub is_guest: bool,
     /// Files that list servers which the program does not start.
     pub switches: &'static [SwitchFile],
@@ -162,7 +161,7 @@ impl Harness {
         self.program.label
     }
 
-    /// Returns the files with MCP servers: those of the user before those of the workspace.
+    /// Returns the files with MCP servers, first the user's and then the workspace's.
     pub fn configs(&self) -> Vec<Config> {
         let known = client(self.label());
         let of_client = known.into_iter().flat_map(|client| of_client(client, self.spelling));
@@ -173,13 +172,13 @@ impl Harness {
 }
 
 impl Harness {
-    /// Returns the directories that show that the program is here, absolute or beginning with `~/`: where a variable
-    /// moves its files, the directory moves with them.
+    /// Returns the directories that show that the program is installed, absolute or beginning with `~/`. A variable
+    /// that moves the files also moves the directory.
     pub fn folders(&self, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
         let of_configs = self.configs().into_iter().filter_map(|config| config.files.moved_by);
         let of_shelves = self.shelves.iter().filter_map(|shelf| shelf.moved_by);
         let mut moves: Vec<(&str, &str)> = of_configs.chain(of_shelves).collect();
-        // The nearest directory counts.
+        // The innermost directory counts.
         moves.sort_by_key(|(_, directory)| std::cmp::Reverse(directory.len()));
         let folder = |folder: &&str| {
             let of_folder = |(_, directory): &&(&str, &str)| {
@@ -191,7 +190,7 @@ impl Harness {
     }
 }
 
-/// Returns the files that are in the table of clients.
+/// Returns the files from the table of clients.
 fn of_client(client: &'static Client, spelling: &'static Spelling) -> impl Iterator<Item = Config> {
     let syntax = match client.format {
         Format::Toml => Syntax::Toml,
@@ -221,7 +220,8 @@ pub fn harness(label: &str) -> Option<&'static Harness> {
 }
 
 impl SkillDirectory {
-    /// Returns the path: in the workspace, absolute, or beginning with `~/`. `None` if no variable names it.
+    /// Returns the path: relative to the workspace, absolute, or beginning with `~/`. `None` if its variable is not
+    /// set.
     pub fn path(&self, variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let moved = moved(self.path, self.moved_by, variable);
         (!moved.as_os_str().is_empty()).then_some(moved)

@@ -1,4 +1,4 @@
-//! Hooks of agent programs that v0.30 installed: they start commands which only v0.30 has.
+//! Hooks that v0.30 installed in agent programs. They start commands that only v0.30 has.
 
 use brigade_core::{Dialect, Json};
 
@@ -9,13 +9,13 @@ use crate::client::{Files, Grade, Scope};
 pub struct HookFile {
     /// The agent program.
     pub client: &'static str,
-    /// Whose file it is.
+    /// The scope of the file.
     pub scope: Scope,
     /// Where it is.
     pub files: Files,
 }
 
-/// The files that v0.30 wrote hooks into.
+/// The files that v0.30 added hooks to.
 pub const HOOK_FILES: &[HookFile] = &[
     row("claude", Scope::Project, Files::same(&[".claude/settings.json"], Grade::Vendor)),
     row("claude", Scope::Project, Files::same(&[".claude/settings.local.json"], Grade::Vendor)),
@@ -31,20 +31,20 @@ const fn row(client: &'static str, scope: Scope, files: Files) -> HookFile {
     HookFile { client, scope, files }
 }
 
-/// What the commands of these hooks contain, a line each: the two commands, and the script of the user that runs the
+/// Texts that identify commands of these hooks, one per line: the two commands, and the user's script that runs the
 /// first one.
 const MARKS: &str = include_str!("hooks.txt");
 
-/// The hooks of v0.30 in a file.
+/// The v0.30 hooks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OldHooks {
-    /// How many there are.
+    /// The number of hooks.
     pub count: usize,
-    /// The line of the first one, from 1.
+    /// The line of the first hook, from 1.
     pub line: usize,
 }
 
-/// Finds the hooks of v0.30. `None` if there are none, or the file cannot be read.
+/// Finds the v0.30 hooks. Returns `None` if there are none or the file cannot be read.
 pub fn old_hooks(bytes: &[u8]) -> Option<OldHooks> {
     let json = Json::parse_bytes(bytes, Dialect::WithComments).ok()?;
     let mut commands = Vec::new();
@@ -56,7 +56,7 @@ pub fn old_hooks(bytes: &[u8]) -> Option<OldHooks> {
     Some(OldHooks { count: 1 + marks.count(), line })
 }
 
-/// Gathers the commands below a value.
+/// Collects the commands below a value.
 fn gather<'j>(value: &'j Json, commands: &mut Vec<&'j str>) {
     match value {
         Json::Array(elements) => elements.iter().for_each(|element| gather(element, commands)),
@@ -90,7 +90,7 @@ mod tests {
         let cursor = "exec brigade work presence-hook --harness cursor --stdin --context cursor-work-loop";
         let text = format!("{{\"version\": 1, \"hooks\": {{\"sessionEnd\": [{}]}}}}", hook(cursor));
         check(&text, Some((1, 1)));
-        // A permission is no hook.
+        // A permission is not a hook.
         check("{\"permissions\": {\"allow\": [\"Bash(brigade work hook-run:*)\"]}}", None);
         check("{\"hooks\": ", None);
     }

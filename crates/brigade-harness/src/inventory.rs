@@ -1,4 +1,4 @@
-//! One view of many files: entries with several origins, and names with several definitions.
+//! Merges the contents of many files: entries with several origins, and names with several definitions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,19 +10,19 @@ use crate::found::{
 use crate::harness::{Extent, Harness, harnesses};
 use crate::launch::{Launch, Launches};
 
-/// What all files say, file by file, until it is [finished](Inventory::finish).
+/// The contents of all files, added one by one until it is [finished](Inventory::finish).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
     /// Definitions in the order in which they were found.
     entries: Vec<DiscoveredEntry>,
-    /// The places of definitions, by the id that they share.
+    /// The indices of definitions, by the id that they share.
     by_id: HashMap<String, Vec<usize>>,
     references: HashMap<String, usize>,
     launches: Launches,
 }
 
 impl Inventory {
-    /// Adds what a file says. One definition in several places is one entry.
+    /// Adds the contents of a file. Merges equal definitions into one entry.
     pub fn add_all(&mut self, entries: Vec<DiscoveredEntry>, launches: Vec<Launch>) {
         self.reserve(entries.len());
         let mut launches = launches.into_iter();
@@ -31,7 +31,7 @@ impl Inventory {
         }
     }
 
-    /// Makes room for entries, so that it need not grow for each file.
+    /// Reserves space for entries, so that adding them does not reallocate.
     pub fn reserve(&mut self, count: usize) {
         self.entries.reserve(count);
         self.by_id.reserve(count);
@@ -62,12 +62,12 @@ impl Inventory {
         }
     }
 
-    /// Returns what starts each server, so far.
+    /// Takes the launch data of each server found so far.
     pub fn take_launches(&mut self) -> Launches {
         std::mem::take(&mut self.launches)
     }
 
-    /// Returns the entries by source and name, and an issue for each name whose definitions differ.
+    /// Returns the entries by source and name, and an issue for each name with different definitions.
     pub fn finish(mut self) -> (Vec<DiscoveredEntry>, Vec<DiscoveryIssue>) {
         let mut issues = Vec::new();
         let mut several: Vec<(String, Vec<usize>)> =
@@ -83,7 +83,7 @@ impl Inventory {
     }
 }
 
-/// Names the definitions of an id by their first origins, and says in what they differ.
+/// Renames the definitions of an id after their first origins, and reports how they differ.
 fn tell_apart(id: String, entries: &mut [DiscoveredEntry], places: &[usize]) -> DiscoveryIssue {
     for place in places {
         if let Some(origin) = entries[*place].origins.first() {
@@ -105,18 +105,18 @@ fn tell_apart(id: String, entries: &mut [DiscoveredEntry], places: &[usize]) -> 
     }
 }
 
-/// Names entries anew after some were added to a finished list, and says again which definitions differ.
+/// Renames entries after some were added to a finished list, and updates the issues about different definitions.
 pub(crate) fn name_again(entries: &mut [DiscoveredEntry], issues: &mut Vec<DiscoveryIssue>) {
     issues.retain(|issue| issue.code != IssueType::DefinitionsDiffer);
     let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, entry) in entries.iter_mut().enumerate() {
-        // The tools of each harness have names of their own.
+        // Tools of different harnesses never share a name.
         if entry.source != EntrySource::Harness {
             entry.id = plain_id(entry.source, &entry.name);
         }
         by_id.entry(entry.id.clone()).or_default().push(at);
     }
-    // As discovery finds them: harness by harness.
+    // Restore the order of discovery: harness by harness.
     let place_of = |entry: &DiscoveredEntry| {
         let label = entry.origins.first().map(|origin| origin.harness.as_str());
         harnesses().iter().position(|harness| Some(harness.label()) == label)
@@ -130,7 +130,7 @@ pub(crate) fn name_again(entries: &mut [DiscoveredEntry], issues: &mut Vec<Disco
     issues.extend(told);
 }
 
-/// Gives issues of files the ids that their entries have, now that all definitions of a name are known.
+/// Sets the ids of entries in issues of files. All definitions of a name must be known.
 pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
     let named: HashSet<&str> = issues.iter().filter_map(|issue| issue.entry_id.as_deref()).collect();
     let mut places: HashMap<(String, &str, Option<usize>), &str> = HashMap::new();
@@ -152,25 +152,25 @@ pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) 
     }
 }
 
-/// Why a name does not mean one definition.
+/// Why a name does not identify one definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefinitionLookupError {
-    /// Nothing has this name.
+    /// No entry has this name.
     Unknown {
-        /// A name that is nearly the same.
+        /// A similar name.
         near: Option<String>,
     },
-    /// Definitions of this name differ.
+    /// The name has different definitions.
     Several {
         /// Their places.
         refs: Vec<String>,
     },
 }
 
-/// Finds the definition that a text names: a `ref`, or an id such as `mcp:github` that has one definition.
+/// Finds the definition that a text names: a `ref`, or an id such as `mcp:github` with a single definition.
 ///
 /// # Errors
-/// If nothing has the name, or definitions of it differ.
+/// Fails if no entry has the name, or if its definitions differ.
 pub fn named<'e>(
     entries: &'e [DiscoveredEntry],
     name: &str,
@@ -199,7 +199,7 @@ pub fn named<'e>(
     }
 }
 
-/// The members that belong to a definition.
+/// The members of an entry that define it.
 const DEFINITION: &[&str] = &[
     "command",
     "cwd",
@@ -213,7 +213,7 @@ const DEFINITION: &[&str] = &[
     "url_host",
 ];
 
-/// Names the members in which definitions differ.
+/// Returns the members in which definitions differ.
 fn differing(entries: &[&DiscoveredEntry]) -> String {
     let mut names: Vec<String> =
         entries.windows(2).flat_map(|pair| changed_members(pair[0], pair[1])).collect();
@@ -238,7 +238,7 @@ fn merge(known: &mut DiscoveredEntry, other: DiscoveredEntry) {
     known.origins.extend(other.origins);
 }
 
-/// Returns the own tools of a harness, as its documentation names them. `path` is what shows that the harness is here.
+/// Returns the documented built-in tools of a harness. `path` shows that the harness is installed.
 pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
     let label = harness.label();
     let native = |tool: &&str| {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_that_differ_are_entries_of_their_own() {
+    fn different_definitions_are_separate_entries() {
         let mut inventory = Inventory::default();
         add(&mut inventory, "cursor", "/a", r#"{"x": {"command": "x"}, "b": {"command": "b"}}"#);
         add(&mut inventory, "windsurf", "/b", r#"{"x": {"command": "x"}}"#);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issue_of_a_file_names_the_entry_as_it_is_called() {
+    fn an_issue_of_a_file_has_the_id_of_the_entry() {
         let secret = r#"{"x": {"command": "y", "env": {"API_KEY": "hunter2EXAMPLE"}}}"#;
         let mut inventory = Inventory::default();
         let mut issues = Vec::new();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_one_definition_or_says_which_there_are() {
+    fn an_ambiguous_name_lists_its_definitions() {
         let mut inventory = Inventory::default();
         add(
             &mut inventory,

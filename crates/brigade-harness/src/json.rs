@@ -1,4 +1,4 @@
-//! The edits of JSON, with and without comments.
+//! Edits JSON, with and without comments.
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use crate::entry::{Entry, NAME};
 
 const DIALECT: Dialect = Dialect::WithComments;
 
-/// The indentation of a text that shows none.
+/// The indentation for files without any.
 const UNIT: &str = "  ";
 
 /// How the members of an object are laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Each on a line of its own, with this indentation.
+    /// One member per line, with this indentation.
     Lines(String),
-    /// All on one line; with spaces, or without.
+    /// All members on one line, with or without spaces.
     Inline { is_tight: bool },
-    /// An empty object on one line, which becomes lines of this indentation.
+    /// An empty object on one line that is split into lines with this indentation.
     Opened(String),
 }
 
@@ -32,7 +32,7 @@ impl From<JsonError> for EditRefusal {
     }
 }
 
-/// A text that is one object, and how it is written.
+/// A text that is one object, and its style.
 struct Document<'a> {
     text: &'a str,
     root: PlacedObject<'a>,
@@ -40,11 +40,11 @@ struct Document<'a> {
     unit: String,
 }
 
-/// Where the servers are.
+/// The location of the servers.
 enum ServerContainer<'a> {
     /// In this object.
     There(PlacedObject<'a>),
-    /// Nowhere: the outermost object has no such key.
+    /// The outermost object does not have the key.
     Missing,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Document<'a> {
         Ok(ServerContainer::There(shelf))
     }
 
-    /// Returns the member with a key, which must not stand twice.
+    /// Returns the member with a key. Refuses duplicates of the key.
     fn only<'s>(
         &self,
         object: &'s PlacedObject<'a>,
@@ -96,13 +96,13 @@ impl<'a> Document<'a> {
         object.members.iter().try_for_each(|member| self.only(object, &member.key).map(|_| ()))
     }
 
-    /// Returns the value of a member. What cannot be read exactly is `null`.
+    /// Returns the value of a member. A value that cannot be represented exactly is `null`.
     fn value(&self, member: &PlacedMember<'a>) -> Json {
         let text = &self.text[member.value_at.clone()];
         Json::parse_bytes(text.as_bytes(), DIALECT).unwrap_or_default()
     }
 
-    /// Decides how a new member of an object is laid out.
+    /// Chooses the layout for a new member of an object.
     fn layout(&self, object: &PlacedObject<'a>) -> Layout {
         if let Some(last) = object.members.last() {
             return match own_line(self.text, last.key_at.start) {
@@ -125,7 +125,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Inserts a member at the end of an object. Returns the new text and the place of the member in it.
+    /// Inserts a member at the end of an object. Returns the new text and the range of the member in it.
     fn insert(&self, object: &PlacedObject<'a>, key: &str, value: &Node<'_>) -> (String, Range<usize>, bool) {
         let layout = self.layout(object);
         let last = object.members.last();
@@ -133,7 +133,7 @@ impl<'a> Document<'a> {
         let after = comma.map(|comma| comma + 1).or(last.map(|last| last.value_at.end));
         let after = after.unwrap_or(object.range.start + 1);
         let close = object.range.end - 1;
-        // Behind what stands on the lines of the last member, such as comments, if the brace has its own line.
+        // Insert after comments on the lines of the last member, if the brace is on a separate line.
         let gap = &self.text[after..close];
         let place = match (&layout, gap.rfind('\n')) {
             (Layout::Lines(_), Some(newline)) if gap[newline + 1..].trim().is_empty() => {
@@ -153,7 +153,7 @@ impl<'a> Document<'a> {
                 (if *is_tight || last.is_none() { "" } else { " " }.to_owned(), String::new())
             }
         };
-        // The style of the last member is kept: with a comma behind it, or without.
+        // Keep the style of the last member: with or without a comma after it.
         let behind = if comma.is_some() { format!(",{behind}") } else { behind };
         let needs_comma = last.filter(|last| last.comma.is_none()).map(|last| last.value_at.end);
         let first = needs_comma.unwrap_or(place);
@@ -171,7 +171,7 @@ impl<'a> Document<'a> {
         (text, range, matches!(layout, Layout::Opened(_)))
     }
 
-    /// Removes a member of an object. `was_opened` tells that the object was an empty one on one line before.
+    /// Removes a member of an object. `was_opened` says that the object was empty and on one line before the insertion.
     fn remove(&self, object: &PlacedObject<'a>, member: &PlacedMember<'a>, was_opened: bool) -> String {
         let index = object.members.iter().position(|other| other == member).unwrap_or_default();
         let previous = index.checked_sub(1).map(|index| &object.members[index]);
@@ -189,7 +189,7 @@ impl<'a> Document<'a> {
         let behind = previous.map(|previous| previous.comma.unwrap_or(previous.value_at.end));
         let gap = behind.unwrap_or(object.range.start)..blank.len();
         let start = match blank.strip_suffix('\n') {
-            // A comment on the line above must keep its end.
+            // A comment on the line above needs its line end.
             Some(above) if ends_line || !self.text[gap].contains("//") => above.trim_end_matches('\r').len(),
             Some(_) | None => blank.len(),
         };
@@ -214,7 +214,7 @@ pub(crate) fn holds_servers(root: &PlacedObject<'_>, object: &PlacedObject<'_>) 
     object.members.iter().all(has_type)
 }
 
-/// Returns a text without some of its bytes.
+/// Returns a text without the given ranges.
 fn without(text: &str, cuts: &[Range<usize>]) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut at = 0;
@@ -230,20 +230,20 @@ fn line_start(before: &str) -> usize {
     before.rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Returns the white space that a line begins with.
+/// Returns the indentation of a line.
 fn indent_at(text: &str, byte: usize) -> &str {
     let line = &text[line_start(&text[..byte])..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Returns the white space before a place, if nothing else is before it on its line.
+/// Returns the white space before an offset, if the line has nothing else before it.
 fn own_line(text: &str, byte: usize) -> Option<&str> {
     let start = line_start(&text[..byte]);
     let before = &text[start..byte];
     (0 < start && before.trim_matches([' ', '\t']).is_empty()).then_some(before)
 }
 
-/// A value to write: an entry, or an object with one in it.
+/// A value to write: an entry, or an object that contains one.
 enum Node<'n> {
     Entry(&'n Entry),
     Object(&'n str, &'n Node<'n>),
@@ -401,7 +401,7 @@ pub(crate) fn put(
     })
 }
 
-/// A file as it is, without an entry.
+/// Returns an insertion that leaves the file unchanged.
 fn unchanged(client: &Client, text: &str) -> EntryInsertion {
     EntryInsertion {
         text: text.to_owned(),
@@ -414,7 +414,7 @@ fn unchanged(client: &Client, text: &str) -> EntryInsertion {
     }
 }
 
-/// Says what a file has that its format does not allow.
+/// Describes what the file contains that its format does not allow.
 fn loose(format: Format, text: &str) -> Option<&'static str> {
     let placed = |dialect| PlacedObject::parse(text.as_bytes(), dialect);
     match format {
@@ -455,7 +455,7 @@ pub(crate) fn take(
     let is_alone = document.root.members.len() == 1 && !has_comments(text, &document.root, container);
     if traces.document && is_alone {
         let root = &document.root.range;
-        // An empty file got a line end, too.
+        // The line end was also added to the empty file.
         let end = if root.start == 0 && text[root.end..] == *"\n" { text.len() } else { root.end };
         let root = &(root.start..end);
         return Ok(Some((without(text, std::slice::from_ref(root)), entry_at)));
@@ -463,14 +463,14 @@ pub(crate) fn take(
     Ok(Some((document.remove(&document.root, container, traces.opened), entry_at)))
 }
 
-/// Returns whether an object has anything but white space around its only member.
+/// Returns whether an object has comments around its only member.
 fn has_comments(text: &str, object: &PlacedObject<'_>, member: &PlacedMember<'_>) -> bool {
     let before = &text[object.range.start + 1..member.key_at.start];
     let behind = &text[member.value_at.end..object.range.end - 1];
     [before, behind].iter().any(|gap| !gap.replace(',', "").trim().is_empty())
 }
 
-/// Lists the members of the container: names, values, and where their keys are.
+/// Lists the members of the container: names, values, and positions of their keys.
 pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, Position)>, EditRefusal> {
     if is_blank(text) {
         return Ok(Vec::new());

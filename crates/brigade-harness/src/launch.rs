@@ -1,4 +1,4 @@
-//! What starts a server, without values.
+//! How a server is started, without values.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::urls::may_hold_secret;
 use crate::values::{HeldValue, ValueKind};
 use crate::variables::references;
 
-/// What starts a server, without any value of its file.
+/// How a server is started, without any value of its file.
 ///
-/// It is for an entry of the catalog that a person reviews, after [`not_kept`](Launch::not_kept) and
-/// [`left_out`](Launch::left_out) were found empty.
+/// It is the basis of a catalog entry that a person reviews. Callers first check that [`not_kept`](Launch::not_kept)
+/// and [`left_out`](Launch::left_out) are empty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     words: Vec<String>,
@@ -26,17 +26,17 @@ pub struct Launch {
     left_out: Vec<String>,
 }
 
-/// What a word of a command holds that is not taken over.
+/// Why a word of a command is not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OmittedValue {
-    /// A secret.
+    /// It contains a secret.
     Secret,
-    /// A value of something.
+    /// It contains a value of this kind.
     Value(ValueKind),
 }
 
 impl OmittedValue {
-    /// Says what it is and what to do, as a sentence without a final period.
+    /// Returns what the problem is and what to do, as a sentence without a final period.
     pub fn message(self) -> &'static str {
         match self {
             OmittedValue::Secret => {
@@ -61,8 +61,8 @@ impl OmittedValue {
 }
 
 impl Launch {
-    /// Takes the words of a file, beside which stands whether a secret was found in each. A variable that a container
-    /// is given by value is given by name.
+    /// Creates the launch data from the words of a file. The flag of each word says whether a secret was found in it. A
+    /// container variable that is given with a value is kept as a name.
     pub(crate) fn new(
         words: Vec<String>,
         held: Vec<Option<HeldValue>>,
@@ -107,39 +107,38 @@ impl Launch {
         Launch { left_out, ..self }
     }
 
-    /// Says what its file has in another form than it should, so that it is not in the words or names, as sentences
-    /// without a final period.
+    /// Returns sentences about parts of the file in an unexpected form, which are missing from the words or names.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Returns the words of the command line; empty for a remote server. One that is not kept is masked.
+    /// Returns the command line; empty for a remote server. Words that are not copied are masked.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Returns the names of variables whose values stood in the command.
+    /// Returns the variables whose values were in the command.
     pub fn variables(&self) -> &[String] {
         &self.variables
     }
 
-    /// Returns the positions of words that are not taken over, from 0.
+    /// Returns the indices of words that are not copied, from 0.
     pub fn not_kept(&self) -> &[(usize, OmittedValue)] {
         &self.not_kept
     }
 
-    /// Returns the directory in which it starts.
+    /// Returns the working directory.
     pub fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
 
-    /// Returns the references of the command and its directory, which the harness would expand.
+    /// Returns the references in the command and the directory that the harness would expand.
     pub fn references(&self) -> &[String] {
         &self.references
     }
 }
 
-/// Returns whether the words that an entry shows are those of a command line, of which some may be masked.
+/// Returns whether the words shown in an entry match a command line. Shown words may be masked.
 pub fn shows_words(shown: &[String], words: &[String]) -> bool {
     let is_word = |(shown, word): (&String, &String)| shown == word || shown.contains(MARK);
     !shown.is_empty() && shown.len() == words.len() && shown.iter().zip(words).all(is_word)
@@ -151,7 +150,7 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// What starts each server, by its `ref`.
+/// The launch data of each server, by its `ref`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches(HashMap<String, Launch>);
 
@@ -160,7 +159,7 @@ impl Launches {
         self.0.insert(reference.to_owned(), launch);
     }
 
-    /// Returns what starts the server of a `ref`.
+    /// Returns the launch data of the server with a `ref`.
     pub fn launch(&self, reference: &str) -> Option<&Launch> {
         self.0.get(reference)
     }

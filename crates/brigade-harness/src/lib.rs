@@ -1,9 +1,14 @@
-//! Agent programs: what they can use, as their files say, and edits of one entry in place.
+//! Reads and edits the files of agent programs.
 //!
-//! Owns the tables of [programs](Program), [harnesses](Harness) and [clients](Client): files per platform, format,
-//! container and spelling. Reads [servers](read_config), [skills](read_skill) and [commands](read_command) of these
-//! files: bytes in, [entries](DiscoveredEntry) and [issues](DiscoveryIssue) out, without any secret value. [Edits](put)
-//! add, change or remove the entry `brigade` and keep every other byte. Knows no disk, no tools and no calls.
+//! This crate owns:
+//!
+//! * the tables of [programs](Program), [harnesses](Harness) and [clients](Client): files per platform, format,
+//!   container and spelling;
+//! * readers of [servers](read_config), [skills](read_skill) and [commands](read_command), which turn bytes into
+//!   [entries](DiscoveredEntry) and [issues](DiscoveryIssue) without any secret value;
+//! * [edits](put) that add, change or remove the entry `brigade` and keep every other byte.
+//!
+//! It does not know disks, tools or calls. Its callers read and write the files.
 //!
 //! ```
 //! use brigade_harness::{Source, harness, read_config};
@@ -20,7 +25,7 @@
 //! assert_eq!(entry.literal_secrets, ["env.TOKEN"]);
 //! ```
 //!
-//! An entry is written into a file, and taken out again:
+//! An entry can be inserted into a file and removed again:
 //!
 //! ```
 //! use brigade_harness::{Connection, Traces, client, put, take};

@@ -1,6 +1,6 @@
-//! The programs that connect a language model with tools: labels, names and commands.
+//! Agent programs: labels, names and commands.
 
-/// A program that connects a language model with tools.
+/// An agent program: it connects a language model with tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The name in tools.toml and on the command line.

@@ -1,4 +1,4 @@
-//! Reading the files of harnesses: bytes in, entries and issues out.
+//! Reads the files of harnesses: bytes in, entries and issues out.
 
 use std::collections::HashMap;
 
@@ -17,42 +17,42 @@ use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
 
-/// The most entries of a file.
+/// The maximum number of entries of a file.
 pub const MAX_ENTRIES: usize = 2_000;
 
-/// The most texts that the entries of a file hold together, and the most bytes.
+/// The maximum number of strings in the entries of a file, and their maximum total size in bytes.
 const MAX_TEXTS: usize = 50_000;
 const MAX_BYTES: usize = 4 << 20;
 
-/// The most issues of a file.
+/// The maximum number of issues of a file.
 const MAX_ISSUES: usize = 1_000;
 
-/// The longest name of an entry.
+/// The maximum length of an entry's name.
 pub(crate) const MAX_NAME_LEN: usize = 256;
 
-/// A file, and who reads it.
+/// A file and the harness that reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'s> {
     /// The harness.
     pub harness: &'static Harness,
-    /// For whom the file is.
+    /// The scope of the file.
     pub extent: Extent,
-    /// The file, absolute.
+    /// The absolute path of the file.
     pub path: &'s str,
-    /// The workspace, absolute.
+    /// The absolute path of the workspace.
     pub workspace: &'s str,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Where the file is not what it should be; `None` if it could be read.
+    /// The position of a syntax error; `None` if the file could be read.
     pub broken: Option<Position>,
     /// The entries, each with its origin.
     pub entries: Vec<DiscoveredEntry>,
-    /// What starts them, in the same order, if they are servers.
+    /// The launch data in the same order, if the entries are servers.
     pub launches: Vec<Launch>,
-    /// What people should know.
+    /// Problems of the file and its entries.
     pub issues: Vec<DiscoveryIssue>,
 }
 
@@ -87,14 +87,14 @@ impl Source<'_> {
         }
     }
 
-    /// Creates a reading of a file that is not what it should be.
+    /// Creates a reading of an invalid file.
     pub(crate) fn broken(&self, at: Position, message: &str) -> Reading {
         let issue = self.issue(IssueType::ClientFileInvalid, message, Some(at));
         Reading { broken: Some(at), issues: vec![issue], ..Reading::default() }
     }
 }
 
-/// A server as it stands in a file.
+/// A server and its position in a file.
 struct PlacedServer {
     name: String,
     value: Json,
@@ -104,7 +104,7 @@ struct PlacedServer {
 }
 
 impl PlacedServer {
-    /// Returns the name and the path of a server whose name is a secret, with its number among those of the file.
+    /// Returns a substitute name and path for a server whose name is a secret. They contain its number in the file.
     fn without_name(&self, number: usize) -> (String, String) {
         let name = if number == 1 { MARK.to_owned() } else { format!("{MARK}-{number}") };
         let quoted = format!("[{}]", Json::from(self.name.as_str()).to_compact());
@@ -117,7 +117,7 @@ impl PlacedServer {
     }
 }
 
-/// What was found in a file before it is spelt out.
+/// The servers of a file, before their entries are read.
 #[derive(Default)]
 struct Servers {
     servers: Vec<PlacedServer>,
@@ -127,7 +127,7 @@ struct Servers {
     issues: Vec<(IssueType, String, Position)>,
 }
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 struct ReadFault(Position, String);
 
 impl From<EditRefusal> for ReadFault {
@@ -169,7 +169,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
     let mut room = ReadBudget { texts: MAX_TEXTS, bytes: MAX_BYTES };
     let mut too_much = 0;
     let mut masked = 0;
-    // Of a name that appears twice, programs read the last.
+    // If a name is duplicated, programs use the last one.
     let last: HashMap<&str, usize> =
         found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
     for (index, placed) in found.servers.iter().enumerate() {
@@ -191,17 +191,15 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             continue;
         }
         if last.get(placed.name.as_str()) != Some(&index) {
-            let message = "the name stands again below, and only the last one counts".to_owned();
+            let message = "duplicate name; the last one wins".to_owned();
             reading.issues.push(issue(IssueType::DuplicateKey, message));
             continue;
         }
         if placed.has_twice {
-            reading
-                .issues
-                .push(issue(IssueType::DuplicateKey, "a key of the server appears twice".to_owned()));
+            reading.issues.push(issue(IssueType::DuplicateKey, "the server has a duplicate key".to_owned()));
         }
         if escape_terminal(&name) != name {
-            let message = "the name has characters that are not shown".to_owned();
+            let message = "the name has invisible characters".to_owned();
             reading.issues.push(issue(IssueType::NameUnusual, message));
         }
         if room.is_used_up() {
@@ -225,13 +223,13 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     if 0 < too_much {
-        let message = format!("{too_much} entries are not read: those before them say too much");
+        let message = format!("{too_much} entries are not read: the file has too much text");
         reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     reading
 }
 
-/// What the entries of a file may still hold.
+/// The remaining limits for entries of the file.
 struct ReadBudget {
     texts: usize,
     bytes: usize,
@@ -260,7 +258,7 @@ impl ReadBudget {
     }
 }
 
-/// Joins keys to a path; what is no plain word is quoted.
+/// Joins keys to a path. Keys that are not plain words are quoted.
 fn key_path(way: &[&str], name: &str) -> String {
     let mut path = String::new();
     for key in way.iter().chain([&name]) {
@@ -275,7 +273,7 @@ fn key_path(way: &[&str], name: &str) -> String {
     path
 }
 
-/// The places of a text, for many questions in a row.
+/// Converts many byte offsets of a text to positions.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -290,7 +288,7 @@ impl<'t> Lines<'t> {
     fn at(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= byte);
         let before = &self.text[self.starts[line - 1]..byte];
-        // Characters are not counted in lines that no person reads.
+        // Columns of extremely long lines are not counted in characters.
         let column = if before.len() < 10_000 {
             before.trim_start_matches('\u{feff}').chars().count()
         } else {
@@ -353,7 +351,7 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
     Ok(found)
 }
 
-/// Finds the object of the servers, and the keys on its way.
+/// Finds the object of the servers and the keys on the path to it.
 fn shelf<'a, 'w>(
     root: &PlacedObject<'a>,
     way: &[&'w str],
@@ -367,7 +365,7 @@ fn shelf<'a, 'w>(
         let mut members: Vec<&PlacedMember<'a>> = object.all(key).collect();
         let Some(member) = members.pop() else { return Ok(None) };
         for earlier in members.into_iter().take(MAX_ISSUES) {
-            let message = "the key stands again below, and only the last one counts".to_owned();
+            let message = "duplicate key; the last one wins".to_owned();
             found.issues.push((IssueType::DuplicateKey, message, lines.at(earlier.key_at.start)));
         }
         let text = &lines.text[member.value_at.clone()];
@@ -394,7 +392,7 @@ fn shelf<'a, 'w>(
     Ok(Some((object, way)))
 }
 
-/// Returns the value of a member, and whether a key appears twice in it. The last one counts.
+/// Returns the value of a member, and whether a key is duplicated in it. The last duplicate counts.
 fn value(object: &PlacedObject<'_>, text: &str, member: &PlacedMember<'_>) -> (Json, bool) {
     let bytes = &text.as_bytes()[member.value_at.clone()];
     match Json::parse_bytes(bytes, Dialect::WithComments) {
@@ -463,7 +461,7 @@ fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
     let mut found = Servers::default();
     let Some(root) = yaml::parse(text)? else { return Ok(found) };
     if !matches!(root.value, Value::Map(_)) {
-        return Err(ReadFault(root.at, "the file is not a map".to_owned()));
+        return Err(ReadFault(root.at, "the top level is not a map".to_owned()));
     }
     for way in config.ways.in_workspace(source.workspace) {
         let Some(node) = way.iter().try_fold(&root, |node, key| node.get(key)) else { continue };
@@ -495,12 +493,12 @@ fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
     Ok(found)
 }
 
-/// Reads a server of a list, which has its name inside.
+/// Reads a server from a list. Its name is one of its members.
 fn of_item(way: &[&str], index: usize, item: &Node, found: &mut Servers) {
     let name = item.get("name").map(Node::to_json);
     let Some(name) = name.as_ref().and_then(Json::as_str) else {
         let message = match item.get("uses") {
-            Some(_) => "the server is included from elsewhere, which is not read",
+            Some(_) => "the server is included from another file, which is not read",
             None => "the server has no name",
         };
         found.issues.push((IssueType::ServerWithoutCommand, message.to_owned(), item.at));

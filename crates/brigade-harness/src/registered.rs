@@ -1,4 +1,4 @@
-//! `registered.json`: the definitions that tools were registered from, which tell what changed in a file since.
+//! The file `registered.json`: the definitions that tools were registered from. A comparison shows what changed since.
 
 use brigade_core::json::write_document;
 use brigade_core::{Dialect, Json};
@@ -9,8 +9,8 @@ use crate::found::{DiscoveredEntry, known};
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.registered.v1";
 
-/// Definitions as they were when tools were registered from them. A cache: without it, what a tool says stands for its
-/// definition.
+/// The definitions from which tools were registered. This is a cache: without it, the catalog entry of a tool is
+/// compared instead.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegistrationCache {
     definitions: Vec<DiscoveredEntry>,
@@ -23,8 +23,7 @@ struct Document {
 }
 
 impl RegistrationCache {
-    /// Reads the file. One that cannot be read, or is of another version, holds nothing; a definition that cannot be
-    /// read is left out.
+    /// Reads the file. An unreadable file or another version gives an empty cache. Unreadable definitions are skipped.
     pub fn parse(bytes: &[u8]) -> RegistrationCache {
         let Ok(document) = Json::parse_bytes(bytes, Dialect::Lenient) else {
             return RegistrationCache::default();
@@ -34,7 +33,7 @@ impl RegistrationCache {
         RegistrationCache { definitions: definitions.map(|list| known(list).0).unwrap_or_default() }
     }
 
-    /// Writes the file.
+    /// Serializes the file.
     pub fn to_text(&self) -> Vec<u8> {
         let document = Document { schema: SCHEMA.to_owned(), definitions: self.definitions.clone() };
         let mut text = Vec::new();
@@ -42,7 +41,7 @@ impl RegistrationCache {
         text
     }
 
-    /// Adds a definition, with the places where it stands.
+    /// Adds a definition with its places.
     pub fn add(&mut self, entry: &DiscoveredEntry) {
         let known = self.definitions.iter_mut().find(|known| known.fingerprint == entry.fingerprint);
         let Some(known) = known else {
@@ -61,7 +60,7 @@ impl RegistrationCache {
         other.definitions.iter().for_each(|definition| self.add(definition));
     }
 
-    /// Forgets the definitions whose fingerprint is not one of these.
+    /// Removes the definitions with other fingerprints than these.
     pub fn keep(&mut self, fingerprints: &[&str]) {
         self.definitions.retain(|known| fingerprints.contains(&known.fingerprint.to_hex().as_str()));
     }
@@ -78,7 +77,7 @@ mod tests {
     use crate::{harness, natives};
 
     #[test]
-    fn a_definition_is_kept_by_its_fingerprint_with_its_places() {
+    fn definitions_are_kept_by_fingerprint() {
         let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
         let mut registered = RegistrationCache::default();
         entries[..3].iter().chain(&entries[..2]).for_each(|entry| registered.add(entry));

@@ -1,4 +1,4 @@
-//! `.brigade/tools/discovered.json`: what was found when somebody looked last.
+//! The file `.brigade/tools/discovered.json`: the result of the last saved discovery.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::inventory::name_again;
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.discovered.v1";
 
-/// What the ids of all versions begin with.
+/// The prefix that the schema ids of all versions share.
 const SCHEMA_OF_ANY_VERSION: &str = "brigade.discovered.v";
 
-/// What was found, and when.
+/// The result of a discovery, and when it was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RememberedEntries {
     schema: String,
-    /// When it was written.
+    /// When it was made.
     pub made_at: Timestamp,
     /// The entries.
     pub entries: Vec<DiscoveredEntry>,
     /// The issues.
     pub issues: Vec<DiscoveryIssue>,
-    /// How many entries and issues of the file cannot be read, or have words that this version does not know.
+    /// The number of entries and issues that were skipped, because they are damaged or use unknown words.
     #[serde(skip)]
     pub left_out: usize,
 }
@@ -34,15 +34,15 @@ pub struct RememberedEntries {
 /// Why the file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RememberedFileError {
-    /// A newer version wrote it.
+    /// A newer version of Brigade wrote it.
     #[error("a newer version of Brigade wrote it")]
     Newer,
-    /// It is something else.
+    /// It is damaged or something else.
     #[error("it is damaged")]
     Damaged,
 }
 
-/// An entry that is not what it was.
+/// An entry that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -53,21 +53,21 @@ pub struct ChangedEntry {
     pub fields: Vec<String>,
 }
 
-/// How what was found differs from what was remembered.
+/// The difference between the discovered entries and the remembered ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Ids that are new.
+    /// Ids of new entries.
     pub added: Vec<String>,
     /// Entries that changed.
     pub changed: Vec<ChangedEntry>,
-    /// Ids that are gone.
+    /// Ids of removed entries.
     pub removed: Vec<String>,
-    /// How many entries are as they were.
+    /// The number of unchanged entries.
     pub unchanged: usize,
 }
 
 impl RememberedEntries {
-    /// Remembers what was found.
+    /// Creates the file from the result of a discovery.
     pub fn new(
         made_at: Timestamp,
         entries: Vec<DiscoveredEntry>,
@@ -76,10 +76,10 @@ impl RememberedEntries {
         RememberedEntries { schema: SCHEMA.to_owned(), made_at, entries, issues, left_out: 0 }
     }
 
-    /// Reads the file. An entry or issue that cannot be read is left out.
+    /// Reads the file. Skips entries and issues that cannot be read.
     ///
     /// # Errors
-    /// Fails if it is of a newer version, or damaged.
+    /// Fails if a newer version wrote the file, or if it is damaged.
     pub fn parse(bytes: &[u8]) -> Result<RememberedEntries, RememberedFileError> {
         let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| RememberedFileError::Damaged)?;
         let id = json.get("schema").and_then(Json::as_str).unwrap_or_default();
@@ -98,21 +98,20 @@ impl RememberedEntries {
         })
     }
 
-    /// Says that the file has entries or issues that are left out, if it does.
+    /// Returns a message about skipped entries and issues, if there are any.
     pub fn says_left_out(&self) -> Option<String> {
         let count = self.left_out;
         (0 < count).then(|| format!("{count} of its records cannot be read and are left out"))
     }
 
-    /// Writes the file.
+    /// Serializes the file.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         write_document(&mut text, self).expect("a document is written to memory");
         text
     }
 
-    /// Leaves out what the files say that say most, until the rest has at most this many bytes, and says so: an issue
-    /// names each file.
+    /// Shrinks the result to at most this many bytes: drops the contents of the largest files, with one issue per file.
     pub fn fit(&mut self, limit: usize) {
         let mut size = self.to_text().len();
         let mut told: Vec<DiscoveryIssue> = Vec::new();
@@ -131,7 +130,7 @@ impl RememberedEntries {
                 break;
             }
             by_size.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-            // Most of what is too much goes at once, and the rest is weighed again.
+            // Drops several files at once and then measures again.
             let all: usize = by_size.iter().map(|(_, size)| size).sum();
             let mut over = (size - limit) / 10 * 9;
             for (path, of_path) in by_size {
@@ -147,7 +146,7 @@ impl RememberedEntries {
         self.issues.extend(told);
     }
 
-    /// Forgets what a file says, and returns an issue for each harness that reads it.
+    /// Drops the contents of a file, and returns an issue for each harness that reads it.
     fn forget(&mut self, path: &str, limit: usize) -> Vec<DiscoveryIssue> {
         let mut harnesses: Vec<Option<String>> = Vec::new();
         for entry in &mut self.entries {
@@ -164,19 +163,19 @@ impl RememberedEntries {
         harnesses.dedup();
         let issue = |harness| {
             let limit = limit >> 20;
-            let message = format!(
-                "what the file says is not remembered: with it, the cache would have over {limit} MiB"
-            );
+            let message =
+                format!("the contents of the file are not saved: the cache would exceed {limit} MiB");
             let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
             DiscoveryIssue { harness, path: Some(path.to_owned()), ..issue }
         };
         harnesses.into_iter().map(issue).collect()
     }
 
-    /// Puts what was remembered of files that cannot be read now back into what is found, and returns their paths.
-    /// `is_unread` takes paths. Names whose definitions differ with them are told again.
+    /// Restores the remembered entries of files that cannot be read now, and returns their paths. `is_unread` gets
+    /// paths. Reports names again whose definitions now differ.
     ///
-    /// A skill is found by its directory even if its file cannot be read. It then stays what it was.
+    /// A skill is found by its directory even if its file cannot be read. In this case the remembered entry replaces
+    /// it.
     pub fn keep(
         &self,
         is_unread: impl Fn(&str) -> bool,
@@ -222,7 +221,7 @@ impl RememberedEntries {
         kept
     }
 
-    /// Compares with what is found now.
+    /// Compares with the result of a new discovery.
     pub fn compare(&self, now: &[DiscoveredEntry]) -> Difference {
         let by_id = |entries: &[DiscoveredEntry]| -> BTreeMap<String, usize> {
             entries.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect()
@@ -247,7 +246,7 @@ impl RememberedEntries {
     }
 }
 
-/// Returns how many bytes a record has in the file, about.
+/// Returns the approximate size of a record in the file.
 fn size_of(record: &impl Serialize) -> usize {
     let mut text = Vec::new();
     write_document(&mut text, record).expect("a document is written to memory");
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!(keep("/bin/gemini", &mut now), ["/bin/gemini"]);
         assert_eq!(now, before.entries);
         assert_eq!(keep("/bin/gemini", &mut now), [""; 0]);
-        // What is found of the file without reading it is what it was, issue 15.
+        // Issue 15: discovery lists the file without reading it, so its remembered contents are kept.
         now[2].description = None;
         now[2].fingerprint = now[3].fingerprint;
         assert_eq!(keep("/bin/gemini", &mut now), ["/bin/gemini"]);
@@ -311,9 +310,9 @@ mod tests {
         assert_eq!(before.compare(&moved), Difference { unchanged: 8, ..Difference::default() });
     }
 
-    /// Issue 15: an entry of another file keeps its name while a file with another definition cannot be read.
+    /// Issue 15: an entry of another file keeps its id while a file with a different definition cannot be read.
     #[test]
-    fn definitions_differ_while_the_file_of_one_cannot_be_read() {
+    fn unreadable_definitions_still_differ() {
         let read = |label: &str, path: &str, word: &str| {
             let text = format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{word}\"}}}}}}");
             let harness = harness(label).unwrap();

@@ -1,4 +1,4 @@
-//! Reading the servers of a client's file.
+//! Reads the servers of a client's file.
 
 use brigade_core::Json;
 use brigade_core::yaml::Position;
@@ -12,19 +12,19 @@ use crate::{entry, json, toml};
 pub struct Server {
     /// Its name.
     pub name: String,
-    /// Its entry. What a file has there may be anything.
+    /// Its entry. The file may contain any value.
     pub value: Json,
-    /// Where it stands.
+    /// Its position.
     pub at: Position,
 }
 
 impl Server {
-    /// Returns the command line that starts it; empty if the entry has none.
+    /// Returns the command line of the server; empty if the entry has none.
     pub fn words(&self) -> Vec<String> {
         entry::words(&self.value)
     }
 
-    /// Returns whether it has members that we never write.
+    /// Returns whether it has members that Brigade never writes.
     pub fn has_additions(&self) -> bool {
         entry::has_additions(&self.value)
     }
@@ -33,7 +33,7 @@ impl Server {
 /// Lists the servers of a file, in order.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or its servers are not in an object or table.
+/// Fails if the file cannot be read, or if its servers are not in an object or table.
 pub fn servers(client: &Client, file: &[u8]) -> Result<Vec<Server>, EditRefusal> {
     let text = decode(file)?;
     let entries = match client.format {

@@ -1,4 +1,4 @@
-//! Reading skills and commands: front matter, and what their bodies would run.
+//! Reads skills and commands: their front matter, and the commands that their bodies would run.
 
 use brigade_core::front_matter;
 use brigade_core::text::escape_terminal;
@@ -11,16 +11,16 @@ use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryFamily, EntrySource, pl
 use crate::read::{MAX_NAME_LEN, Reading, Source};
 use crate::toml::json_of;
 
-/// How many bytes of a skill or command are read at most.
+/// The maximum number of bytes to read from a skill or command.
 pub const COMMAND_LIMIT: u64 = 1 << 20;
 
-/// The longest description that is taken.
+/// The maximum length of a description.
 const MAX_DESCRIPTION_LEN: usize = 2_000;
 
-/// The most elements of a list of an entry.
+/// The maximum length of a list in an entry.
 const MAX_LIST_ELEMENTS: usize = 1_000;
 
-/// Keys of the front matter that are known, besides those with a place in an entry.
+/// Other known keys of the front matter.
 const KNOWN_KEYS: &[&str] = &[
     "name",
     "description",
@@ -39,13 +39,13 @@ const KNOWN_KEYS: &[&str] = &[
 /// A file with a skill or a command.
 #[derive(Clone, Copy, Debug)]
 pub struct SkillFile<'s> {
-    /// Who reads it, and where it is.
+    /// The harness and the path.
     pub source: Source<'s>,
-    /// The name of its directory; of a command, its path without the ending and with `:` between names.
+    /// The name of the directory. For a command, its path without the extension and with `:` as separator.
     pub name: &'s str,
 }
 
-/// Splits a text into its front matter, if it has any, and what follows. A block that is never closed is all there is.
+/// Splits a text into its front matter, if any, and the rest. An unclosed block extends to the end.
 fn split(text: &str) -> (Option<&str>, &str) {
     let text = text.trim_start_matches('\u{feff}');
     match front_matter::split(text) {
@@ -54,7 +54,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Reads a `SKILL.md`. A skill is listed even if its front matter cannot be read.
+/// Reads a `SKILL.md`. Lists the skill even if its front matter cannot be read.
 pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
     let text = match decode(bytes) {
         Ok(text) => text,
@@ -64,7 +64,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
     let (block, body) = split(text);
     let front = read_block(file, block, &mut reading);
     if block.is_none() {
-        let message = "the skill has no front matter, so it has no name and description of its own";
+        let message = "the skill has no front matter, so it does not state its name and description";
         reading.issues.push(file.source.issue(
             IssueType::FrontMatterInvalid,
             message,
@@ -77,7 +77,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
             name.len() <= 64 && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         if !is_usual || name != file.name {
             let message = if is_usual {
-                "the name is not that of the directory"
+                "the name differs from the directory"
             } else {
                 "the name is not 1 to 64 of a-z, 0-9 and `-`"
             };
@@ -119,7 +119,7 @@ fn undecoded(file: &SkillFile<'_>, refused: &crate::EditRefusal) -> Reading {
     file.source.broken(refused.at().unwrap_or(Position { line: 1, column: 1 }), &refused.to_string())
 }
 
-/// Reads front matter; what is no map is an issue.
+/// Reads front matter. Reports an issue if it is not a map.
 fn read_block(file: &SkillFile<'_>, block: Option<&str>, reading: &mut Reading) -> Json {
     let Some(block) = block else { return Json::Null };
     let (at, message) = match yaml::parse(block) {
@@ -130,7 +130,7 @@ fn read_block(file: &SkillFile<'_>, block: Option<&str>, reading: &mut Reading) 
         Ok(None) => return Json::Null,
         Err(error) => (error.at(), error.to_string()),
     };
-    // The first line of the front matter is the second one of the file.
+    // The first line of the front matter is the second line of the file.
     let at = Position { line: at.line + 1, ..at };
     reading.broken = Some(at);
     reading.issues.push(file.source.issue(
@@ -157,7 +157,7 @@ fn push(
     }
     let id = plain_id(EntrySource::Skill, name);
     if escape_terminal(name) != name {
-        let message = "the name has characters that are not shown";
+        let message = "the name has invisible characters";
         let issue = file.source.issue(IssueType::NameUnusual, message, None);
         reading.issues.push(DiscoveryIssue { entry_id: Some(id.clone()), ..issue });
     }
@@ -208,7 +208,7 @@ fn push(
     });
 }
 
-/// Reads a list of tools: words, words with commas, or a list. Parentheses keep what is in them together.
+/// Reads a list of tools: words, comma-separated words, or a list. Commas within parentheses do not separate.
 fn tool_names(value: &Json) -> Vec<String> {
     match value {
         Json::Array(items) => items.iter().filter_map(Json::as_str).map(str::to_owned).collect(),

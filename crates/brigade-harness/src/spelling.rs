@@ -1,4 +1,4 @@
-//! Reading a server as its harness spells it.
+//! Reads a server in the spelling of its harness.
 
 mod table;
 mod text;
@@ -24,16 +24,16 @@ pub(crate) use table::{
     WINDSURF, ZED,
 };
 
-/// What else a server has that its harness reads.
+/// Keys that all harnesses read.
 const COMMON_KEYS: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
 
-/// The longest text, in bytes, that is looked into, and the longest command. Nobody writes a longer one by hand.
+/// The maximum length of a string or command, in bytes. No hand-written one is longer.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// The most elements of a list of an entry.
+/// The maximum length of a list in an entry.
 const MAX_LIST_ELEMENTS: usize = 1_000;
 
-/// The most problems of an entry.
+/// The maximum number of problems of an entry.
 const MAX_TROUBLES: usize = 50;
 
 /// The entry of a server, without id and origins, and its problems.
@@ -50,14 +50,14 @@ struct Reader<'r> {
     troubles: Vec<(IssueType, String)>,
     unresolved: Vec<String>,
     literal_secrets: Vec<String>,
-    /// The keys that the timeout was looked for in.
+    /// The keys in which the timeout is looked up.
     timeouts: Vec<&'static str>,
-    /// What of the definition is not in the entry.
+    /// Parts of the definition that are missing from the entry.
     left_out: Vec<String>,
     launch: Launch,
 }
 
-/// Reads a server. Beside its name stands whether that takes the place of a secret.
+/// Reads a server. The flag next to the name says whether the name replaces a secret.
 pub(crate) fn read_server(
     spelling: &'static Spelling,
     (name, is_secret): (&str, bool),
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 self.literal_secrets.push(key.to_owned());
             }
             if !is_address(url) {
-                self.partial(format!("`{key}` is no address of a server (https://HOST/PATH)"));
+                self.partial(format!("`{key}` is not a server address (https://HOST/PATH)"));
             }
             host_of(url)
         });
@@ -171,7 +171,7 @@ impl Reader<'_> {
             let keys = self.literal_secrets.join(", ");
             self.trouble(
                 IssueType::LiteralSecret,
-                format!("secrets stand in the file ({keys}); bind them through env_bindings of the policy"),
+                format!("literal secrets in the file ({keys}); bind them through env_bindings of the policy"),
             );
         }
         Some(DiscoveredEntry {
@@ -199,7 +199,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Decides how the server is reached; `None` if it does not say.
+    /// Returns how the server is reached; `None` if the file does not say.
     fn transport(
         &mut self,
         kind: Option<&str>,
@@ -215,13 +215,12 @@ impl Reader<'_> {
             Some(_) | None => None,
         };
         if kind.is_some() && of_kind.is_none() && !has_command && url == Some(Remote::ByType) {
-            let message =
-                "unknown server `type`, so nobody can tell how its URL is reached; the server is not listed";
+            let message = "unknown server `type`, so the transport is unknown; the server is not listed";
             self.trouble(IssueType::ServerTypeUnclear, message);
             return None;
         }
         let of_url = match url {
-            // Version 0.61 of Gemini CLI writes the type beside it.
+            // Version 0.61 of Gemini CLI writes a separate `type`.
             Some(Remote::Sse) => {
                 of_kind.filter(|kind| *kind == ServerTransport::Http).or(Some(ServerTransport::Sse))
             }
@@ -244,7 +243,7 @@ impl Reader<'_> {
             (false, remote) => remote,
         };
         let Some(transport) = transport else {
-            self.trouble(IssueType::ServerWithoutCommand, "the server says neither a command nor a URL");
+            self.trouble(IssueType::ServerWithoutCommand, "the server has neither a command nor a URL");
             return None;
         };
         let is_needed = match self.spelling.typed {
@@ -257,20 +256,20 @@ impl Reader<'_> {
         } else if kind.is_none() && is_needed {
             self.trouble(
                 IssueType::ServerTypeUnclear,
-                "the server has no `type`, which its program asks for",
+                "the server has no `type`, which its program requires",
             );
         } else if of_kind
             .is_some_and(|kind| (kind == ServerTransport::Stdio) != (transport == ServerTransport::Stdio))
         {
             self.trouble(
                 IssueType::ServerTypeUnclear,
-                "the `type` of the server does not suit its other keys",
+                "the `type` of the server does not match its other keys",
             );
         }
         Some(transport)
     }
 
-    /// Returns the command line as it stands there. Words behind [`MAX_TEXT_BYTES`] are left out.
+    /// Returns the command line as written. Drops words after [`MAX_TEXT_BYTES`].
     fn words(&mut self) -> Vec<String> {
         let mut words = self.all_words();
         let mut length = 0;
@@ -292,7 +291,7 @@ impl Reader<'_> {
         let mut arguments = self.members.get("args");
         match self.members.get(self.spelling.command) {
             Some(Json::String(text)) if text.len() <= MAX_TEXT_BYTES && is_line(text) => {
-                self.trouble(IssueType::CommandInOneText, "the command has its words in one text");
+                self.trouble(IssueType::CommandInOneText, "the command is one string instead of a list");
                 self.split(text, &mut words);
             }
             Some(Json::String(text)) => words.extend((!text.trim().is_empty()).then(|| text.clone())),
@@ -302,7 +301,7 @@ impl Reader<'_> {
                 arguments = arguments.or(inner.get("args"));
             }
             Some(Json::Null) | None => {}
-            Some(Json::Bool(_) | Json::Number(_)) => self.partial("`command` is not a text"),
+            Some(Json::Bool(_) | Json::Number(_)) => self.partial("`command` is not a string"),
         }
         if words.is_empty() {
             return words;
@@ -310,7 +309,7 @@ impl Reader<'_> {
         match arguments {
             Some(Json::Array(items)) => self.take(items, "an element of `args`", &mut words),
             Some(Json::String(text)) => {
-                self.trouble(IssueType::FieldInvalid, "`args` is a text and not a list");
+                self.trouble(IssueType::FieldInvalid, "`args` is a string instead of a list");
                 self.split(text, &mut words);
             }
             Some(Json::Null) | None => {}
@@ -322,10 +321,10 @@ impl Reader<'_> {
     /// Takes the elements of a list that can be words.
     fn take(&mut self, items: &[Json], what: &str, words: &mut Vec<String>) {
         for item in items.iter().take(MAX_LIST_ELEMENTS) {
-            // A number is shown, though nobody knows whether its program takes it for a word.
+            // A number is shown, although the program may not accept it as a word.
             words.extend(word(item));
             if item.as_str().is_none() {
-                self.partial(format!("{what} is not a text"));
+                self.partial(format!("{what} is not a string"));
             }
         }
         if MAX_LIST_ELEMENTS < items.len() {
@@ -333,25 +332,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Splits a text as POSIX shells do.
+    /// Splits a string like a POSIX shell.
     fn split(&mut self, text: &str, words: &mut Vec<String>) {
         if text.trim().is_empty() {
             return;
         }
         if MAX_TEXT_BYTES < text.len() {
-            self.partial("a text of the command is too long");
+            self.partial("a string of the command is too long");
             return words.push(MARK.to_owned());
         }
         match Argv::parse(text) {
             Ok(argv) => words.extend_from_slice(argv.words()),
             Err(_) => {
-                self.partial("a text of the command cannot be split into words");
+                self.partial("a string of the command cannot be split into words");
                 words.extend(text.split_whitespace().map(str::to_owned));
             }
         }
     }
 
-    /// Notes something that is not in the entry, so that nothing can be made of it.
+    /// Records a missing part of the definition, so that the server cannot be registered.
     fn partial(&mut self, message: impl Into<String>) {
         let message = message.into();
         if !self.left_out.contains(&message) {
@@ -360,8 +359,8 @@ impl Reader<'_> {
         self.trouble(IssueType::FieldInvalid, message);
     }
 
-    /// Masks values and what is secret in a command line, and notes the references in it. Returns beside the words
-    /// which have a secret.
+    /// Masks values and secrets in a command line, and records its references. Returns the words and, for each, whether
+    /// it contains a secret.
     fn shown_words(&mut self, words: &[String], held: &[Option<HeldValue>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
         let is_as_written = found.iter().all(|found| matches!(found.shown, Cow::Borrowed(_)));
@@ -388,7 +387,7 @@ impl Reader<'_> {
             self.note(found.found);
             mentioned.extend(found.mentioned.into_iter().map(|name| (index, name)));
         }
-        // Without values first, so that a word is shown alike whatever its value looks like.
+        // Values are removed first, so the shown word never depends on them.
         let shown = if held.iter().all(Option::is_none) {
             masked
         } else {
@@ -434,17 +433,17 @@ impl Reader<'_> {
         labels
     }
 
-    /// Takes the name of a variable that stands in a value. What is no name is not shown.
+    /// Takes the name of a variable from a value. Anything else is not shown.
     fn variable_name(&mut self, name: Option<&str>, key: &str, labels: &mut Vec<String>) {
         let name = name.filter(|name| name.len() <= MAX_TEXT_BYTES);
         let is_secret = name.is_some_and(|name| looks_secret_value(name).is_some());
         match name {
             Some(name) if is_variable(name) && !is_secret => return labels.push(name.to_owned()),
-            // The value itself, where only the name of its variable belongs.
+            // The value itself is written where the name of its variable is expected.
             _ if is_secret => self.literal_secrets.push(key.to_owned()),
             _ => {}
         }
-        self.trouble(IssueType::FieldInvalid, format!("`{key}` has something that names no variable"));
+        self.trouble(IssueType::FieldInvalid, format!("`{key}` has a value that is not a variable name"));
     }
 
     fn header_names(&mut self) -> Vec<String> {
@@ -475,7 +474,7 @@ impl Reader<'_> {
         names
     }
 
-    /// Takes the keys of a map, and looks at the values without keeping them.
+    /// Takes the keys of a map. Checks the values but does not keep them.
     fn value_names(&mut self, map: Option<&Json>, key: &str, names: &mut Vec<String>) {
         let members = match map {
             Some(Json::Object(members)) => members,
@@ -507,7 +506,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Names the secrets of a list where a map should stand: `[{"name": "X", "value": "V"}]`, `["X=V"]`.
+    /// Reports secrets in a list where a map is expected: `[{"name": "X", "value": "V"}]`, `["X=V"]`.
     fn secrets_of_list(&mut self, value: &Json, key: &str) {
         for (index, item) in value.as_array().into_iter().flatten().take(MAX_LIST_ELEMENTS).enumerate() {
             let pair = match named_value(item) {
@@ -553,15 +552,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether an empty list allows none of the tools, and says so: the names of an entry say it of nothing.
+    /// Returns whether an empty list allows no tools, and reports it. In the entry, an empty list would mean all tools.
     fn allows_none(&mut self) -> bool {
         let key = self.spelling.allowed.filter(|_| !self.spelling.empty_is_all);
         let list = key.and_then(|key| Some((key, self.members.get(key)?.as_array()?)));
         let Some((key, [])) = list else { return false };
-        self.trouble(
-            IssueType::FieldInvalid,
-            format!("`{key}` is an empty list, which allows none of its tools"),
-        );
+        self.trouble(IssueType::FieldInvalid, format!("`{key}` is an empty list, which allows no tools"));
         true
     }
 
@@ -603,7 +599,7 @@ impl Reader<'_> {
                 || spelling.includes.contains(&key)
         };
         let own = self.members.iter().filter(|(key, _)| !is_known(key)).map(|member| (None, member));
-        // What stands beside the keys that are read in an object below.
+        // Sibling keys of nested keys that are read.
         let below = spelling.headers.iter().filter_map(|(key, inner)| Some((*key, vec![(*inner)?])));
         let below = below.chain([(spelling.command, vec!["path", "args", "env"])]);
         let below = below.flat_map(|(key, read)| {
@@ -625,7 +621,7 @@ impl Reader<'_> {
                     self.literal_secrets.extend(secrets.iter().map(|path| path.replacen("$.", &above, 1)));
                 }
                 None => {
-                    let message = "keys that say nothing of the server are too long to be looked at";
+                    let message = "unused keys of the server are too long to check";
                     if left != 0 {
                         self.trouble(IssueType::FieldInvalid, message);
                     }
@@ -644,7 +640,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether a value of the environment or of a header is a secret that stands there itself.
+/// Returns whether a value of a variable or header is a literal secret.
 pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth = || {
         ["authorization", "proxy-authorization", "cookie"].iter().any(|auth| auth.eq_ignore_ascii_case(name))
@@ -652,7 +648,7 @@ pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     found.is_literal() && (is_auth() || is_secret_value(name, value) || looks_secret_value(value).is_some())
 }
 
-/// Returns whether a text is a command line rather than a program whose path has a space.
+/// Returns whether a text is a command line instead of a program whose path has a space.
 fn is_line(text: &str) -> bool {
     let text = text.trim();
     let is_path = text.starts_with(['/', '~', '.', '$', '{', '"', '\'']) || text.get(1..3) == Some(":\\");
@@ -667,7 +663,7 @@ fn word(item: &Json) -> Option<String> {
     }
 }
 
-/// Returns how many bytes the texts of a value have.
+/// Returns the total length of all strings in a value.
 fn length(value: &Json) -> usize {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => 1,
@@ -677,12 +673,12 @@ fn length(value: &Json) -> usize {
     }
 }
 
-/// Returns a key for people; one that looks like a secret itself is masked.
+/// Returns a key for display. Masks a key that looks like a secret.
 fn shown_key(key: &str) -> String {
     if MAX_TEXT_BYTES < key.len() || looks_secret_value(key).is_some() {
         return MARK.to_owned();
     }
-    // A value may stand where a name should.
+    // A value may be written where a name is expected.
     match key.find(['=', ':']) {
         Some(at) if at + 1 < key.len() => {
             let value = key[at + 1..].trim_start();

@@ -1,4 +1,4 @@
-//! Lists of servers that a program does not start, in a file beside those that define them.
+//! Files with lists of disabled servers, separate from the files that define the servers.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::found::DiscoveryIssue;
 use crate::harness::Extent;
 use crate::read::{MAX_ENTRIES, Reading, Source};
 
-/// A file with the names of servers that its program does not start, wherever they are defined.
+/// A file with the names of disabled servers, wherever they are defined.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchFile {
-    /// For whom it is.
+    /// The scope of the file.
     pub extent: Extent,
     /// Where it is: JSON with comments and trailing commas.
     pub files: Files,
@@ -24,22 +24,22 @@ pub struct SwitchFile {
 }
 
 impl SwitchFile {
-    /// How many bytes of the file are read at most.
+    /// The maximum number of bytes to read.
     pub const LIMIT: u64 = 1 << 20;
 }
 
-/// What such a file says.
+/// The contents of such a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisabledServers {
-    /// Where the file is not what it should be; `None` if it could be read.
+    /// The position of a syntax error; `None` if the file could be read.
     pub broken: Option<Position>,
     /// The names of the servers.
     pub names: HashSet<String>,
-    /// What people should know.
+    /// Problems of the file.
     pub issues: Vec<DiscoveryIssue>,
 }
 
-/// Reads which servers a file switches off. Nothing else of the file is kept.
+/// Reads the names of disabled servers from a file. Nothing else is kept.
 pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> DisabledServers {
     let broken = |at: Position, message: String| {
         let Reading { broken, issues, .. } = source.broken(at, &message);
@@ -78,7 +78,7 @@ fn names(value: &Json) -> Option<HashSet<String>> {
 }
 
 impl Reading {
-    /// Notes that the program does not start these servers, whatever their entries say.
+    /// Marks these servers as disabled, whatever their entries say.
     pub fn switch_off(&mut self, names: &HashSet<String>) {
         for entry in self.entries.iter_mut().filter(|entry| names.contains(&entry.name)) {
             entry.enabled = false;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_switched_off_is_disabled_with_its_origin() {
+    fn a_switch_disables_the_server_and_its_origin() {
         let source = copilot();
         let text = br#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#;
         let mut reading = read_config(&source, &source.harness.configs()[0], text);

@@ -1,4 +1,4 @@
-//! The edits of TOML: a table under a header of its own at the end of the file, or a member of an inline table.
+//! Edits TOML: a table with a separate header at the end of the file, or a member of an inline table.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::entry::{Entry, NAME};
 
 pub(crate) type TomlDocument<'a> = Document<&'a str>;
 
-/// Reads TOML. An error is the place where it is not.
+/// Reads TOML. The error is the position of the syntax error.
 pub(crate) fn read(text: &str) -> Result<TomlDocument<'_>, Position> {
     Document::parse(text).map_err(|error| at(text, start_of(error.span())))
 }
@@ -69,7 +69,7 @@ pub(crate) fn put(
     let both = entry.over(&value);
     let written = match item {
         Item::Table(table) => {
-            // Tables below it have headers of their own, and stay there.
+            // Subtables have separate headers and stay where they are.
             let is_below = |key: &str| match table.get(key) {
                 Some(Item::Table(inner)) => !inner.is_dotted(),
                 Some(Item::ArrayOfTables(_)) => true,
@@ -99,8 +99,8 @@ fn insertion(text: String, entry_at: Range<usize>, is_unchanged: bool) -> EntryI
     }
 }
 
-/// Writes the entry under its header at the end of the text, behind an empty line. A text without a last line end stays
-/// one.
+/// Writes the entry under its header at the end of the text, after an empty line. Adds no final line end if the text
+/// had none.
 fn append(client: &Client, text: &str, entry: &Entry) -> (String, Range<usize>) {
     let end = line_end(text);
     let content = text.trim_start_matches('\u{feff}');
@@ -134,7 +134,7 @@ fn inline(entry: &Entry) -> Value {
     Value::InlineTable(members.collect::<InlineTable>())
 }
 
-/// Adds the entry behind the last member of an inline table.
+/// Adds the entry after the last member of an inline table.
 fn insert_inline(text: &str, table: &InlineTable, entry: &Entry) -> (String, Range<usize>) {
     let span = table.span().unwrap_or_default();
     let last = table.iter().filter_map(|(_, value)| end_of(value)).max();
@@ -148,7 +148,7 @@ fn insert_inline(text: &str, table: &InlineTable, entry: &Entry) -> (String, Ran
     (written, start..start + member.len())
 }
 
-/// Returns where a value of an inline table ends; a dotted key makes tables whose own spans are those of keys.
+/// Returns where a value of an inline table ends. A dotted key creates tables whose spans are those of the keys.
 fn end_of(value: &Value) -> Option<usize> {
     match value {
         Value::InlineTable(table) if table.is_dotted() => {
@@ -158,8 +158,8 @@ fn end_of(value: &Value) -> Option<usize> {
     }
 }
 
-/// Returns the bytes of an entry: whole lines from its header to its last value, or an inline table. `None` for other
-/// forms.
+/// Returns the bytes of an entry: whole lines from its header to its last value, or an inline table. Returns `None` for
+/// other forms.
 fn form(text: &str, item: &Item) -> Option<Range<usize>> {
     match item {
         Item::Table(table) if !table.is_dotted() && !table.is_implicit() => {
@@ -172,7 +172,7 @@ fn form(text: &str, item: &Item) -> Option<Range<usize>> {
     }
 }
 
-/// Returns where the last value under a table's own header ends.
+/// Returns where the last value under the header of a table ends.
 fn last_value(table: &Table) -> Option<usize> {
     let end = |item: &Item| match item {
         Item::Value(value) => end_of(value),
@@ -192,7 +192,7 @@ fn next_line(text: &str, byte: usize) -> usize {
     text[byte..].find('\n').map_or(text.len(), |newline| byte + newline + 1)
 }
 
-/// Collects the headers below a table, with what is under them.
+/// Collects the headers of subtables with their contents.
 fn below(text: &str, table: &Table, found: &mut Vec<Range<usize>>) {
     for (_, item) in table.iter() {
         match item {
@@ -239,7 +239,7 @@ pub(crate) fn take(
         (_, Some((Item::Value(Value::InlineTable(table)), _))) => {
             cuts.push(member_cut(text, table, start_of(key.span()), entry_at.end));
         }
-        // A line of its own under `[mcp_servers]`.
+        // A separate line under `[mcp_servers]`.
         _ => cuts.push(line_start(text, start_of(key.span()))..next_line(text, entry_at.end)),
     }
     cuts.sort_by_key(|cut| cut.start);
@@ -253,8 +253,8 @@ pub(crate) fn take(
     Ok(Some((kept, entry_at)))
 }
 
-/// Extends a block of lines over one empty line above it, and at the end of a text without a last line end over the
-/// line end above that.
+/// Extends a block of lines by one empty line above it. At the end of a text without a final line end, also by the line
+/// end above.
 fn with_gap(text: &str, block: Range<usize>) -> Range<usize> {
     let mut start = block.start;
     let above = text[..start].strip_suffix('\n').map(|above| above.strip_suffix('\r').unwrap_or(above));
@@ -270,19 +270,19 @@ fn with_gap(text: &str, block: Range<usize>) -> Range<usize> {
     start..block.end
 }
 
-/// Returns the bytes of a member of an inline table, with one of the commas beside it.
+/// Returns the bytes of a member of an inline table with one adjacent comma.
 fn member_cut(text: &str, table: &InlineTable, start: usize, end: usize) -> Range<usize> {
     let previous = table.iter().filter_map(|(_, value)| end_of(value)).filter(|other| *other <= start).max();
     if let Some(previous) = previous {
         return previous..end;
     }
-    // The first one of several takes the comma behind it.
+    // The first of several members includes the comma after it.
     let rest = &text[end..];
     let comma = rest.trim_start().strip_prefix(',').map(str::trim_start);
     start..comma.map_or(end, |rest| text.len() - rest.len())
 }
 
-/// Lists the servers: names, values, and where their keys are.
+/// Lists the servers: names, values, and positions of their keys.
 pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, Position)>, EditRefusal> {
     let document = parse(text)?;
     let Some((_, table)) = shelf(client, text, &document)? else { return Ok(Vec::new()) };
@@ -293,7 +293,7 @@ pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, 
     Ok(table.iter().map(entry).collect())
 }
 
-/// Converts an item. A date becomes its text.
+/// Converts an item. A date becomes a string.
 pub fn json_of(item: &Item) -> Json {
     match item {
         Item::None => Json::Null,
@@ -321,7 +321,7 @@ fn json(value: &Value) -> Json {
     }
 }
 
-/// Converts a value. TOML has no `null`, so members with it are left out.
+/// Converts a value. Members that are `null` are left out, because TOML has no `null`.
 pub fn to_toml(value: &Json) -> Option<Value> {
     Some(match value {
         Json::Null => return None,

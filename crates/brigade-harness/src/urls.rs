@@ -1,4 +1,4 @@
-//! URLs of servers, and in words of commands: their host, and whether they hold secrets.
+//! URLs of servers and in words of commands: their hosts, and whether they contain secrets.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use brigade_redact::{MARK, is_token_of_user, secret_of_query};
 
 use crate::variables::references;
 
-/// A URL in a text: from behind its `://` on.
+/// A URL in a text, without its scheme and `://`.
 struct Url<'u> {
     user: &'u str,
     host: &'u str,
-    /// The path, query and fragment, with the character that they begin with.
+    /// The path, query and fragment, including their first separator.
     rest: &'u str,
 }
 
-/// Splits what follows `://`. `None` if a part of the credentials may look like the host, such as where a password
-/// holds an unescaped `/`, `?` or `#`.
+/// Splits the text after `://`. Returns `None` if part of the credentials could be mistaken for the host, for example
+/// if a password contains an unescaped `/`, `?` or `#`.
 fn split(text: &str) -> Option<Url<'_>> {
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let (authority, rest) = text.split_at(end);
@@ -25,7 +25,7 @@ fn split(text: &str) -> Option<Url<'_>> {
     (has_port(host) && !has_more).then_some(Url { user, host, rest })
 }
 
-/// Returns whether what follows the last colon of a host is a port, or a reference.
+/// Returns whether the text after the last colon of a host is a port or a reference.
 fn has_port(host: &str) -> bool {
     let port = host.rsplit(']').next().unwrap_or_default().rsplit_once(':').map_or("", |(_, port)| port);
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -33,7 +33,7 @@ fn has_port(host: &str) -> bool {
         || host.contains(['$', '{', '<']) && !references(host).rest.bytes().any(|byte| byte == b'@')
 }
 
-/// Returns whether a text without `@` can hardly be a user or a password: a name with a domain, or this machine.
+/// Returns whether a text without `@` is almost certainly a host: a name with a domain, or this machine.
 fn is_surely_host(host: &str) -> bool {
     let is_local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| host.starts_with(local));
     let labels = || host.split('.');
@@ -43,16 +43,16 @@ fn is_surely_host(host: &str) -> bool {
     is_local || 2 <= labels().count() && labels().all(is_label) && labels().next_back().is_some_and(is_domain)
 }
 
-/// Returns whether the credentials of a URL cannot be told from its host.
+/// Returns whether the credentials and the host of a URL cannot be separated reliably.
 pub(crate) fn is_unclear(url: &str) -> bool {
     url.split_once("://").is_some_and(|(_, rest)| rest.contains('@') && split(rest).is_none())
 }
 
-/// Returns where a text with spaces has credentials of a URL that a space, a quote or a missing scheme hides: all from
-/// there on may belong to them.
+/// Returns where a text with spaces has URL credentials that a space, a quote or a missing scheme hides. Everything
+/// from there on may belong to them.
 pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
     let last = word.rfind('@').filter(|_| word.contains("//"))?;
-    // The next `@` and `:` are looked for once, not for each `//`.
+    // Search for the next `@` and `:` once instead of for each `//`.
     let (mut next_at, mut next_colon) = (CharSearch::new('@'), CharSearch::new(':'));
     let without_scheme = word.match_indices("//").find(|(at, _)| {
         let before = word[..*at].chars().next_back();
@@ -75,7 +75,7 @@ pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
     without_scheme.map(|(at, _)| at + 2).into_iter().chain(split_up.map(|(at, _)| at + 3)).min()
 }
 
-/// The next place of a character in a text that is walked through.
+/// The next offset of a character in a text that is scanned forwards.
 struct CharSearch {
     wanted: char,
     found: Option<usize>,
@@ -86,7 +86,7 @@ impl CharSearch {
         CharSearch { wanted, found: None }
     }
 
-    /// Returns the first place at or behind `start`, which never goes back; the length of the text if there is none.
+    /// Returns the first offset at or after `start`, or the length of the text. `start` never decreases.
     fn from(&mut self, text: &str, start: usize) -> usize {
         match self.found {
             Some(found) if start <= found => found,
@@ -97,7 +97,7 @@ impl CharSearch {
     }
 }
 
-/// Returns the host of a URL in small letters, with the port if one is written; `None` if it is not a plain host.
+/// Returns the host of a URL in lower case, with the port if given; `None` if it is not a plain host.
 pub(crate) fn host_of(url: &str) -> Option<String> {
     let (_, rest) = url.trim().split_once("://")?;
     let host = split(rest)?.host;
@@ -107,8 +107,8 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     is_plain.then(|| host.to_ascii_lowercase())
 }
 
-/// Returns whether a text can be the address of a server: `http` or `https`, with a host. What a reference stands for
-/// is not known, so only what stands before the first one is judged.
+/// Returns whether a text can be the address of a server: `http` or `https`, with a host. Only the part before the
+/// first reference is checked.
 pub fn is_address(url: &str) -> bool {
     let url = url.trim();
     let is_whole = references(url).found.is_empty();
@@ -118,7 +118,7 @@ pub fn is_address(url: &str) -> bool {
     };
     let is_web = ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     let is_reachable = match rest.find(['/', '?', '#', '\\']) {
-        // Where the host ends is not clear.
+        // The end of the host is ambiguous.
         _ if is_unclear(url) => true,
         Some(at) => is_host(&rest[..at]),
         None => !is_whole || is_host(rest),
@@ -126,7 +126,7 @@ pub fn is_address(url: &str) -> bool {
     is_web && is_reachable
 }
 
-/// Returns whether a text is a host, with a user and a port or without.
+/// Returns whether a text is a host, with or without user and port.
 fn is_host(text: &str) -> bool {
     let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
     let (is_name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -140,21 +140,21 @@ fn is_host(text: &str) -> bool {
     is_name && (matches!(port, "" | ":") || port.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Returns whether a URL has a password or a token before its host. The name of a user is not one.
+/// Returns whether a URL has a password or a token before its host. A user name does not count.
 pub(crate) fn has_literal_user(url: &str) -> bool {
     let user = url.split_once("://").and_then(|(_, rest)| split(rest)).map_or("", |url| url.user);
     let found = references(user);
     found.is_literal() && (user.contains(':') || is_token_of_user(&found.rest))
 }
 
-/// Returns whether a member of the query of a URL is a secret by its name.
+/// Returns whether a query parameter of a URL is a secret by its name.
 pub(crate) fn has_secret_query(url: &str) -> bool {
     secret_of_query(url).is_some()
 }
 
-/// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
+/// Removes user, path and query from a URL in a word. URLs of packages (`git+https://…`) and files keep their path.
 pub(crate) fn without_path(word: &str) -> Cow<'_, str> {
-    // Most words are no URL, and a colon is found faster than more characters.
+    // Searching for a colon first is faster, because most words are not URLs.
     let Some(at) = word.find(':').and_then(|_| word.find("://")) else { return word.into() };
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
     let start = word[..at].trim_end_matches(is_of_scheme).len();
@@ -171,12 +171,12 @@ pub(crate) fn without_path(word: &str) -> Cow<'_, str> {
     format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { path.to_owned() }).into()
 }
 
-/// Returns whether URLs of a scheme name packages and files.
+/// Returns whether URLs of a scheme name packages or files.
 fn keeps_path(scheme: &str) -> bool {
     scheme == "file" || scheme.starts_with("git+") || scheme == "git"
 }
 
-/// Returns what [`without_path`] cuts off: user, path and query of a URL in a word.
+/// Returns what [`without_path`] removes: user, path and query of a URL in a word.
 pub(crate) fn rest_of_url(word: &str) -> String {
     let Some((_, after)) = word.split_once("://") else { return String::new() };
     let Some(Url { user, rest, .. }) = split(after) else { return after.to_owned() };
@@ -188,8 +188,7 @@ pub(crate) fn rest_of_url(word: &str) -> String {
     format!("{user}{cut}")
 }
 
-/// Returns whether a URL in a word may hold a secret: in its user, its query, or a step of its path that nobody would
-/// type.
+/// Returns whether a URL in a word may contain a secret: in its user, its query, or a random-looking path segment.
 pub(crate) fn may_hold_secret(word: &str) -> bool {
     let Some((_, rest)) = word.find(':').and_then(|_| word.split_once("://")) else { return false };
     if is_unclear(word) {
@@ -298,9 +297,9 @@ mod tests {
         }
     }
 
-    /// The rule is that of `brigade-redact`, so that files are judged alike.
+    /// The rule is in `brigade-redact`, so that all files are checked in the same way.
     #[test]
-    fn a_token_before_a_host_is_told_from_the_name_of_a_user() {
+    fn a_token_is_distinguished_from_a_user_name() {
         for (url, is_secret) in [
             ("https://S3cr3tV4lue99@github.com/a/b", true),
             ("git+https://S3cr3tV4lue99@github.com/a/b", true),

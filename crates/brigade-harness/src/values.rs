@@ -1,7 +1,7 @@
-//! Which parts of the words of a command are values: of variables, of headers, and of URLs.
+//! Finds the parts of command words that are values: of variables, of headers, and of URLs.
 //!
-//! Which of them are secrets, is a rule of `brigade-redact`. What discovery shows, what `sync` remembers, the
-//! fingerprint and what is registered are made of words without their literal values.
+//! `brigade-redact` decides which of them are secrets. Discovery output, saved results, fingerprints and registrations
+//! all use the words without their literal values.
 
 use std::ops::Range;
 
@@ -17,55 +17,55 @@ use crate::spelling::is_secret;
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
-/// Commands of shells, and of tools that keep variables, that take `NAME=VALUE` before anything else, in any case of
-/// the name. They start nothing behind it, so the table of programs does not have this of them.
+/// Shell builtins and environment tools that take `NAME=VALUE` as the first argument, in any case of the name. They do
+/// not start a command after it, so the table of programs does not list them here.
 const ASSIGNING: &[&str] =
     &["declare", "dotenv", "dotenvx", "export", "local", "readonly", "set", "setx", "typeset"];
 
-/// Returns whether a program or command takes `NAME=VALUE` before anything else.
+/// Returns whether a program or command takes `NAME=VALUE` as the first argument.
 fn sets_variables(word: &str) -> bool {
     let sets = |program: Program| program.sets_variables() || program.role() == Role::Privilege;
     is_program(word, ASSIGNING) || Program::of(word).is_some_and(sets)
 }
 
-/// How deep texts for shells are read in each other.
+/// The maximum nesting of shell commands.
 const MAX_SHELL_DEPTH: usize = 8;
 
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A variable of the environment.
+    /// An environment variable.
     Variable,
     /// A header.
     Header,
     /// A URL: its user, path or query.
     Url,
-    /// An option for a key.
+    /// A key option.
     Key,
 }
 
-/// A word with a value.
+/// A word that contains a value.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct HeldValue {
     pub(crate) kind: ValueKind,
-    /// Whether the word says something itself, and does not only refer to a variable of the harness.
+    /// Whether the word has literal text, and not only a reference to a variable of the harness.
     pub(crate) is_literal: bool,
-    /// Whether the words before it show that it is a secret.
+    /// Whether the preceding words show that it is a secret.
     pub(crate) is_secret: bool,
     /// The word without literal values.
     pub(crate) shown: String,
-    /// The name and the value of a variable that the word holds alone, as ranges of the word.
+    /// The name and the value of a variable, if the word contains nothing else, as ranges of the word.
     pub(crate) variable: Option<(Range<usize>, Range<usize>)>,
 }
 
-/// Returns for each word of a command whether it holds a value, and the word without it.
+/// Returns for each word of a command whether it contains a value, and the word without it.
 pub(crate) fn values(words: &[String]) -> Vec<Option<HeldValue>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let starts: Vec<bool> = words.iter().map(|_| false).collect();
     read(&words, &starts, 0)
 }
 
-/// Reads words, of which some are at the start of a command in a text for a shell.
+/// Reads words. `starts` marks words at the start of a command within a shell text.
 fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<HeldValue>> {
     let in_container = container_options(words);
     let mut assigns = false;
@@ -136,7 +136,7 @@ fn value_of(
     {
         return text(word, from, depth);
     }
-    // `sh -c`, `bash -lc`: of another word with spaces, all behind the name may be the value.
+    // `sh -c`, `bash -lc`: in another word with spaces, everything after the name may be the value.
     let is_code = before.starts_with('-') && !before.starts_with("--") && before.ends_with('c');
     if is_code && word.contains(char::is_whitespace) {
         return text(word, 0, depth);
@@ -176,14 +176,14 @@ fn held(kind: ValueKind, word: &str, from: usize) -> HeldValue {
     HeldValue { kind, is_literal, is_secret: false, shown, variable: None }
 }
 
-/// Reads a word that is JSON with the headers or variables of something.
+/// Reads a word that is JSON with headers or variables.
 fn object(word: &str, is_below: bool) -> Option<HeldValue> {
     let from = object_with_values(word, is_below, |text| references(text).is_literal())?;
     let held = held(ValueKind::Header, word, from);
     Some(HeldValue { is_secret: held.is_literal, ..held })
 }
 
-/// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
+/// Reads `NAME=VALUE` from a byte on. `is_loud` accepts only names in the usual form of variables.
 fn variable(word: &str, from: usize, is_loud: bool) -> Option<HeldValue> {
     let rest = &word[from..];
     // PowerShell: `$env:NAME='value'`.
@@ -206,7 +206,7 @@ fn variable(word: &str, from: usize, is_loud: bool) -> Option<HeldValue> {
     })
 }
 
-/// Reads an option with `NAME=VALUE` in its own word: `--env=NAME=VALUE`, `-eNAME=VALUE`, `-ie=NAME=VALUE`.
+/// Reads an option that contains `NAME=VALUE`: `--env=NAME=VALUE`, `-eNAME=VALUE`, `-ie=NAME=VALUE`.
 fn attached_variable(word: &str) -> Option<HeldValue> {
     let long = VARIABLE_OPTIONS
         .iter()
@@ -220,7 +220,7 @@ fn attached_variable(word: &str) -> Option<HeldValue> {
     variable(word, word.len() - rest.len(), false)
 }
 
-/// Returns where a header begins that stands in the word of its option.
+/// Returns where a header begins in the word of its option.
 fn attached_header(word: &str) -> Option<usize> {
     if let Some((option, rest)) = word.split_once('=')
         && is_header_option(option)
@@ -230,7 +230,7 @@ fn attached_header(word: &str) -> Option<usize> {
     (word.starts_with("-H") && word.contains(':')).then_some(2)
 }
 
-/// Reads `Name: value` from a byte on; what is no header in another form is a value as a whole.
+/// Reads `Name: value` from a byte on. Text in another form is a value as a whole.
 fn header(word: &str, from: usize) -> Option<HeldValue> {
     let rest = &word[from..];
     let at = rest.find([':', '=']).filter(|_| !rest.starts_with('@'))?;
@@ -252,7 +252,7 @@ fn split_string(word: &str) -> Option<usize> {
     word.find('S').filter(|_| !word.starts_with("--")).map(|at| at + 1).filter(|at| *at < word.len())
 }
 
-/// Reads a text that may be commands for a shell. Of one with open quotes, all from its first value on is a value.
+/// Reads a text that may be shell commands. If a quote is not closed, everything from the first value on is a value.
 fn text(word: &str, from: usize, depth: usize) -> Option<HeldValue> {
     let whole = || Some(held(ValueKind::Variable, word, from));
     if depth == MAX_SHELL_DEPTH {

@@ -1,35 +1,35 @@
-//! References that a harness would expand: found, named, and left as they are.
+//! Finds references that a harness would expand, and leaves them as they are.
 //!
-//! Nothing is expanded. A name is shown only if it is a plain one, since what stands around it may be a secret.
+//! Nothing is expanded. Only plain names are shown, because the text around them may be a secret.
 
 use std::borrow::Cow;
 
 use brigade_redact::{MARK, is_secret_name, looks_secret_value};
 
-/// Words before a colon that are kinds of references, and not names of variables.
+/// Words before a colon that are kinds of references instead of names of variables.
 const KINDS: &[&str] = &["env", "file", "input", "config", "command", "secrets"];
 
-/// What references a text holds.
+/// The references of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct References<'t> {
-    /// The references, as they are written; without default values.
+    /// The references as written, without default values.
     pub(crate) found: Vec<String>,
-    /// The text without them. Default values stay.
+    /// The text without the references. Default values are kept.
     pub(crate) rest: Cow<'t, str>,
-    /// The text, with default values masked.
+    /// The text with masked default values.
     pub(crate) shown: Cow<'t, str>,
     /// The text without default values.
     pub(crate) bare: Cow<'t, str>,
-    /// Whether some reference has a default value.
+    /// Whether a reference has a default value.
     pub(crate) has_default: bool,
-    /// Whether some default value is a secret, by the name of the variable or by its form.
+    /// Whether a default value is a secret, by the name of the variable or by its form.
     pub(crate) has_secret_default: bool,
-    /// What may refer to a variable and may be a value, too, as it is written: `$name`. It stays in all texts.
+    /// Texts such as `$name` that may be a reference or a value, as written. All texts keep them.
     pub(crate) mentioned: Vec<String>,
 }
 
 impl References<'_> {
-    /// Returns whether the text says something itself, besides references, separators and the name of a scheme.
+    /// Returns whether the text has more than references, separators and the name of a scheme.
     pub(crate) fn is_literal(&self) -> bool {
         if self.found.is_empty() {
             return !self.rest.trim().is_empty();
@@ -63,7 +63,7 @@ pub(crate) fn references(text: &str) -> References<'_> {
         result.bare.push_str(before);
         let rest = &text[next..];
         let length = match reference(rest, text[..next].chars().next_back(), ends.behind(next)) {
-            // A token where a name should stand.
+            // A token where a name is expected.
             Some((reference, length)) if looks_secret_value(&reference.shown).is_some() => {
                 result.rest.push_str(&rest[..length]);
                 result.shown.push_str(MARK);
@@ -79,7 +79,7 @@ pub(crate) fn references(text: &str) -> References<'_> {
                     Some(default) => {
                         result.has_secret_default |=
                             is_secret_name(&reference.shown) || looks_secret_value(default).is_some();
-                        // It stands before the brace that closes.
+                        // The default value ends before the closing brace.
                         result.shown.push_str(&whole[..whole.len() - 1 - default.len()]);
                         result.shown.push_str(MARK);
                         result.shown.push('}');
@@ -113,7 +113,7 @@ pub(crate) fn references(text: &str) -> References<'_> {
     References { found, rest, shown, bare, has_default, has_secret_default, mentioned }
 }
 
-/// [`References`] that are being found.
+/// [`References`] while the text is scanned.
 #[derive(Default)]
 struct ReferenceScan {
     found: Vec<String>,
@@ -125,7 +125,7 @@ struct ReferenceScan {
     mentioned: Vec<String>,
 }
 
-/// Where the last ends of references stand. What no end follows is not looked through for one each time.
+/// The last closing delimiters of references. They avoid a scan to the end for each unclosed reference.
 #[derive(Clone, Copy)]
 struct LastEnds {
     brace: Option<usize>,
@@ -143,7 +143,7 @@ struct Reference<'t> {
     default: Option<&'t str>,
 }
 
-/// Reads the reference that a text begins with, and its length.
+/// Reads the reference at the start of a text, and its length.
 fn reference(text: &str, before: Option<char>, ends: LastEnds) -> Option<(Reference<'_>, usize)> {
     let plain = |shown: String| Reference { shown, default: None };
     if let Some(inner) = text.strip_prefix("${{") {
@@ -172,7 +172,7 @@ fn reference(text: &str, before: Option<char>, ends: LastEnds) -> Option<(Refere
     Some((plain(name.to_owned()), name.len()))
 }
 
-/// Returns the `$NAME` that a text begins with, in any case of its letters. In small letters, it may also be a value.
+/// Returns the `$NAME` at the start of a text, ignoring case. In lower case, it may also be a value.
 fn mention(text: &str, before: Option<char>) -> Option<&str> {
     let inner = text.strip_prefix('$')?;
     let length = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
@@ -180,12 +180,12 @@ fn mention(text: &str, before: Option<char>) -> Option<&str> {
     let ends_word =
         inner[length..].chars().next().is_none_or(|c| c.is_whitespace() || "/:\"',.@".contains(c));
     let is_name = inner.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    // `$env:NAME = …` of PowerShell.
+    // PowerShell: `$env:NAME = …`.
     let is_scope = inner[..length].eq_ignore_ascii_case("env") && inner[length..].starts_with(':');
     (is_name && starts_word && ends_word && !is_scope).then(|| &text[..=length])
 }
 
-/// Reads what is between `${` and `}`.
+/// Reads the text between `${` and `}`.
 fn braced(inner: &str) -> Reference<'_> {
     let length = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
     let (word, rest) = inner.split_at(length);
@@ -207,16 +207,16 @@ fn braced(inner: &str) -> Reference<'_> {
     Reference { shown: format!("${{{word}}}"), default }
 }
 
-/// The longest name or path, in bytes.
+/// The maximum length of a name or path, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
-/// Returns whether a text can be a name or a path, and not a sentence or a value with other characters.
+/// Returns whether a text can be a name or a path instead of a sentence or a value.
 fn is_path_like(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-/~ ".contains(&byte))
 }
 
-/// Returns the bytes up to the parenthesis that closes, with it.
+/// Returns the bytes up to and including the closing parenthesis.
 fn closing(inner: &str) -> usize {
     let mut open = 1_usize;
     for (at, byte) in inner.bytes().enumerate() {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_looked_through_once() {
-        // A quadratic reader takes many seconds for these.
+        // A quadratic reader needs many seconds for these.
         for part in ["${", "{env:", "${{", "${a:-", "${input:", "$("] {
             let text = part.repeat(20_000);
             assert_eq!(references(&text).found.len(), usize::from(part == "$("), "{part}");
@@ -275,9 +275,9 @@ mod tests {
         check("}} ${{ a }} ${{", &["${{ a }}"], "}}  ${{");
     }
 
-    /// A password may begin with `$`, too, so the text stays a value.
+    /// A password may also begin with `$`, so the text is kept as a value.
     #[test]
-    fn names_in_small_letters_are_mentioned_and_stay_values() {
+    fn lower_case_names_are_mentioned_and_kept_as_values() {
         for (text, expect) in [
             ("$foo", vec!["$foo"]),
             ("--x=$fooBar/$Foo", vec!["$fooBar", "$Foo"]),

@@ -1,4 +1,4 @@
-//! Agents.
+//! The agent manifest: its types, their schema and their checks.
 
 use std::collections::BTreeMap;
 
@@ -10,45 +10,45 @@ use crate::manifest::{Kind, Manifest, Root};
 use crate::member::{Member, Reader, any_of, below, with};
 use crate::value::{SchemaText, Span};
 
-/// A manifest of an agent.
+/// The manifest of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
-    /// What it is called.
+    /// Name, version and labels.
     pub metadata: Metadata,
-    /// What it is.
+    /// What the agent does and what it may use.
     pub spec: AgentSpec,
 }
 
 members! {
-    #[doc = "What an agent is."]
+    #[doc = "What an agent does and what it may use."]
     AgentSpec {
         #[doc = "A named profile that narrows what its tasks may do."]
         security_context = "security_context": maybe String,
-        #[doc = "What it runs on."]
+        #[doc = "The runtime that the agent needs."]
         runtime = "runtime": needed Runtime,
-        #[doc = "What it is told."]
+        #[doc = "The instructions for the agent."]
         task = "task": maybe Task,
         #[doc = "A JSON Schema of the input of its tasks."]
         input_schema = "input_schema": maybe SchemaText,
-        #[doc = "What it may reach."]
+        #[doc = "Limits on network, files and resources."]
         security = "security": maybe Security,
-        #[doc = "Folders that it keeps."]
+        #[doc = "Volumes that the agent keeps."]
         volumes = "volumes": maybe Vec<Object>,
-        #[doc = "How often it tries, and what counts as done."]
+        #[doc = "How often the agent tries, and when its output is accepted."]
         execution = "execution": maybe Execution,
         #[doc = "Tools that it may call."]
         tools = "tools": maybe Vec<ToolRef>,
         #[doc = "Commands that it may run."]
         builtin_dispatchers = "builtin_dispatchers": maybe Vec<Dispatcher>,
-        #[doc = "Variables of its program."]
+        #[doc = "Environment variables of its program."]
         env = "env": maybe BTreeMap<String, String>,
-        #[doc = "More that its tasks get."]
+        #[doc = "Additional context for its tasks."]
         context = "context": maybe Vec<Json>,
-        #[doc = "When it begins by itself."]
+        #[doc = "Schedule on which the agent starts."]
         schedule = "schedule": maybe Object,
         #[doc = "Where its output goes."]
         delivery = "delivery": maybe Json,
-        #[doc = "What gets its output."]
+        #[doc = "Receivers of its output."]
         output_handler = "output_handler": maybe Object,
         #[doc = "Settings of another host."]
         advanced = "advanced": maybe Object,
@@ -58,19 +58,19 @@ members! {
 }
 
 members! {
-    #[doc = "What an agent runs on: a language and its version, or an image."]
+    #[doc = "The runtime of an agent: a language and its version, or an image."]
     Runtime check one_runtime, rule runtime_rule {
         #[doc = "The language, such as python."]
         language = "language": maybe String,
-        #[doc = "The version of the language, as a text."]
+        #[doc = "The version of the language, as a string."]
         version = "version": maybe String,
-        #[doc = "An image of a container, with its registry or folder."]
+        #[doc = "A container image, with its registry or folder."]
         image = "image": maybe String,
-        #[doc = "When the image is fetched."]
+        #[doc = "When the image is pulled."]
         image_pull_policy = "image_pull_policy": maybe PullPolicy,
-        #[doc = "How a task is kept apart."]
+        #[doc = "How a task is isolated."]
         isolation = "isolation": maybe Isolation,
-        #[doc = "The model that the worker is asked for."]
+        #[doc = "The model that the worker should use."]
         model = "model": maybe String,
         #[doc = "The temperature of the model."]
         temperature = "temperature": maybe f64,
@@ -78,11 +78,11 @@ members! {
 }
 
 words! {
-    /// When an image is fetched.
+    /// When an image is pulled.
     PullPolicy {
-        /// For each task.
+        /// Before each task.
         Always = "Always",
-        /// If it is not there.
+        /// If the image is missing.
         IfNotPresent = "IfNotPresent",
         /// Never.
         Never = "Never",
@@ -90,9 +90,9 @@ words! {
 }
 
 words! {
-    /// How a task is kept apart.
+    /// How a task is isolated.
     Isolation {
-        /// As the host does it.
+        /// As the host does by default.
         Inherit = "inherit",
         /// In a virtual machine.
         Firecracker = "firecracker",
@@ -103,7 +103,7 @@ words! {
     }
 }
 
-/// Exactly one way to name what an agent runs on.
+/// Checks that a runtime is named in exactly one way.
 fn one_runtime(runtime: &Runtime, node: &Node, path: &str, reader: &mut Reader) -> Option<()> {
     let message = match (&runtime.language, &runtime.version, &runtime.image) {
         (Some(_), Some(_), None) => return Some(()),
@@ -113,7 +113,7 @@ fn one_runtime(runtime: &Runtime, node: &Node, path: &str, reader: &mut Reader) 
             return None;
         }
         (None, None, None) => "expected `language` and `version`, or `image`",
-        (_, _, Some(_)) => "has `image` and also `language` or `version`: exactly one way is named",
+        (_, _, Some(_)) => "has `image` and also `language` or `version`: name exactly one of the two",
         (Some(_), None, None) => "has `language` without `version`",
         (None, Some(_), None) => "has `version` without `language`",
     };
@@ -135,37 +135,37 @@ fn runtime_rule(schema: Json) -> Json {
 }
 
 members! {
-    #[doc = "What an agent is told."]
+    #[doc = "The instructions for an agent."]
     Task {
-        #[doc = "What it does, in general."]
+        #[doc = "What the agent does, in general."]
         instruction = "instruction": maybe String,
         #[doc = "A template of the prompt."]
         prompt_template = "prompt_template": maybe String,
-        #[doc = "Input that tasks have unless they give their own."]
+        #[doc = "Default input of tasks that give none."]
         input_data = "input_data": maybe Object,
     }
 }
 
 members! {
-    #[doc = "What an agent may reach. It only narrows what its caller may."]
+    #[doc = "Limits of an agent. They only narrow what its caller may do."]
     Security {
-        #[doc = "The network."]
+        #[doc = "Limits on the network."]
         network = "network": maybe Network,
         #[doc = "Files."]
         filesystem = "filesystem": maybe Filesystem,
-        #[doc = "How much it may use."]
+        #[doc = "Limits on resources."]
         resources = "resources": maybe Resources,
     }
 }
 
 words! {
-    /// Which hosts may be reached.
+    /// How the lists of hosts are read.
     NetworkMode {
-        /// Those that are listed.
+        /// Only the listed hosts may be reached.
         Allow = "allow",
-        /// All but those that are listed.
+        /// All hosts may be reached except the listed ones.
         Deny = "deny",
-        /// None.
+        /// No host may be reached.
         None = "none",
     }
 }
@@ -173,7 +173,7 @@ words! {
 members! {
     #[doc = "Which hosts an agent may reach."]
     Network {
-        #[doc = "What the lists mean."]
+        #[doc = "How the lists are read."]
         mode = "mode": maybe NetworkMode,
         #[doc = "Hosts that may be reached."]
         allowlist = "allowlist": maybe Vec<String>,
@@ -185,11 +185,11 @@ members! {
 members! {
     #[doc = "Which files an agent may use."]
     Filesystem {
-        #[doc = "Paths that it may read."]
+        #[doc = "Paths that the agent may read."]
         read = "read": maybe Vec<String>,
-        #[doc = "Paths that it may write."]
+        #[doc = "Paths that the agent may write."]
         write = "write": maybe Vec<String>,
-        #[doc = "Whether it may write nothing."]
+        #[doc = "Whether all writing is denied."]
         read_only = "read_only": maybe bool,
     }
 }
@@ -203,7 +203,7 @@ members! {
         memory = "memory": maybe String,
         #[doc = "Disk, such as 1Gi."]
         disk = "disk": maybe String,
-        #[doc = "How long a task may take in all."]
+        #[doc = "The time limit of a whole task."]
         timeout = "timeout": maybe Span,
     }
 }
@@ -213,27 +213,27 @@ words! {
     ExecutionMode {
         /// Once.
         OneShot = "one-shot",
-        /// Until its validators are content.
+        /// Until all validators accept the output.
         Iterative = "iterative",
     }
 }
 
 members! {
-    #[doc = "How often an agent tries, and what counts as done."]
+    #[doc = "How often an agent tries, and when its output is accepted."]
     Execution check few_iterations, rule iterations_rule {
-        #[doc = "Once, or until the validators are content; one-shot if it is missing."]
+        #[doc = "Once, or until all validators accept the output. Default: one-shot."]
         mode = "mode": maybe ExecutionMode,
-        #[doc = "How often it tries at most, 1 to 20; 10 if it is missing."]
+        #[doc = "Maximum number of tries, 1 to 20. Default: 10."]
         max_iterations = "max_iterations": maybe i64,
-        #[doc = "How long one try may take; 300s if it is missing."]
+        #[doc = "The time limit of one try. Default: 300s."]
         iteration_timeout = "iteration_timeout": maybe Span,
         #[doc = "Whether another host remembers what it learned."]
         memory = "memory": maybe bool,
         #[doc = "How long another host waits for a model."]
         llm_timeout_seconds = "llm_timeout_seconds": maybe i64,
-        #[doc = "What its output must be, in this order."]
+        #[doc = "Validators of the output, in this order."]
         validation = "validation": maybe Vec<Validator>,
-        #[doc = "What its calls of tools must be."]
+        #[doc = "Validators of its tool calls."]
         tool_validation = "tool_validation": maybe Vec<Validator>,
     }
 }
@@ -261,7 +261,7 @@ fn iterations_rule(schema: Json) -> Json {
 }
 
 impl Execution {
-    /// Returns how often it tries at most.
+    /// Returns the maximum number of tries.
     pub fn iterations(&self) -> u64 {
         match self.mode {
             Some(ExecutionMode::Iterative) => {
@@ -273,23 +273,23 @@ impl Execution {
 }
 
 words! {
-    /// How output is looked at.
+    /// How a validator checks the output.
     ValidatorKind {
-        /// By the exit code of the worker.
+        /// Compares the exit code of the worker.
         ExitCode = "exit_code",
-        /// Against a JSON Schema.
+        /// Checks the output against a JSON Schema.
         JsonSchema = "json_schema",
-        /// By a regular expression.
+        /// Matches a regular expression.
         Regex = "regex",
-        /// By a judge.
+        /// Asks a judge.
         Semantic = "semantic",
-        /// By several judges.
+        /// Asks several judges.
         MultiJudge = "multi_judge",
     }
 }
 
 words! {
-    /// What a regular expression is looked for in.
+    /// The text that a regular expression is matched against.
     Stream {
         /// The output of the task.
         Stdout = "stdout",
@@ -299,38 +299,38 @@ words! {
 }
 
 members! {
-    #[doc = "What output must be."]
+    #[doc = "A check of the output."]
     Validator check whole_validator, rule validator_rule {
-        #[doc = "How it is looked at."]
+        #[doc = "The kind of check."]
         kind = "type": needed ValidatorKind,
-        #[doc = "The exit code that is expected; 0 if it is missing."]
+        #[doc = "The expected exit code. Default: 0."]
         expected = "expected": maybe i64,
         #[doc = "A JSON Schema of the output."]
         schema = "schema": maybe SchemaText,
         #[doc = "A regular expression."]
         pattern = "pattern": maybe String,
-        #[doc = "What the expression is looked for in; stdout if it is missing."]
+        #[doc = "The text that the expression is matched against. Default: stdout."]
         target = "target": maybe Stream,
         #[doc = "The agent that judges."]
         judge_agent = "judge_agent": maybe String,
         #[doc = "The agents that judge."]
         judges = "judges": maybe Vec<String>,
-        #[doc = "How verdicts become one."]
+        #[doc = "How verdicts are combined."]
         consensus = "consensus": maybe String,
-        #[doc = "How many verdicts are needed."]
+        #[doc = "The required number of verdicts."]
         min_judges_required = "min_judges_required": maybe i64,
-        #[doc = "What is judged."]
+        #[doc = "The criteria for the judges."]
         criteria = "criteria": maybe String,
-        #[doc = "The least score."]
+        #[doc = "The minimum score."]
         min_score = "min_score": maybe f64,
-        #[doc = "The least confidence."]
+        #[doc = "The minimum confidence."]
         min_confidence = "min_confidence": maybe f64,
-        #[doc = "How long a verdict may take."]
+        #[doc = "The time limit of a verdict."]
         timeout_seconds = "timeout_seconds": maybe i64,
     }
 }
 
-/// What each kind of validator needs.
+/// The members that each kind of validator needs.
 const VALIDATORS: &[(ValidatorKind, &[&str])] = &[
     (ValidatorKind::ExitCode, &[]),
     (ValidatorKind::JsonSchema, &["schema"]),
@@ -346,13 +346,13 @@ fn whole_validator(validator: &Validator, node: &Node, path: &str, reader: &mut 
         && expression(pattern).is_none()
     {
         let at = node.get("pattern").map_or(node.at, |inner| inner.at);
-        reader.fault(at, &below(path, "pattern"), "is no regular expression that is read in linear time");
+        reader.fault(at, &below(path, "pattern"), "not a supported regular expression");
         return None;
     }
     Some(())
 }
 
-/// Finds members that are missing.
+/// Reports each required member that is missing.
 pub(crate) fn needs_all(needs: &[&str], node: &Node, path: &str, reader: &mut Reader) -> Option<()> {
     let missing: Vec<&&str> = needs.iter().filter(|name| node.get(name).is_none()).collect();
     for name in &missing {
@@ -361,7 +361,7 @@ pub(crate) fn needs_all(needs: &[&str], node: &Node, path: &str, reader: &mut Re
     missing.is_empty().then_some(())
 }
 
-/// Says in a schema what each kind needs.
+/// Adds the required members of each kind to a schema.
 pub(crate) fn by_kind(schema: Json, tag: &str, rows: &[(&str, &[&str])]) -> Json {
     let row = |(kind, needs): &(&str, &[&str])| {
         let needs: Vec<Json> = needs.iter().copied().map(Json::from).collect();
@@ -386,7 +386,7 @@ fn expression(pattern: &str) -> Option<regex::Regex> {
 }
 
 impl Validator {
-    /// Returns the regular expression of a validator that has one.
+    /// Returns the compiled regular expression, if the validator has one.
     pub fn expression(&self) -> Option<regex::Regex> {
         expression(self.pattern.as_deref()?)
     }
@@ -395,20 +395,20 @@ impl Validator {
 /// A tool that an agent may call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolRef {
-    /// Its name.
+    /// The name of the tool.
     Name(String),
-    /// Its name, and more about it.
+    /// The name of the tool, with a server, an executor or settings.
     Detailed(DetailedTool),
 }
 
 members! {
-    #[doc = "A tool with more about it."]
+    #[doc = "A tool with further settings."]
     DetailedTool {
         #[doc = "The name."]
         name = "name": needed String,
-        #[doc = "The server that has it."]
+        #[doc = "The server that offers the tool."]
         server = "server": maybe String,
-        #[doc = "What runs it."]
+        #[doc = "What runs the tool."]
         executor = "executor": maybe String,
         #[doc = "Its settings."]
         config = "config": maybe Object,
@@ -416,7 +416,7 @@ members! {
 }
 
 impl ToolRef {
-    /// Returns the name.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         match self {
             ToolRef::Name(name) => name,
@@ -424,7 +424,7 @@ impl ToolRef {
         }
     }
 
-    /// Returns whether it is the dispatcher of commands, whose name is its own.
+    /// Returns whether the entry is for the command dispatcher and so names a program instead of a tool.
     pub fn is_command(&self) -> bool {
         matches!(self, ToolRef::Detailed(tool) if tool.executor.as_deref() == Some("builtin:cmd"))
     }
@@ -453,9 +453,9 @@ impl Member for ToolRef {
 members! {
     #[doc = "Commands that an agent may run."]
     Dispatcher {
-        #[doc = "The name, such as cmd."]
+        #[doc = "The name of the dispatcher, such as cmd."]
         name = "name": needed String,
-        #[doc = "What it may do."]
+        #[doc = "What the dispatcher may do."]
         capabilities = "capabilities": maybe Vec<Capability>,
     }
 }
@@ -465,14 +465,14 @@ members! {
     Capability {
         #[doc = "The tool, such as cmd.run."]
         name = "name": needed String,
-        #[doc = "First words of commands that may be run."]
+        #[doc = "Allowed beginnings of commands."]
         subcommand_allowlist = "subcommand_allowlist": maybe Vec<String>,
     }
 }
 
 word_member!(PullPolicy, Isolation, NetworkMode, ExecutionMode, ValidatorKind, Stream);
 
-/// Members that another host acts on, and Brigade keeps and leaves alone.
+/// Members for other hosts. Brigade keeps them and does not act on them.
 const FOREIGN_MEMBERS: &[&[&str]] = &[
     &["spec", "task", "prompt_template"],
     &["spec", "security", "network"],
@@ -512,7 +512,7 @@ impl Manifest for Agent {
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {
         for path in FOREIGN_MEMBERS {
             if let Some(at) = root.find(path) {
-                reader.warn(at, &path.join("."), "is kept, and does nothing here");
+                reader.warn(at, &path.join("."), "is kept, but has no effect here");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What all manifests have in common.
+//! The members that all manifests share.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use crate::value::{Name, Version};
 pub const API_VERSION: &str = "100monkeys.ai/v1";
 
 members! {
-    #[doc = "What a manifest is called."]
+    #[doc = "Name, version and labels of a manifest."]
     Metadata {
-        #[doc = "The name. With the version, it is unique."]
+        #[doc = "The name. Name and version together are unique."]
         name = "name": needed Name,
-        #[doc = "The version of the manifest; 1.0.0 if it is missing."]
+        #[doc = "The version of the manifest. Default: 1.0.0."]
         version = "version": maybe Version,
-        #[doc = "What it is for, for people."]
+        #[doc = "A description for people."]
         description = "description": maybe String,
-        #[doc = "Labels to find it by."]
+        #[doc = "Labels for searching."]
         labels = "labels": maybe BTreeMap<String, String>,
-        #[doc = "Notes that nothing reads."]
+        #[doc = "Notes. No program reads them."]
         annotations = "annotations": maybe BTreeMap<String, String>,
     }
 }
 
 impl Metadata {
-    /// Returns the version.
+    /// Returns the version, or the default one.
     pub fn version(&self) -> Version {
         self.version.clone().unwrap_or_else(|| Version::new("1.0.0").expect("a constant version"))
     }

@@ -1,17 +1,17 @@
-//! What is wrong with a manifest, and where.
+//! A fault or warning in a manifest, with its position.
 
 use std::fmt;
 
 use brigade_core::yaml::Position;
 
-/// One fault or warning. It names the place and the field, never a value.
+/// One fault or warning. It names the position and the field, but never quotes a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it stands in the text.
+    /// The position in the text.
     pub at: Position,
     /// The path of the field, such as `spec.tools[1]`. Empty for the whole manifest.
     pub path: String,
-    /// What is wrong, without a final stop.
+    /// The problem, without a final stop.
     pub message: String,
 }
 

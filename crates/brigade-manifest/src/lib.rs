@@ -1,14 +1,13 @@
-//! Manifests of agents and workflows, as types.
+//! Types for the manifests of agents and workflows.
 //!
-//! It owns:
+//! This crate owns:
 //!
-//! * what a manifest may hold: [`Agent`] and [`Workflow`];
-//! * reading them from YAML, with every fault and its place, and writing them as JSON (which is YAML);
-//! * their JSON Schemas, which come from the same tables as the readers;
-//! * what follows from a manifest: the value of a template ([`Scope`]), the words of a command, the next state
-//!   ([`decide`]).
+//! * the contents of a manifest: [`Agent`] and [`Workflow`];
+//! * the YAML reader, which reports every fault with its position, and the JSON writer (JSON is valid YAML);
+//! * the JSON Schemas, which are generated from the same tables as the readers;
+//! * the evaluation of a manifest: template values ([`Scope`]), command words and the next state ([`decide`]).
 //!
-//! It knows nothing about disks, stores, workers or rights: other crates do what a manifest asks for.
+//! It does not know disks, stores, workers or rights. Other crates carry out what a manifest asks for.
 //!
 //! ```
 //! use brigade_manifest::{Agent, read};
@@ -25,7 +24,7 @@
 //! let read = read::<Agent>(text);
 //! let agent = read.manifest.expect("it has no fault");
 //! assert_eq!(agent.metadata.name.as_str(), "greeter");
-//! assert_eq!(read.warnings[0].to_string(), "line 8, column 3: spec.colour: is not known, and does nothing");
+//! assert_eq!(read.warnings[0].to_string(), "line 8, column 3: spec.colour: unknown field, ignored");
 //! ```
 
 #![forbid(unsafe_code)]

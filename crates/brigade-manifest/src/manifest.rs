@@ -1,4 +1,4 @@
-//! A manifest as a whole.
+//! Reading and writing a whole manifest.
 
 use brigade_core::yaml::{Position, parse};
 use brigade_core::{Json, words};
@@ -20,7 +20,7 @@ words! {
 }
 
 impl Kind {
-    /// Returns the word after `kind:` in a manifest.
+    /// Returns the value of `kind:` in a manifest.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Agent => "Agent",
@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// Returns the key of its schema.
+    /// Returns the key of the schema for this kind.
     pub const fn schema_key(self) -> &'static str {
         match self {
             Kind::Agent => "agent/manifest/v1",
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// Returns the JSON Schema of a kind.
+/// Returns the JSON Schema for manifests of a kind.
 pub fn schema_of(kind: Kind) -> Json {
     match kind {
         Kind::Agent => schema::<Agent>(),
@@ -45,24 +45,24 @@ pub fn schema_of(kind: Kind) -> Json {
     }
 }
 
-/// A kind of manifest.
+/// A type of manifest.
 pub trait Manifest: Sized {
-    /// Which.
+    /// The kind that the manifest declares.
     const KIND: Kind;
 
-    /// What `spec` holds.
+    /// The type of `spec`.
     type Spec: Member;
 
-    /// Puts the parts together.
+    /// Builds the manifest from its parts.
     fn from_parts(metadata: Metadata, spec: Self::Spec) -> Self;
 
     /// Returns the parts.
     fn parts(&self) -> (&Metadata, &Self::Spec);
 
-    /// Finds what single members cannot say.
+    /// Reports faults that involve more than one member.
     fn check(&self, root: &Root<'_>, reader: &mut Reader);
 
-    /// Writes it as JSON, which is YAML.
+    /// Writes the manifest as JSON, which is valid YAML.
     fn to_json(&self) -> Json {
         let (metadata, spec) = self.parts();
         Json::object([
@@ -74,18 +74,18 @@ pub trait Manifest: Sized {
     }
 }
 
-/// The text of a manifest, to name places in it.
+/// The parsed text of a manifest, for looking up positions.
 #[derive(Debug)]
 pub struct Root<'n>(pub(crate) &'n brigade_core::yaml::Node);
 
 impl Root<'_> {
-    /// Returns where a member stands that has a value.
+    /// Returns the position of a member that has a value.
     pub(crate) fn find(&self, path: &[&str]) -> Option<Position> {
         let node = path.iter().try_fold(self.0, |node, key| node.get(key))?;
         (!is_null(node)).then_some(node.at)
     }
 
-    /// Returns where a member stands, or else the nearest one above it.
+    /// Returns the position of a member, or of its nearest parent that exists.
     pub(crate) fn at(&self, path: &[&str]) -> Position {
         let mut node = self.0;
         for key in path {
@@ -98,21 +98,21 @@ impl Root<'_> {
     }
 }
 
-/// What reading a manifest gives.
+/// The result of reading a manifest.
 #[derive(Clone, Debug)]
 pub struct ManifestReading<M> {
-    /// The manifest. `None` if it has a fault.
+    /// The manifest; `None` if the text has a fault.
     pub manifest: Option<M>,
-    /// What is wrong, in the order of the text.
+    /// Faults, in the order of the text.
     pub faults: Vec<Fault>,
-    /// What does nothing, in the order of the text.
+    /// Fields without effect, in the order of the text.
     pub warnings: Vec<Fault>,
 }
 
-/// The longest manifest, in bytes.
+/// The maximum length of a manifest, in bytes.
 const MAX_MANIFEST_BYTES: usize = 256 << 10;
 
-/// Reads the document of a text.
+/// Reads a manifest from YAML.
 pub fn read<M: Manifest>(text: &str) -> ManifestReading<M> {
     let mut reader = Reader::default();
     let manifest = root(text, &mut reader);
@@ -162,14 +162,14 @@ fn schema<M: Manifest>() -> Json {
     let word = |word: &str| Json::object([("const", Json::from(word))]);
     let schema = object(
         match M::KIND {
-            Kind::Agent => "An agent: what it is told, and what it may use.",
+            Kind::Agent => "An agent: its instructions, and what it may use.",
             Kind::Workflow => "A workflow: states, and how one leads to the next.",
         },
         vec![
-            ("apiVersion", "The version of the form.", true, word(API_VERSION)),
-            ("kind", "What it describes.", true, word(M::KIND.word())),
-            ("metadata", "What it is called.", true, Metadata::schema()),
-            ("spec", "What it is.", true, M::Spec::schema()),
+            ("apiVersion", "The version of the manifest format.", true, word(API_VERSION)),
+            ("kind", "What the manifest describes.", true, word(M::KIND.word())),
+            ("metadata", "Name, version and labels.", true, Metadata::schema()),
+            ("spec", "The definition itself.", true, M::Spec::schema()),
         ],
     );
     let schema = with(schema, "$schema", Json::from("https://json-schema.org/draft/2020-12/schema"));

@@ -1,4 +1,4 @@
-//! Types that are read from YAML, written as JSON and described by a schema, all three from one table.
+//! Members of manifests. One table defines how a type is read from YAML, written as JSON and described by a schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use brigade_core::{Json, Object};
 
 use crate::fault::Fault;
 
-/// Something that a manifest may hold.
+/// A value that a manifest can hold.
 pub trait Member: Sized {
-    /// Reads it. `None` if it has a fault, which the reader has then.
+    /// Reads the value. Returns `None` after reporting a fault to `reader`.
     fn read(node: &Node, path: &str, reader: &mut Reader) -> Option<Self>;
 
-    /// Returns the JSON Schema of it.
+    /// Returns the JSON Schema of the type.
     fn schema() -> Json;
 
-    /// Writes it.
+    /// Writes the value as JSON.
     fn to_json(&self) -> Json;
 }
 
@@ -26,7 +26,7 @@ pub struct Reader {
     pub(crate) warnings: Vec<Fault>,
 }
 
-/// The most faults and warnings that are told of one manifest.
+/// The maximum number of faults and warnings reported for one manifest.
 const MAX_FAULTS: usize = 200;
 
 impl Reader {
@@ -42,7 +42,7 @@ impl Reader {
         }
     }
 
-    /// Returns the members of a map. A key that appears twice is a fault.
+    /// Returns the members of a map. Reports each key that appears twice.
     pub(crate) fn map<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n [(Key, Node)]> {
         let Value::Map(members) = &node.value else {
             self.fault(node.at, path, "expected a map");
@@ -57,10 +57,10 @@ impl Reader {
         Some(members)
     }
 
-    /// Warns of keys that are not known.
+    /// Warns about unknown keys.
     pub(crate) fn unknown(&mut self, members: &[(Key, Node)], path: &str, known: &[&str]) {
         for (key, _) in members.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
-            self.warn(key.at, &below(path, &key.text), "is not known, and does nothing");
+            self.warn(key.at, &below(path, &key.text), "unknown field, ignored");
         }
     }
 
@@ -68,18 +68,18 @@ impl Reader {
         match &node.value {
             Value::Scalar(Json::String(text)) => Some(text),
             Value::Scalar(Json::Number(_) | Json::Bool(_)) => {
-                self.fault(node.at, path, "expected a text: put it in quotes");
+                self.fault(node.at, path, "expected a string: put it in quotes");
                 None
             }
             Value::Scalar(_) | Value::List(_) | Value::Map(_) => {
-                self.fault(node.at, path, "expected a text");
+                self.fault(node.at, path, "expected a string");
                 None
             }
         }
     }
 }
 
-/// Returns the path of a member. A key may be anything, so control characters in it are escaped.
+/// Returns the path of a member. Escapes control characters, because a key may contain any text.
 pub(crate) fn below(path: &str, key: &str) -> String {
     let key: String = key.chars().take(64).flat_map(char::escape_debug).collect();
     if path.is_empty() { key } else { format!("{path}.{key}") }
@@ -94,7 +94,7 @@ pub(crate) fn find<'n>(members: &'n [(Key, Node)], key: &str) -> Option<&'n Node
     members.iter().find(|(member, _)| member.text == key).map(|(_, node)| node).filter(|node| !is_null(node))
 }
 
-/// Reads a member that may be absent. The outer `None` is a fault.
+/// Reads an optional member. The outer `None` means a fault.
 pub(crate) fn maybe<T: Member>(
     members: &[(Key, Node)],
     path: &str,
@@ -107,7 +107,7 @@ pub(crate) fn maybe<T: Member>(
     }
 }
 
-/// Reads a member that must be there.
+/// Reads a required member.
 pub(crate) fn needed<T: Member>(
     at: Position,
     members: &[(Key, Node)],
@@ -144,7 +144,7 @@ pub(crate) fn object(doc: &str, members: Vec<(&str, &str, bool, Json)>) -> Json 
     Json::Object(schema)
 }
 
-/// Returns a schema that is one of several.
+/// Returns a schema that accepts any of the given schemas.
 pub(crate) fn any_of(schemas: Vec<Json>) -> Json {
     Json::object([("anyOf", Json::from(schemas))])
 }
@@ -194,8 +194,8 @@ macro_rules! write_field {
     };
 }
 
-/// Defines a map with its members: how it is read, written and described. `check` finds what a schema of single members
-/// cannot say, and `rule` says it in the schema.
+/// Defines a map type: its members, reader, writer and schema. `check` reports faults across members, and `rule` adds
+/// the same rule to the schema.
 macro_rules! members {
     (
         #[doc = $doc:literal]
@@ -241,7 +241,7 @@ macro_rules! members {
     };
 }
 
-/// Lets a set of words be a member.
+/// Implements `Member` for a closed set of words.
 macro_rules! word_member {
     ($($name:ident),*) => {
         $(impl $crate::member::Member for $name {
@@ -385,7 +385,7 @@ impl<T: Member> Member for BTreeMap<String, T> {
     }
 }
 
-/// Any value. A key that appears twice is a fault here, too.
+/// Any value. Duplicate keys are faults here, too.
 impl Member for Json {
     fn read(node: &Node, path: &str, reader: &mut Reader) -> Option<Json> {
         match &node.value {

@@ -1,4 +1,4 @@
-//! Texts of a form of their own.
+//! String types with a fixed form: names, versions, durations and schemas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use brigade_schema::Schema;
 
 use crate::member::{Member, Reader, with};
 
-/// The name of an agent or a workflow: a lower-case letter or digit, then up to 62 of these and `-`.
+/// The name of an agent or a workflow: a lower-case letter or digit, then up to 62 of these or `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 const NAME: &str = "^[a-z0-9][a-z0-9-]{0,62}$";
 
 impl Name {
-    /// Takes a text that is a name.
+    /// Returns the name, or `None` if the text is not a valid name.
     pub fn new(text: &str) -> Option<Name> {
         let legal = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         let is_name = (1..=63).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(legal);
         is_name.then(|| Name(text.to_owned()))
     }
 
-    /// Returns the text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -48,14 +48,14 @@ impl Member for Name {
     }
 }
 
-/// A semantic version: three numbers, and perhaps `-` and `+` parts.
+/// A semantic version: three numbers, optionally with `-` and `+` parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
 const VERSION: &str = r"^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$";
 
 impl Version {
-    /// Takes a text that is a version.
+    /// Returns the version, or `None` if the text is not a valid version.
     pub fn new(text: &str) -> Option<Version> {
         let (rest, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
         let (core, before) = rest.split_once('-').map_or((rest, None), |(core, before)| (core, Some(before)));
@@ -73,7 +73,7 @@ impl Version {
         is_version.then(|| Version(text.to_owned()))
     }
 
-    /// Returns the text.
+    /// Returns the version as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -97,7 +97,7 @@ impl Member for Version {
     }
 }
 
-/// A length of time, such as `300s`, `5m` or `1h`.
+/// A duration, such as `300s`, `5m` or `1h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     text: String,
@@ -107,7 +107,7 @@ pub struct Span {
 const SPAN: &str = "^[0-9]{1,9}(ms|s|m|h)$";
 
 impl Span {
-    /// Takes a text that is a length of time.
+    /// Returns the duration, or `None` if the text is not a valid duration.
     pub fn new(text: &str) -> Option<Span> {
         let end = text.find(|c: char| !c.is_ascii_digit())?;
         let (number, unit) = text.split_at(end);
@@ -125,7 +125,7 @@ impl Span {
         Some(Span { text: text.to_owned(), duration })
     }
 
-    /// Returns how long it is.
+    /// Returns the duration.
     pub fn duration(&self) -> Duration {
         self.duration
     }
@@ -135,7 +135,7 @@ impl Member for Span {
     fn read(node: &Node, path: &str, reader: &mut Reader) -> Option<Span> {
         let span = Span::new(reader.text(node, path)?);
         if span.is_none() {
-            reader.fault(node.at, path, "expected a length of time, such as 30s, 5m or 1h");
+            reader.fault(node.at, path, "expected a duration, such as 30s, 5m or 1h");
         }
         span
     }
@@ -157,7 +157,7 @@ pub struct SchemaText {
 }
 
 impl SchemaText {
-    /// Returns the schema, ready to check values.
+    /// Returns the compiled schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }

@@ -1,4 +1,4 @@
-//! Workflows.
+//! The workflow manifest: its types, their schema and their checks.
 
 mod check;
 mod command;
@@ -23,25 +23,25 @@ pub use decide::{DECLINED, ExecutionState, NextAction, Outcome, StateOutput, Ver
 pub use evaluate::{MAX_RENDERED, Scope, TemplateTooLong};
 pub use template::Template;
 
-/// A manifest of a workflow.
+/// The manifest of a workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workflow {
-    /// What it is called.
+    /// Name, version and labels.
     pub metadata: Metadata,
-    /// What it is.
+    /// The states of the workflow and its limits.
     pub spec: WorkflowSpec,
 }
 
 members! {
-    #[doc = "What a workflow is."]
+    #[doc = "The states of a workflow and its limits."]
     WorkflowSpec {
-        #[doc = "The state that it begins in."]
+        #[doc = "The first state."]
         initial_state = "initial_state": needed String,
-        #[doc = "Constants that all states see."]
+        #[doc = "Constants that all states can read."]
         context = "context": maybe Object,
-        #[doc = "Folders that states share."]
+        #[doc = "Volumes that states share."]
         storage = "storage": maybe Object,
-        #[doc = "How many transitions an execution has at most."]
+        #[doc = "Maximum number of transitions of an execution."]
         max_total_transitions = "max_total_transitions": maybe i64,
         #[doc = "The states, by name."]
         states = "states": needed BTreeMap<String, State>,
@@ -69,44 +69,44 @@ words! {
 members! {
     #[doc = "A state."]
     State check whole_state, rule state_rule {
-        #[doc = "What it does."]
+        #[doc = "What the state does."]
         kind = "kind": needed StateKind,
-        #[doc = "How long it may take."]
+        #[doc = "The time limit of the state."]
         timeout = "timeout": maybe Span,
-        #[doc = "How often an execution may come here."]
+        #[doc = "Maximum number of visits by one execution."]
         max_state_visits = "max_state_visits": maybe i64,
-        #[doc = "Where it leads, the first that fits; an empty list ends the workflow."]
+        #[doc = "Transitions; the first match is taken. An empty list ends the workflow."]
         transitions = "transitions": needed Vec<Transition>,
         #[doc = "The agent, by name or id."]
         agent = "agent": maybe String,
-        #[doc = "A template of what the agent or workflow is given."]
+        #[doc = "A template of the input for the agent or workflow."]
         input = "input": maybe Json,
-        #[doc = "How the task is kept apart."]
+        #[doc = "How the task is isolated."]
         isolation = "isolation": maybe Isolation,
         #[doc = "The command."]
         command = "command": maybe Json,
-        #[doc = "Variables of the command."]
+        #[doc = "Environment variables of the command."]
         env = "env": maybe BTreeMap<String, String>,
-        #[doc = "Where the command runs."]
+        #[doc = "The directory in which the command runs."]
         workdir = "workdir": maybe String,
-        #[doc = "The image of a container."]
+        #[doc = "The container image."]
         image = "image": maybe String,
-        #[doc = "What a person is asked."]
+        #[doc = "The question for a person."]
         prompt = "prompt": maybe String,
-        #[doc = "The answer if nobody answers in time."]
+        #[doc = "The answer that is used if none arrives in time."]
         default_response = "default_response": maybe String,
         #[doc = "The agents."]
         agents = "agents": maybe Vec<ParallelAgent>,
-        #[doc = "How verdicts become one."]
+        #[doc = "How verdicts are combined."]
         consensus = "consensus": maybe Consensus,
         #[doc = "The other workflow, by name."]
         workflow = "workflow": maybe String,
-        #[doc = "Folders of the state."]
+        #[doc = "Volumes of the state."]
         volumes = "volumes": maybe Vec<Object>,
     }
 }
 
-/// What each kind of state needs.
+/// The members that each kind of state needs.
 const STATES: &[(StateKind, &[&str])] = &[
     (StateKind::Agent, &["agent"]),
     (StateKind::System, &["command"]),
@@ -127,51 +127,51 @@ fn state_rule(schema: Json) -> Json {
 }
 
 members! {
-    #[doc = "One of several agents that work at once."]
+    #[doc = "One of several agents that work in parallel."]
     ParallelAgent {
         #[doc = "The agent, by name or id."]
         agent = "agent": needed String,
-        #[doc = "A template of what it is given."]
+        #[doc = "A template of its input."]
         input = "input": maybe String,
-        #[doc = "How much its verdict counts; 1 if it is missing."]
+        #[doc = "The weight of its verdict. Default: 1."]
         weight = "weight": maybe f64,
-        #[doc = "How long it may take."]
+        #[doc = "The time limit of the agent."]
         timeout_seconds = "timeout_seconds": maybe i64,
-        #[doc = "How often another host looks."]
+        #[doc = "How often another host polls."]
         poll_interval_ms = "poll_interval_ms": maybe i64,
     }
 }
 
 words! {
-    /// How verdicts become one.
+    /// How verdicts are combined.
     Strategy {
-        /// The mean, by weight.
+        /// The weighted mean of all scores.
         WeightedAverage = "weighted_average",
-        /// Most of them.
+        /// More than half of the verdicts.
         Majority = "majority",
-        /// All of them.
+        /// All verdicts.
         Unanimous = "unanimous",
-        /// The mean of the best.
+        /// The mean of the best scores.
         BestOfN = "best_of_n",
     }
 }
 
 members! {
-    #[doc = "How verdicts become one."]
+    #[doc = "How verdicts are combined."]
     Consensus {
-        #[doc = "The way."]
+        #[doc = "The strategy."]
         strategy = "strategy": needed Strategy,
-        #[doc = "The least score; 0.7 if it is missing."]
+        #[doc = "The minimum score. Default: 0.7."]
         threshold = "threshold": maybe f64,
-        #[doc = "The least confidence."]
+        #[doc = "The minimum confidence."]
         min_agreement_confidence = "min_agreement_confidence": maybe f64,
-        #[doc = "The same."]
+        #[doc = "The minimum confidence; another name for it."]
         agreement = "agreement": maybe f64,
-        #[doc = "How many of the best count."]
+        #[doc = "The number of best scores that count."]
         n = "n": maybe i64,
-        #[doc = "How many verdicts are needed; 1 if it is missing."]
+        #[doc = "The required number of verdicts. Default: 1."]
         min_judges_required = "min_judges_required": maybe i64,
-        #[doc = "How confidence is weighed."]
+        #[doc = "How confidence is weighted."]
         confidence_weighting = "confidence_weighting": maybe Object,
     }
 }
@@ -181,15 +181,15 @@ words! {
     Condition {
         /// Always.
         Always = "always",
-        /// If the state did what it should.
+        /// If the state succeeded.
         OnSuccess = "on_success",
-        /// If it did not.
+        /// If the state failed.
         OnFailure = "on_failure",
-        /// If the command ended with 0.
+        /// If the command ended with exit code 0.
         ExitCodeZero = "exit_code_zero",
-        /// If it ended with something else.
+        /// If the command ended with another exit code.
         ExitCodeNonZero = "exit_code_non_zero",
-        /// If it ended with `value`.
+        /// If the command ended with exit code `value`.
         ExitCode = "exit_code",
         /// If the score is above `threshold`.
         ScoreAbove = "score_above",
@@ -217,30 +217,30 @@ words! {
 }
 
 members! {
-    #[doc = "Where a state leads."]
+    #[doc = "A transition to the next state."]
     Transition check whole_transition, rule transition_rule {
-        #[doc = "When it is taken; always if it is missing."]
+        #[doc = "When the transition is taken. Default: always."]
         condition = "condition": maybe Condition,
         #[doc = "The next state."]
         target = "target": needed String,
-        #[doc = "A template of what the next state is told."]
+        #[doc = "A template of the feedback for the next state."]
         feedback = "feedback": maybe String,
-        #[doc = "The score or confidence that is compared."]
+        #[doc = "The score or confidence to compare with."]
         threshold = "threshold": maybe f64,
-        #[doc = "The least confidence of a consensus."]
+        #[doc = "The minimum confidence of a consensus."]
         agreement = "agreement": maybe f64,
-        #[doc = "The exit code or answer that is compared."]
+        #[doc = "The exit code or answer to compare with."]
         value = "value": maybe Json,
         #[doc = "An expression."]
         expression = "expression": maybe String,
-        #[doc = "The least score."]
+        #[doc = "The minimum score."]
         min = "min": maybe f64,
-        #[doc = "The highest score."]
+        #[doc = "The maximum score."]
         max = "max": maybe f64,
     }
 }
 
-/// What conditions need.
+/// The members that each condition needs.
 const CONDITIONS: &[(Condition, &[&str])] = &[
     (Condition::Always, &[]),
     (Condition::OnSuccess, &[]),

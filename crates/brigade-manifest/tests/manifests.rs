@@ -1,4 +1,4 @@
-//! Manifests as people write them, and as nobody should.
+//! Reads valid and hostile manifests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read a manifest fails")]
 
@@ -105,7 +105,7 @@ fn faults<M: Manifest>(text: &str, expect: &[&str]) {
     assert_eq!(said(&read::<M>(text)), expect, "{text}");
 }
 
-/// Replaces a part of a manifest, which must be there.
+/// Replaces a part of a manifest. The part must occur.
 #[track_caller]
 fn changed(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from}");
@@ -140,11 +140,11 @@ fn faults_have_a_place_and_a_path() {
             "line 1, column 1: spec: is missing",
             "line 1, column 7: kind: expected `Agent`",
             "line 2, column 18: metadata.name: expected a name: 1 to 63 of a-z, 0-9 and `-`, and no `-` at the start",
-            "line 2, column 30: metadata.version: expected a text: put it in quotes",
+            "line 2, column 30: metadata.version: expected a string: put it in quotes",
         ],
     );
     let text = changed(AGENT, "tools:\n    - fs.read", "tools:\n    - [1]");
-    faults::<Agent>(&text, &["line 40, column 7: spec.tools[1]: expected a text"]);
+    faults::<Agent>(&text, &["line 40, column 7: spec.tools[1]: expected a string"]);
     let text = changed(AGENT, "    language: python\n", "    language: python\n    language: go\n");
     faults::<Agent>(&text, &["line 12, column 5: spec.runtime.language: appears twice"]);
     let text = changed(AGENT, "max_iterations: 3", "max_iterations: 21");
@@ -167,8 +167,8 @@ fn exactly_one_runtime_is_named() {
     assert!(fault("    language: python\n").contains("`language` without `version`"));
     assert!(fault("    version: '3'\n").contains("`version` without `language`"));
     assert!(fault("").contains("expected `language` and `version`, or `image`"));
-    assert!(fault("    image: a/b\n    language: go\n    version: '1'\n").contains("exactly one way"));
-    // The schema says the same.
+    assert!(fault("    image: a/b\n    language: go\n    version: '1'\n").contains("exactly one of the two"));
+    // The schema refuses the same manifests.
     let schema = Schema::compile_root(&schema_of(Kind::Agent).to_serde()).unwrap();
     let fits = |runtime: &str| {
         let text = format!(
@@ -190,10 +190,10 @@ fn what_does_nothing_is_a_warning() {
     let warnings = read.warnings.iter().filter(|warning| wanted(&warning.path));
     let warnings: Vec<(&str, &str)> =
         warnings.map(|warning| (warning.path.as_str(), warning.message.as_str())).collect();
-    let unknown = "is not known, and does nothing";
+    let unknown = "unknown field, ignored";
     let expect = [
         ("spec.colour", unknown),
-        ("spec.env", "is kept, and does nothing here"),
+        ("spec.env", "is kept, but has no effect here"),
         ("spec.task.mood", unknown),
     ];
     assert_eq!(warnings, expect);
@@ -209,7 +209,7 @@ fn a_workflow_leads_somewhere_and_ends() {
     assert_eq!(said(&read::<Workflow>(&text)).len(), 1);
     assert_eq!(read::<Workflow>(&text).faults[0].message, "no state leads here");
     let hidden = WORKFLOW.replace("AUDIT", "human");
-    assert_eq!(read::<Workflow>(&hidden).faults[0].message, "is the name of something else in templates");
+    assert_eq!(read::<Workflow>(&hidden).faults[0].message, "the name is reserved in templates");
     let text = changed(WORKFLOW, "  max_total_transitions: 20\n", "");
     let fault = &read::<Workflow>(&text).faults[0];
     assert!(fault.message.starts_with("the loop EXECUTE -> GENERATE -> EXECUTE"), "{fault}");
@@ -235,7 +235,7 @@ fn hostile_texts_end_at_once() {
     assert_eq!(read::<Agent>(&many).warnings.len(), 200);
 }
 
-/// Texts that are nearly manifests: lines of one, left out, repeated, moved and broken.
+/// Texts that are almost manifests: with lines left out, repeated, moved and corrupted.
 fn nearly() -> impl Strategy<Value = String> {
     let lines: Vec<&'static str> = AGENT.lines().chain(WORKFLOW.lines()).collect();
     let hostile = prop_oneof![

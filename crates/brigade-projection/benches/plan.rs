@@ -32,7 +32,7 @@ fn source() -> SourceFacts {
     SourceFacts::File("Do one thing, and say so.\n".repeat(40).into_bytes())
 }
 
-/// Prepares the tools with everything applied, or nothing.
+/// Prepares tools whose projections are all applied, or all missing.
 fn bench(bencher: divan::Bencher<'_, '_>, family: Family, is_applied: bool) {
     let tools = tools(family);
     let claims = Claims::new("/project", &tools);

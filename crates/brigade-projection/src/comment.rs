@@ -3,11 +3,11 @@
 /// A way to write a comment in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Comment {
-    /// `<!-- … -->`: Markdown, HTML, XML, and all that is plain text.
+    /// `<!-- … -->`: Markdown, HTML, XML, and plain text.
     Html,
     /// `# …`: TOML, YAML, shells, Python, Ruby and many more.
     Hash,
-    /// `// …`: JavaScript, TypeScript, Rust, Go, C and their kin.
+    /// `// …`: JavaScript, TypeScript, Rust, Go, C and similar languages.
     Slashes,
     /// `/* … */`: CSS.
     Block,
@@ -26,7 +26,7 @@ pub enum Comment {
 }
 
 impl Comment {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Comment; 10] = [
         Comment::Html,
         Comment::Hash,
@@ -56,7 +56,7 @@ impl Comment {
         }
     }
 
-    /// Returns the end of a comment; empty if it ends with the line.
+    /// Returns the end of a comment; empty if the comment ends with the line.
     pub fn close(self) -> &'static str {
         match self {
             Comment::Html => "-->",
@@ -72,12 +72,12 @@ impl Comment {
         }
     }
 
-    /// Returns whether such files may contain plain prose.
+    /// Returns whether files with this comment syntax may contain prose.
     pub fn holds_prose(self) -> bool {
         matches!(self, Comment::Html | Comment::Mdx)
     }
 
-    /// Writes a text as a comment, without a line feed. The text must not hold what ends the comment.
+    /// Formats a text as a comment, without a line feed. The text must not contain the end of the comment.
     pub(crate) fn write(self, text: &str) -> String {
         let mut line = String::with_capacity(text.len() + 10);
         line.push_str(self.open());
@@ -99,10 +99,10 @@ impl Comment {
     }
 }
 
-/// The extensions of nearly all targets, checked first because planning checks them most often.
+/// The extensions of nearly all targets. They are checked first for speed.
 const PROSE: &[&str] = &["md", "mdc", "markdown", "txt", "html", "htm", "xml", "svg"];
 
-/// Names of files whose format has no comments, or that are no text.
+/// Names of files that are not text or whose format has no comments.
 const WITHOUT_COMMENTS: &[&str] = &[
     "json",
     "jsonl",
@@ -135,7 +135,7 @@ const WITHOUT_COMMENTS: &[&str] = &[
     "sqlite",
 ];
 
-/// File name extensions by the comment of their format; all others are taken for Markdown or plain text.
+/// File name extensions by comment syntax. All other files count as Markdown or plain text.
 const BY_EXTENSION: &[(Comment, &[&str])] = &[
     (
         Comment::Hash,
@@ -203,7 +203,7 @@ const BY_EXTENSION: &[(Comment, &[&str])] = &[
     (Comment::Rem, &["bat", "cmd"]),
 ];
 
-/// Names of files without an extension whose comment is `#`.
+/// Names of files without an extension that use `#` comments.
 const HASH_NAMES: &[&str] = &[
     "makefile",
     "gnumakefile",
@@ -230,10 +230,10 @@ const HASH_NAMES: &[&str] = &[
     ".profile",
 ];
 
-/// Returns the comment syntax of a file, by its name.
+/// Returns the comment syntax of a file.
 ///
-/// None when the format has no comments. `body` decides only where the name says nothing: a file that begins with `#!`
-/// is a program.
+/// Returns `None` if the format has no comments. `body` matters only if the name is inconclusive: a file that begins
+/// with `#!` is a program.
 pub fn comment_of(path: &str, body: &str) -> Option<Comment> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if HASH_NAMES.contains(&name.as_str()) {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_an_extension_is_recognized_by_its_first_line() {
+    fn the_first_line_identifies_a_program() {
         assert_eq!(comment_of("bin/run", "#!/bin/sh\n"), Some(Comment::Hash));
         assert_eq!(comment_of("bin/run", "text"), Some(Comment::Html));
     }

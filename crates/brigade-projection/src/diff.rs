@@ -1,17 +1,17 @@
-//! A change as a unified diff, for a dry run.
+//! Formats a change as a unified diff, for a dry run.
 
 use similar::TextDiff;
 
-/// The most lines, old and new together, that are compared; the time grows with how much differs.
+/// The maximum number of lines to compare, old and new together. The time grows with the size of the difference.
 const MAX_LINES: usize = 40_000;
 
 /// The lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// Writes the change of one file as a unified diff with three lines of context; none is an absent file.
+/// Formats the change of one file as a unified diff with three lines of context. `None` means that the file is absent.
 ///
-/// Empty when nothing changes. Files that are no text, or too long to compare, are named in one line. The text is as
-/// the files have it: escape it before it goes to a terminal.
+/// Returns an empty text if nothing changes. Files that are binary or too long are named in one line. The diff contains
+/// raw text: escape it before writing to a terminal.
 pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
     if before == after {
         return String::new();
@@ -23,7 +23,7 @@ pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Strin
         return format!("Binary files {old_name} and {new_name} differ\n");
     };
     let lines = |text: &str| text.matches('\n').count();
-    // One change in a long file is cheap to find: only what differs is compared, with its context.
+    // Only the lines that differ are compared, with their context, so one change in a long file is cheap.
     let same = |pair: &(&str, &str)| pair.0 == pair.1;
     let (old_lines, new_lines) = (old.split_inclusive('\n'), new.split_inclusive('\n'));
     let before = old_lines.clone().zip(new_lines.clone()).take_while(same).count();
@@ -48,7 +48,7 @@ pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Strin
     if skipped == 0 { diff } else { diff.split_inclusive('\n').map(|line| moved(line, skipped)).collect() }
 }
 
-/// Adds skipped lines to the line numbers of a hunk.
+/// Adds the number of skipped lines to the line numbers of a hunk.
 fn moved(line: &str, skipped: usize) -> String {
     let moved = |range: &str| {
         let (sign, numbers) = range.split_at_checked(1)?;

@@ -1,4 +1,4 @@
-//! The facts that the caller read from disk.
+//! Facts about files, which the caller reads from disk.
 
 use std::borrow::Cow;
 
@@ -8,23 +8,23 @@ use brigade_core::Fingerprint;
 use crate::item::ProjectionReason;
 use crate::text;
 
-/// Why a path may not be read or written.
+/// Why a path must not be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathRefusal {
-    /// It lies outside the workspace, or is the workspace itself.
+    /// It is outside the workspace, or is the workspace itself.
     OutsideWorkspace,
-    /// It lies in a `.git` directory.
+    /// It is in a `.git` directory.
     InGit,
-    /// It lies in `.brigade`, or a link leads there.
+    /// It is in `.brigade`, or a link leads there.
     InBrigade,
     /// One of its parents is a file.
     ParentIsFile,
-    /// A symbolic link on the way leads out of the workspace.
+    /// A symbolic link on the path leads out of the workspace.
     SymlinkOut,
 }
 
 impl PathRefusal {
-    /// Returns the reason of a projection that it prevents.
+    /// Returns the reason that a projection gets.
     pub fn reason(self) -> ProjectionReason {
         match self {
             PathRefusal::OutsideWorkspace => ProjectionReason::OutsideWorkspace,
@@ -35,7 +35,7 @@ impl PathRefusal {
         }
     }
 
-    /// Returns the end of a sentence that begins with the path.
+    /// Returns a phrase that follows the path in a sentence.
     pub fn phrase(self) -> &'static str {
         match self {
             PathRefusal::OutsideWorkspace => "is outside the workspace",
@@ -50,15 +50,15 @@ impl PathRefusal {
 /// The content at the path of a projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetFacts {
-    /// Nothing.
+    /// There is nothing.
     Absent,
     /// A file, with its bytes.
     File(Vec<u8>),
-    /// A directory.
+    /// There is a directory.
     Directory,
-    /// Something that cannot be read.
+    /// The content cannot be read.
     Unreadable,
-    /// The path may not be written to.
+    /// The path must not be written.
     Refused(PathRefusal),
 }
 
@@ -67,17 +67,17 @@ pub enum TargetFacts {
 pub enum SourceFacts {
     /// The entry names no source.
     NotConfigured,
-    /// Nothing, or a directory.
+    /// There is no file at the path.
     Absent,
-    /// Something that cannot be read.
+    /// The content cannot be read.
     Unreadable,
-    /// The path may not be read from.
+    /// The path must not be read.
     Refused(PathRefusal),
     /// A file, with its bytes.
     File(Vec<u8>),
 }
 
-/// Why a source gives no text.
+/// Why a source has no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceProblem {
     /// The entry names no source.
@@ -88,7 +88,7 @@ pub enum SourceProblem {
     Unreadable,
     /// The file is not UTF-8.
     NotUtf8,
-    /// The path may not be read from.
+    /// The path must not be read.
     Refused(PathRefusal),
 }
 
@@ -100,7 +100,7 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    /// Takes a text; line endings become line feeds and a byte order mark is dropped.
+    /// Takes a text. Line endings become line feeds, and a byte order mark is removed.
     pub fn new(text: &str) -> SourceText {
         let text = text::line_feeds(text.strip_prefix('\u{feff}').unwrap_or(text)).into_owned();
         SourceText { fingerprint: Fingerprint::of_bytes(text.as_bytes()), text }
@@ -109,7 +109,7 @@ impl SourceText {
     /// Decodes the content.
     ///
     /// # Errors
-    /// When there is no text.
+    /// Fails if the source has no text.
     pub fn from_facts(facts: &SourceFacts) -> Result<SourceText, SourceProblem> {
         match facts {
             SourceFacts::NotConfigured => Err(SourceProblem::NotConfigured),
@@ -123,7 +123,7 @@ impl SourceText {
         }
     }
 
-    /// Returns the text, with line feeds alone.
+    /// Returns the text with normalized line endings.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -134,18 +134,18 @@ impl SourceText {
     }
 }
 
-/// A harness that an entry supports, with the path that its projection goes to.
+/// A harness that an entry supports, with the target path of its projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectionTarget<'a> {
     /// The harness, as the entry names it.
     pub harness: &'a str,
-    /// The path as configured; absent when none is.
+    /// The configured path, if any.
     pub path: Option<&'a str>,
 }
 
-/// Lists the harnesses that a tool supports, in the order of the entry, each once.
+/// Lists the harnesses that a tool supports, in the order of the entry and without duplicates.
 ///
-/// A path for a harness that is not supported is not used, as `supported_harnesses` decides.
+/// `supported_harnesses` decides: the path of an unsupported harness is ignored.
 pub fn wanted(tool: &Tool) -> Vec<ProjectionTarget<'_>> {
     let mut found: Vec<ProjectionTarget<'_>> = Vec::with_capacity(tool.supported_harnesses.len());
     for harness in &tool.supported_harnesses {
@@ -157,13 +157,13 @@ pub fn wanted(tool: &Tool) -> Vec<ProjectionTarget<'_>> {
     found
 }
 
-/// Brings a configured path into the form relative to the workspace, without `.`, `..` and doubled slashes.
+/// Normalizes a configured path: relative to the workspace, without `.`, `..` and doubled slashes.
 ///
-/// `root` is the absolute path of the workspace. Looks at the text alone; links are the caller's to follow.
+/// `root` is the absolute path of the workspace. Checks only the text. The caller follows links.
 ///
 /// # Errors
-/// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home
-/// directory (`~`), or within `.git` or `.brigade`.
+/// Fails if the text shows that the path must not be used: outside the workspace, the workspace itself, a home
+/// directory (`~`), `.git` or `.brigade`.
 pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, PathRefusal> {
     let rest = if path.starts_with('/') {
         let inside = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));
@@ -192,7 +192,7 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
         }
         Cow::Owned(parts.join("/"))
     };
-    // Some file systems do not tell upper from lower case.
+    // Some file systems ignore case.
     if relative.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
         return Err(PathRefusal::InGit);
     }
@@ -202,7 +202,7 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
     if relative.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(relative) }
 }
 
-/// Returns whether [`relative_path`] does not look at a name in a path.
+/// Returns whether a name needs no check by [`relative_path`].
 fn is_usual_name(name: &str) -> bool {
     match name.as_bytes() {
         [] => false,
@@ -215,12 +215,12 @@ fn is_usual_name(name: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     pub(crate) harness: &'a str,
-    /// Relative to the workspace; as configured when it is refused.
+    /// Relative to the workspace; as configured if it is refused.
     pub(crate) path: Option<Cow<'a, str>>,
     pub(crate) facts: TargetFacts,
 }
 
-/// A tool with the facts of its projections.
+/// A tool with the facts about its projections.
 #[derive(Clone, Debug)]
 pub struct ToolFacts<'a> {
     pub(crate) tool: &'a Tool,
@@ -231,10 +231,10 @@ pub struct ToolFacts<'a> {
 }
 
 impl<'a> ToolFacts<'a> {
-    /// Gathers the facts of one tool.
+    /// Collects the facts about one tool.
     ///
-    /// `look` returns the content at each path (relative to the workspace at `root`). It is never called for paths that
-    /// are refused by their text alone.
+    /// `look` returns the content at a path relative to the workspace at `root`. It is not called for paths that are
+    /// refused by their text.
     pub fn gather(
         root: &str,
         tool: &'a Tool,
@@ -262,7 +262,7 @@ impl<'a> ToolFacts<'a> {
         }
     }
 
-    /// Notes a field of the entry whose path leads out of the workspace to where nothing allows: the tool is not
+    /// Records a field of the entry whose path leads out of the workspace without permission. The tool is then not
     /// projected.
     #[must_use]
     pub fn leading_out(self, field: Option<&'static str>) -> ToolFacts<'a> {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_within_the_workspace_are_brought_into_one_form() {
+    fn paths_within_the_workspace_are_normalized() {
         check(".claude/commands/a.md", Ok(".claude/commands/a.md"));
         check("./a//b/../c.md", Ok("a/c.md"));
         check("/home/me/project/a.md", Ok("a.md"));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_may_not_be_used_are_refused_by_their_text() {
+    fn unusable_paths_are_refused_by_their_text() {
         check("", Err(PathRefusal::OutsideWorkspace));
         check(".", Err(PathRefusal::OutsideWorkspace));
         check("../a.md", Err(PathRefusal::OutsideWorkspace));

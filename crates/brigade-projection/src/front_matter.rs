@@ -1,41 +1,41 @@
-//! The block of YAML between `---` lines that a file may begin with.
+//! Front matter: a block of YAML between `---` lines at the start of a file.
 //!
-//! Reads only what is needed: where the block ends, and the texts of its top-level keys. It is not a YAML parser; a key
-//! it cannot make out counts as present with an unknown value, so that nothing is added twice.
+//! This is not a YAML parser. It finds only the end of the block and the one-line values of top-level keys. A key with
+//! any other value counts as present, so that it is never added twice.
 
 use brigade_core::front_matter;
 
 /// A file's front matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrontMatter<'a> {
-    /// The lines between the two markers, with the last line feed.
+    /// The lines between the two markers, including the last line feed.
     pub(crate) block: &'a str,
-    /// What follows the closing marker's line.
+    /// The text after the line of the closing marker.
     pub(crate) rest: &'a str,
 }
 
 /// The value of a top-level key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A text in one line, without its quotes.
+    /// A one-line text, without quotes.
     Text(String),
-    /// Something there, in a form that is not read here.
+    /// A value in a form that is not parsed.
     Other,
 }
 
-/// Length of the opening line `---` with its line feed.
+/// The length of the opening line `---` with its line feed.
 pub(crate) const OPENING: usize = 4;
 
-/// Splits the front matter off a text with line feeds alone.
+/// Splits the front matter from a text with normalized line endings.
 ///
-/// None unless line 1 is `---` and a later line is too.
+/// Returns `None` unless line 1 and a later line are `---`.
 pub(crate) fn split(text: &str) -> Option<FrontMatter<'_>> {
     let found = front_matter::split(text).filter(|found| found.opening.len() == OPENING)?;
     Some(FrontMatter { block: found.block, rest: found.rest? })
 }
 
 impl FrontMatter<'_> {
-    /// Returns the value of a top-level key; none when it is not there or empty.
+    /// Returns the value of a top-level key; `None` if it is missing or empty.
     pub(crate) fn get(&self, key: &str) -> Option<Value> {
         let mut lines = self.block.lines().peekable();
         while let Some(line) = lines.next() {
@@ -55,8 +55,8 @@ impl FrontMatter<'_> {
     }
 }
 
-/// Why a line at the top level of front matter cannot be read as YAML by every reader.
-const NOT_A_FIELD: &str = "a line is no `key: value`";
+/// A top-level line that some YAML readers cannot parse.
+const NOT_A_FIELD: &str = "a line is not `key: value`";
 
 impl<'a> FrontMatter<'a> {
     /// Returns the top-level keys, without their quotes.
@@ -64,25 +64,26 @@ impl<'a> FrontMatter<'a> {
         self.block.lines().filter_map(|line| Some(field_of(line)?.0))
     }
 
-    /// Returns whether YAML would read the one-line value of a key as something other than a string.
+    /// Returns whether YAML would read a one-line value as something other than a string.
     pub(crate) fn is_misread(&self, key: &str) -> bool {
         let is_bad = |value: &str| value.contains("---") || problem_of_value(value, false).is_some();
         self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
     }
 
-    /// Returns whether a list or a table is in one line: valid YAML, but rejected by the validator of Agent Skills.
+    /// Returns whether a list or a table is written on one line. This is valid YAML, but the validator of Agent Skills
+    /// rejects it.
     pub(crate) fn has_flow_style(&self) -> bool {
         self.block.lines().filter_map(field_of).any(|(_, value)| value.starts_with(['[', '{']))
     }
 
     /// Returns why YAML readers would reject the block; `None` if no reason is found.
     ///
-    /// Values over several lines are not looked into.
+    /// Does not check values that span several lines.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let mut seen: Vec<&str> = Vec::new();
         let mut lines = self.block.lines().peekable();
         while let Some(line) = lines.next() {
-            // The header is one such line, and holds no `---`.
+            // The header is such a line but does not contain `---`.
             if line.contains("---") {
                 return Some("some readers end it at the `---` within a line");
             }
@@ -112,7 +113,7 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Splits a line of the top level into its key, without quotes, and its value.
+/// Splits a top-level line into its unquoted key and its value.
 fn field_of(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t', '#', '-']) {
         return None;
@@ -125,13 +126,13 @@ fn field_of(line: &str) -> Option<(&str, &str)> {
     is_field.then(|| (bare, without_comment(value.trim())))
 }
 
-/// Describes what is wrong with a value; `goes_on` when the next line belongs to it.
+/// Returns the problem of a value. `goes_on` says that the next line continues it.
 fn problem_of_value(value: &str, goes_on: bool) -> Option<&'static str> {
     match value.chars().next()? {
         '[' => (!value.ends_with(']')).then_some("a list is not closed in its line"),
         '{' => (!value.ends_with('}')).then_some("a table is not closed in its line"),
         '&' | '*' | '!' | '%' | '@' | '`' => {
-            Some("a value begins with a sign that means something else there")
+            Some("a value begins with a character that means something else in YAML")
         }
         mark @ ('"' | '\'') => {
             let is_closed = 1 < value.len() && value.ends_with(mark);
@@ -144,7 +145,7 @@ fn problem_of_value(value: &str, goes_on: bool) -> Option<&'static str> {
     }
 }
 
-/// Returns what follows `key:` in a line that begins with it.
+/// Returns the text after `key:` in a line that begins with it.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let bare = line.strip_prefix(key);
     let quoted = |mark: char| line.strip_prefix(mark)?.strip_prefix(key)?.strip_prefix(mark);
@@ -153,7 +154,7 @@ fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     (value.is_empty() || value.starts_with([' ', '\t'])).then(|| without_comment(value.trim()))
 }
 
-/// Drops a comment behind an unquoted value.
+/// Removes a comment after an unquoted value.
 fn without_comment(value: &str) -> &str {
     if value.starts_with(['"', '\'']) {
         return value;
@@ -164,7 +165,7 @@ fn without_comment(value: &str) -> &str {
     value.split(" #").next().unwrap_or(value).trim_end()
 }
 
-/// Reads a value in one line.
+/// Parses a one-line value.
 fn scalar(value: &str) -> Value {
     for mark in ['"', '\''] {
         if let Some(inside) = value.strip_prefix(mark) {
@@ -181,10 +182,10 @@ fn scalar(value: &str) -> Value {
     }
 }
 
-/// Adds `key: value` lines for the keys that a text's front matter lacks, making the block where there is none.
+/// Adds `key: value` lines for keys that are missing in the front matter. Creates the block if there is none.
 ///
-/// Values are YAML as they are to be written. Lines are added at the top; all else stays byte for byte. None when
-/// nothing is lacking.
+/// The values must already be YAML. The lines are added at the top; the rest is unchanged. Returns `None` if no key is
+/// missing.
 pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> {
     let present = split(text);
     let mut lacking = String::new();
@@ -196,7 +197,7 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
         _ if lacking.is_empty() => None,
         None => Some(["---\n", &lacking, "---\n", text].concat()),
         Some(front) => {
-            // Otherwise, an empty `name:` would occur twice.
+            // This avoids a second `name:` if the first is empty.
             let is_lacking = |line: &&str| {
                 !wanted
                     .iter()
@@ -208,9 +209,9 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
     }
 }
 
-/// Replaces the value of a top-level key in one line; `value` is written as YAML.
+/// Replaces the one-line value of a top-level key. `value` must already be YAML.
 ///
-/// None when the text has no such line, or the value continues in the next one.
+/// Returns `None` if there is no such line, or if the value continues on the next line.
 pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
     let front = split(text)?;
     let mut offset = OPENING;
@@ -227,7 +228,7 @@ pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
     None
 }
 
-/// Returns the rest of a text behind its front matter; the whole text when it has none.
+/// Returns a text without its front matter.
 pub(crate) fn without(text: &str) -> &str {
     split(text).map_or(text, |front| front.rest)
 }

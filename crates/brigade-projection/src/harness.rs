@@ -1,6 +1,6 @@
 //! The table of harnesses: paths, formats, required front matter, and fidelity.
 //!
-//! The table lists where a projection *could* go; `projections` in tools.toml defines where it *does* go.
+//! The table lists possible targets of projections. `projections` in tools.toml sets the actual ones.
 
 mod report;
 mod table;
@@ -15,67 +15,67 @@ use std::sync::LazyLock;
 use brigade_catalog::Family;
 
 words! {
-    /// How well a harness reads a projection.
+    /// How well a harness supports a projection.
     Lossiness {
-        /// It reads the source as it is written.
+        /// It reads the source unchanged.
         Native = "native",
-        /// It reads the source's content in another form: front matter is added, or the text is wrapped.
+        /// It reads the content in another form: with added front matter, or wrapped.
         Adapted = "adapted",
-        /// It does not read this path automatically, or can only be pointed to the tool.
+        /// It does not read the path automatically, or only refers to the tool.
         ReferenceOnly = "reference-only",
     }
 }
 
 words! {
-    /// The form of a file that a harness reads.
+    /// The format of a file that a harness reads.
     PlaceFormat {
-        /// `SKILL.md` in a directory of its own, as agentskills.io describes it.
+        /// `SKILL.md` in a separate directory, as agentskills.io describes it.
         AgentSkill = "agent-skill",
         /// A Markdown file whose front matter is optional.
         Markdown = "markdown",
         /// A Markdown file with front matter, with the extension `.mdc`.
         CursorRule = "cursor-rule",
-        /// A Markdown file that front matter turns into a prompt.
+        /// A Markdown file with front matter that defines a prompt.
         Prompt = "prompt",
         /// A TOML file with the key `prompt`.
         TomlCommand = "toml-command",
     }
 }
 
-/// Where the value of a front matter field comes from when the source has none.
+/// The origin of a front matter field that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// The directory that the file is in, which the standard wants the name to be.
+    /// The name of the file's directory. The standard requires the two names to be equal.
     FolderName,
-    /// The tool's name for people.
+    /// The display name of the tool.
     Title,
-    /// The tool's description.
+    /// The description of the tool.
     Description,
-    /// The tool's description, where the source has no front matter at all; without it some harnesses show line 1
-    /// instead, which would be the header.
+    /// The description of the tool, if the source has no front matter. Some harnesses otherwise show line 1, which is
+    /// the header.
     Summary,
-    /// Always the same.
+    /// A fixed value.
     Fixed(&'static str),
-    /// Left out: the harness does without it.
+    /// The field is left out, because the harness does not require it.
     Optional,
 }
 
-/// A field of the front matter that a harness reads.
+/// A front matter field that a harness reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontMatterField {
     /// The key.
     pub key: &'static str,
-    /// Where its value comes from.
+    /// The origin of its value.
     pub value: FieldValue,
 }
 
 impl FrontMatterField {
-    /// Returns whether the harness needs the field.
+    /// Returns whether the harness requires the field.
     pub fn is_required(&self) -> bool {
         !matches!(self.value, FieldValue::Optional | FieldValue::Summary)
     }
 
-    /// Returns whether the field is ever written where the source has none.
+    /// Returns whether the field is added when the source lacks it.
     pub(crate) fn is_supplied(&self) -> bool {
         self.value != FieldValue::Optional
     }
@@ -84,7 +84,7 @@ impl FrontMatterField {
 /// A kind of file that a harness reads in a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HarnessPlace {
-    /// The families of tools that belong there.
+    /// The families of tools that are stored there.
     pub families: &'static [Family],
     /// The path in the workspace, with `{id}` for the tool.
     pub path: &'static str,
@@ -92,7 +92,7 @@ pub struct HarnessPlace {
     pub format: PlaceFormat,
     /// The front matter that the harness reads there.
     pub front_matter: &'static [FrontMatterField],
-    /// What the harness makes of such a tool at best.
+    /// The best support for such a tool.
     pub lossiness: Lossiness,
 }
 
@@ -102,7 +102,8 @@ impl HarnessPlace {
         self.path.replace("{id}", id)
     }
 
-    /// Returns whether a path, relative to the workspace, is of this kind; directories may stand between.
+    /// Returns whether a path, relative to the workspace, is of this kind. The path may have further directories in
+    /// between.
     pub fn holds(&self, path: &str) -> bool {
         let (before, after) = self.path.split_once("{id}").unwrap_or((self.path, ""));
         path.strip_prefix(before)
@@ -111,26 +112,26 @@ impl HarnessPlace {
     }
 }
 
-/// A program that connects a language model with tools.
+/// An agent program and the files that it reads in a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Harness {
     /// The name in tools.toml.
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// What it reads in a workspace, the preferred kind first.
+    /// The kinds of files that it reads in a workspace, preferred kind first.
     pub places: &'static [HarnessPlace],
-    /// A note.
+    /// A note for people.
     pub note: Option<&'static str>,
 }
 
 impl Harness {
-    /// Returns the kind of file that suits a family best.
+    /// Returns the preferred kind of file for a family.
     pub fn place_for(&self, family: Family) -> Option<&'static HarnessPlace> {
         self.places.iter().find(|place| place.families.contains(&family))
     }
 
-    /// Returns the kind of file that a path is, if the harness reads it.
+    /// Returns the kind of file at a path, if the harness reads it.
     pub fn place_at(&self, path: &str) -> Option<&'static HarnessPlace> {
         self.places.iter().find(|place| place.holds(path))
     }
@@ -141,9 +142,11 @@ pub fn harnesses() -> &'static [Harness] {
     table::HARNESSES
 }
 
-/// Returns the directories, relative to a workspace, where projections are usually found; for looking for orphans.
+/// Returns the directories, relative to a workspace, in which projections are usually found. Used to search for
+/// orphans.
 ///
-/// They are those of the table, and those that earlier versions of `init` proposed. Sorted, none within another.
+/// They are the directories of the table and those that earlier versions of `init` proposed. They are sorted, and none
+/// is within another.
 pub fn folders() -> Vec<&'static str> {
     let places = table::HARNESSES.iter().flat_map(|harness| harness.places);
     let mut folders = folders_of(places);
@@ -162,14 +165,14 @@ fn folders_of<'p>(places: impl IntoIterator<Item = &'p HarnessPlace>) -> Vec<&'s
     folders
 }
 
-/// Returns whether a path is where projections usually are.
+/// Returns whether a path is in a usual directory of projections.
 pub(crate) fn is_usual(path: &str) -> bool {
     static USUAL_FOLDERS: LazyLock<Vec<&str>> = LazyLock::new(folders);
     let is_below = |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
     USUAL_FOLDERS.iter().any(is_below)
 }
 
-/// Returns a harness by the name that tools.toml has.
+/// Returns a harness by its name in tools.toml.
 pub fn harness(name: &str) -> Option<&'static Harness> {
     table::HARNESSES.iter().find(|harness| harness.name == name)
 }
@@ -180,7 +183,7 @@ mod tests {
     use crate::comment_of;
 
     #[test]
-    fn names_are_unique_and_paths_have_one_place_for_the_id() {
+    fn names_are_unique_and_paths_contain_the_id_once() {
         for (index, harness) in harnesses().iter().enumerate() {
             assert!(
                 harnesses()[index + 1..].iter().all(|other| other.name != harness.name),

@@ -1,16 +1,16 @@
-//! The header that makes a file a managed projection: writing it where the file's reader passes over it, and finding
-//! it.
+//! The header of managed projections: where it is written, and how it is found.
 //!
-//! It is one line, a comment of the file's format that holds `brigade-tool-projection: {json}`:
+//! The header is one line: a comment in the syntax of the file that contains `brigade-tool-projection: {json}`. It is
+//! placed where readers of the file ignore it:
 //!
 //! | the body begins with | the header is |
 //! | --- | --- |
 //! | front matter | `# …` on line 2, inside of it |
-//! | `#!`, an encoding line, `<?xml`, `<!doctype`, a parser directive | a comment behind that line |
+//! | `#!`, an encoding line, `<?xml`, `<!doctype`, a parser directive | a comment after that line |
 //! | anything else | a comment on line 1 |
 //!
-//! Reading accepts every comment in every file, so headers that v0.30 wrote (`<!-- -->` on line 1 of any
-//! file, `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
+//! Every comment syntax is accepted in every file. So headers of v0.30 are found, too: `<!-- -->` on line 1 of any
+//! file, `# …` inside front matter. The fingerprints in the header cover the text without the header line.
 
 use brigade_core::front_matter::{FrontMatter, split};
 use brigade_core::json::{compact_text, from_json};
@@ -21,53 +21,53 @@ use crate::comment::Comment;
 use crate::front_matter;
 use crate::text::first_line;
 
-/// What a header line begins with, inside its comment.
+/// The start of a header within its comment.
 const MARKER: &str = "brigade-tool-projection:";
 
-/// The longest line that is looked at.
+/// The maximum length of a header line.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// The most lines before the header outside front matter.
+/// The maximum number of lines before a header outside front matter.
 const PROLOGUE: usize = 3;
 
 /// The metadata of a managed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Header {
-    /// The tool's family at that time.
+    /// The family of the tool when the file was written.
     pub family: String,
-    /// When it was written, as the file says.
+    /// When the file was written, as the header says.
     #[serde(default, deserialize_with = "text_or_nothing")]
     pub generated_at: String,
-    /// The harness it was written for.
+    /// The harness that it was written for.
     pub harness: String,
     /// The fingerprint of the body, which is the file without the header line.
     pub projection_fingerprint: StoredFingerprint,
-    /// The fingerprint of the source's text.
+    /// The fingerprint of the source text.
     pub source_fingerprint: StoredFingerprint,
-    /// The tool it was written for.
+    /// The tool that it was written for.
     pub tool_id: String,
 }
 
-/// Reads a text; anything else is an empty one.
+/// Deserializes a text. Any other value becomes an empty text.
 fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(Json::deserialize(deserializer)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// A managed file taken apart.
+/// The parts of a managed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ManagedFile {
     pub(crate) header: Header,
-    /// The comment that holds the header.
+    /// The comment syntax of the header.
     pub(crate) comment: Comment,
-    /// Bytes of the text before the header's line.
+    /// The byte offset of the header line.
     pub(crate) start: usize,
-    /// Bytes of the text up to the end of the header's line, with its line feed.
+    /// The byte offset after the header line and its line feed.
     pub(crate) end: usize,
 }
 
 impl ManagedFile {
-    /// Returns whether the text without the header line is the given one.
+    /// Returns whether `text` without the header line equals `body`.
     pub(crate) fn body_is(&self, text: &str, body: &str) -> bool {
         text.len() - (self.end - self.start) == body.len()
             && body.is_char_boundary(self.start)
@@ -85,10 +85,9 @@ impl ManagedFile {
 }
 
 impl Header {
-    /// Reads the header of a file.
+    /// Reads the header of a file. Returns it with the body: normalized line endings, without the header line.
     ///
-    /// None when the file is not UTF-8 or has no valid header; then it is not managed. Returns the body beside it, with
-    /// line feeds alone and without the header line.
+    /// Returns `None` if the file is not managed: it is not UTF-8 or has no valid header.
     pub fn read(bytes: &[u8]) -> Option<(Header, String)> {
         let text = crate::text::decode(bytes)?;
         let managed = find(&text)?;
@@ -96,7 +95,7 @@ impl Header {
         Some((managed.header, body))
     }
 
-    /// Writes the header's line with its line feed.
+    /// Formats the header line with its line feed.
     pub(crate) fn line(&self, comment: Comment) -> String {
         let json = guarded(&compact_text(self).expect("a header is JSON"));
         let mut line = comment.write(&format!("{MARKER} {json}"));
@@ -105,9 +104,9 @@ impl Header {
     }
 }
 
-/// Writes JSON so that nothing in it ends a comment or a line: ASCII alone, no `<`, `>`, `--` or `*/`.
+/// Escapes JSON so that it cannot end a comment or a line: ASCII only, no `<`, `>`, `--` or `*/`.
 ///
-/// The JSON of a header has these only within strings, so the escapes are always in strings.
+/// In the JSON of a header these occur only within strings, so escapes are valid.
 fn guarded(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut before = ' ';
@@ -129,7 +128,7 @@ fn guarded(json: &str) -> String {
     out
 }
 
-/// Where the header's line goes in a body, and as which comment.
+/// Returns the offset and the comment syntax for the header of a body.
 pub(crate) fn place(body: &str, comment: Comment) -> (usize, Comment) {
     if (comment.holds_prose() || comment == Comment::Hash) && front_matter::split(body).is_some() {
         return (front_matter::OPENING, Comment::Hash);
@@ -146,7 +145,7 @@ pub(crate) fn place(body: &str, comment: Comment) -> (usize, Comment) {
     (offset, comment)
 }
 
-/// Finds the header in a text with line feeds alone.
+/// Finds the header in a text with normalized line endings.
 pub(crate) fn find(text: &str) -> Option<ManagedFile> {
     if let Some(front) = split(text) {
         return find_in_front_matter(&front);
@@ -188,9 +187,9 @@ fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
     })
 }
 
-/// Returns whether a line must stay before the header; `comment` is `None` for any format.
+/// Returns whether a line must stay before the header. `comment` is `None` for any format.
 ///
-/// A line that could itself be taken for a header never has to, or else what is written would not be what is found.
+/// A line that could be read as a header never counts. Otherwise the written header would not be the one that is found.
 fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {
     let of = |wanted| comment.is_none_or(|comment| comment == wanted);
     if MAX_LINE_BYTES < line.len() || line.contains(MARKER) {
@@ -206,12 +205,12 @@ fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {
         || (of(Comment::Block) && low.starts_with("@charset") && line.contains(';'))
 }
 
-/// The rule of Python's and Ruby's encoding lines.
+/// Returns whether a line declares an encoding, by the rule of Python and Ruby.
 fn names_encoding(line: &str) -> bool {
     line.split("coding").skip(1).any(|rest| rest.starts_with([':', '=']))
 }
 
-/// The lines that must begin a Dockerfile, when they are there.
+/// Returns whether a line is a parser directive, which must be at the start of a Dockerfile.
 fn is_parser_directive(line: &str) -> bool {
     let Some(name) = line.strip_prefix('#').and_then(|rest| rest.split_once('=')) else { return false };
     matches!(name.0.trim(), "syntax" | "escape" | "check")
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_stands_where_the_reader_passes_over_it() {
+    fn the_header_is_placed_where_readers_ignore_it() {
         check(Comment::Html, "# Title\n", 1, "<!--");
         check(Comment::Html, "---\nname: a\n---\ntext\n", 2, "#");
         check(Comment::Html, "---\n---\n", 2, "#");
@@ -319,7 +318,7 @@ mod tests {
         prop::sample::select(Comment::ALL.to_vec())
     }
 
-    /// Texts made of the pieces that matter here.
+    /// Generates texts from the relevant parts.
     fn any_body() -> impl Strategy<Value = String> {
         let forged = header("forged");
         let pieces = vec![

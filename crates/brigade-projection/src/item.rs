@@ -18,11 +18,11 @@ words! {
         Stale = "stale",
         /// There is a file that Brigade did not write.
         Unmanaged = "unmanaged",
-        /// The file was written by Brigade and edited since.
+        /// Brigade wrote the file, and it was edited later.
         Conflicted = "conflicted",
-        /// The source gives no text.
+        /// The source has no text.
         MissingSource = "missing_source",
-        /// The target cannot be written, or is not allowed.
+        /// The target cannot be written, or the path is not allowed.
         Invalid = "invalid",
     }
 }
@@ -34,9 +34,9 @@ words! {
         Create = "create",
         /// Replaces the file.
         Update = "update",
-        /// Does nothing, because there is nothing to do or nothing that can be done.
+        /// Does nothing, because nothing has to or can be done.
         Skip = "skip",
-        /// Does nothing, because something would be lost; forcing it makes this an update.
+        /// Does nothing, because data would be lost. With `--force`, this becomes an update.
         Conflict = "conflict",
     }
 }
@@ -46,21 +46,21 @@ words! {
 pub enum Overwrite {
     /// They are kept.
     Never,
-    /// They are replaced; what `--force` asks for.
+    /// They are replaced, as `--force` requests.
     Force,
 }
 
-/// How much is computed for projections whose status needs no rendering.
+/// How much to compute for projections whose status needs no rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Status and action, and what is expected of files that block calls; for call plans and health.
+    /// Status, action, and the expected fingerprint of files that block calls; for call plans and health.
     Status,
-    /// The expected fingerprint and the advice as well; for reports.
+    /// Additionally the expected fingerprint and the advice; for reports.
     Full,
 }
 
 words! {
-    /// Why a projection has its status, where one status has several reasons.
+    /// The reason for a status with several possible reasons.
     ProjectionReason {
         /// The path is outside the workspace, or the workspace itself.
         OutsideWorkspace = "outside-workspace",
@@ -70,25 +70,25 @@ words! {
         InBrigade = "in-brigade",
         /// A parent of the path is a file.
         ParentIsFile = "parent-is-file",
-        /// A symbolic link on the way leads out of the workspace.
+        /// A symbolic link on the path leads out of the workspace.
         SymlinkOut = "symlink-out",
         /// The entry is broken.
         BrokenEntry = "broken-entry",
         /// A field of the entry leads out of the workspace.
         PathOutside = "path-outside",
-        /// A value that the policy binds would be written.
+        /// The text would contain a value that the policy binds.
         BoundValue = "bound-value",
         /// The entry names no path for the harness.
         NoTarget = "no-target",
         /// There is a directory at the path.
         IsDirectory = "is-directory",
-        /// What is at the path cannot be read.
+        /// The content at the path cannot be read.
         Unreadable = "unreadable",
         /// A tool reads or runs the file.
         IsInput = "is-input",
         /// Another tool projects to the path.
         PathTaken = "path-taken",
-        /// The format has no comments, so the header has no place.
+        /// The format has no comments, so no header is possible.
         NoComment = "no-comment",
         /// The file is not UTF-8 text.
         NotUtf8 = "not-utf8",
@@ -108,55 +108,55 @@ words! {
 }
 
 words! {
-    /// What an advice is about.
+    /// The subject of an advice.
     AdviceCode {
-        /// The harness does not read the path by itself.
+        /// The harness does not read the path automatically.
         NotRead = "not-read",
         /// Another projection differs only in case.
         DiffersInCase = "differs-in-case",
-        /// An earlier version wrote the header in a place where it is in the way.
+        /// An earlier version wrote the header in a place where it disturbs readers.
         HeaderMisplaced = "header-misplaced",
-        /// The source holds text that a command of the harness would run or expand.
+        /// The source contains text that a command of the harness would run or expand.
         CommandInjection = "command-injection",
-        /// The directory of a skill has no valid name.
+        /// The directory of a skill does not have a valid name.
         SkillFolder = "skill-folder",
         /// The front matter of a skill cannot be read.
         SkillFrontMatter = "skill-front-matter",
-        /// A list or a table stands in one line of the front matter.
+        /// The front matter has a list or a table on one line.
         SkillFlowStyle = "skill-flow-style",
-        /// The front matter has a field that the format does not have.
+        /// The front matter has a field that the format does not define.
         SkillField = "skill-field",
-        /// The name of a skill is not that of its directory.
+        /// The name of a skill differs from its directory.
         SkillName = "skill-name",
         /// The description of a skill was cut or quoted.
         SkillDescription = "skill-description",
     }
 }
 
-/// Something worth knowing about a projection that does not change its status.
+/// A remark about a projection that does not change its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// What it is about.
+    /// The subject.
     pub code: AdviceCode,
-    /// What it is and what to do.
+    /// What is noticed, and what to do.
     pub message: String,
-    /// What it means for the file's reader.
+    /// The effect on the reader of the file.
     pub weight: AdviceWeight,
 }
 
-/// What an advice means for the reader of a projection.
+/// How an advice affects the reader of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdviceWeight {
-    /// The file is read all the same.
+    /// The file is read anyway.
     Remark,
-    /// The harness does not look at the file on its own.
+    /// The harness does not read the file automatically.
     NotRead,
-    /// The harness may refuse the file.
+    /// The harness may reject the file.
     Unreadable,
 }
 
 impl Advice {
-    /// Makes one that changes nothing for the reader.
+    /// Creates an advice without effect on the reader.
     pub(crate) fn remark(code: AdviceCode, message: impl Into<String>) -> Advice {
         Advice { code, message: message.into(), weight: AdviceWeight::Remark }
     }
@@ -167,45 +167,45 @@ impl Advice {
 pub struct ProjectionItem {
     /// The tool.
     pub tool_id: ToolId,
-    /// The tool's name for people.
+    /// The display name of the tool.
     pub name: String,
-    /// The tool's family; absent only when its entry is broken.
+    /// The family of the tool; `None` only if the entry is broken.
     pub family: Option<Family>,
     /// The harness, as the entry names it.
     pub harness: String,
     /// The source as configured.
     pub source_path: Option<String>,
-    /// The target, relative to the workspace; as configured when it is refused, absent when none is configured.
+    /// The target, relative to the workspace. As configured if it is refused; `None` if none is configured.
     pub projection_path: Option<String>,
-    /// The header of the file, where it has one; then the file is managed.
+    /// The header of the file, if it is managed.
     pub header: Option<Header>,
-    /// Its state.
+    /// Its status.
     pub status: ProjectionStatus,
-    /// What applying does.
+    /// What applying the plan does.
     pub action: ProjectionAction,
-    /// Why, where one status has several reasons.
+    /// The reason, for a status with several reasons.
     pub reason: Option<ProjectionReason>,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub detail: Cow<'static, str>,
-    /// The fingerprint of the source's text, where it was readable.
+    /// The fingerprint of the source text, if it is readable.
     pub source_fingerprint: Option<Fingerprint>,
-    /// The fingerprint of the body that would be written, where it was rendered.
+    /// The fingerprint of the body to write, if it was rendered.
     pub expected_fingerprint: Option<Fingerprint>,
-    /// The fingerprint of the body on disk, where the file is managed.
+    /// The fingerprint of the body on disk, if the file is managed.
     pub actual_fingerprint: Option<Fingerprint>,
-    /// What the harness makes of the file; absent when the harness is not known or there is no target.
+    /// How well the harness supports the file; `None` if the harness is unknown or there is no target.
     pub lossiness: Option<Lossiness>,
-    /// What else is worth knowing.
+    /// Further advice.
     pub advice: Vec<Advice>,
 }
 
 impl ProjectionItem {
-    /// Returns whether the file was written by Brigade.
+    /// Returns whether Brigade wrote the file.
     pub fn is_managed(&self) -> bool {
         self.header.is_some()
     }
 
-    /// Returns whether calls of the tool are blocked because the file was edited or is unmanaged.
+    /// Returns whether the file blocks calls of the tool, because it was edited or is unmanaged.
     pub fn blocks_calls(&self) -> bool {
         match self.status {
             ProjectionStatus::Unmanaged | ProjectionStatus::Conflicted => true,

@@ -1,8 +1,14 @@
 //! Renders tools for agent harnesses and detects drift.
 //!
-//! Owns the body and the header of projected files, the status of every projection, the planned writes, orphans, the
-//! summary that a call binds, and the table of harnesses. Knows no disk: the files come in as [`TargetFacts`] and
-//! [`SourceFacts`], and the bytes to write go out.
+//! This crate owns:
+//!
+//! * the body and the header of projected files;
+//! * the status of every projection, and the planned writes;
+//! * orphans: files that no tool projects any more;
+//! * the summary of projections that a call binds;
+//! * the table of harnesses.
+//!
+//! It does not know disks. Callers pass files as [`TargetFacts`] and [`SourceFacts`] and write the returned bytes.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};

@@ -29,13 +29,13 @@ pub enum OrphanCause {
     HarnessDropped,
     /// The tool projects for that harness to another path.
     Moved {
-        /// The path as configured.
+        /// The configured path.
         to: String,
     },
 }
 
 words! {
-    /// Why a file is an orphan, in a word.
+    /// The kind of an orphan, as a word.
     OrphanReason {
         /// The catalog has no such tool.
         ToolGone = "tool-gone",
@@ -49,7 +49,7 @@ words! {
 }
 
 impl OrphanCause {
-    /// Returns the word.
+    /// Returns the cause as a word.
     pub fn reason(&self) -> OrphanReason {
         match self {
             OrphanCause::ToolGone => OrphanReason::ToolGone,
@@ -71,13 +71,13 @@ words! {
 }
 
 words! {
-    /// Whether an orphaned file may be removed.
+    /// Whether an orphan may be removed.
     Prunable {
-        /// It was not edited, so nothing is lost.
+        /// Yes: it was not edited, so nothing is lost.
         Yes = "yes",
-        /// It was edited since.
+        /// No: it was edited.
         Edited = "edited",
-        /// The catalog is invalid, so its projections are not known.
+        /// No: the catalog is invalid, so its projections are unknown.
         CatalogBroken = "catalog-broken",
     }
 }
@@ -89,19 +89,19 @@ pub struct Orphan {
     pub path: String,
     /// Its header.
     pub header: Header,
-    /// Why.
+    /// Why it is an orphan.
     pub cause: OrphanCause,
     /// Whether it may be removed.
     pub prunable: Prunable,
     /// The fingerprint of its body, without the header.
     pub body: Fingerprint,
-    /// The sha256 of its bytes; it must not be removed when it has another by then.
+    /// The sha256 of its bytes. Remove the file only if it still has this fingerprint.
     pub fingerprint: Fingerprint,
 }
 
 /// Lists the managed files that no entry projects, in the order found.
 ///
-/// A file at a path that any tool projects to is never an orphan, nor is one of a tool whose entry is broken.
+/// A file is not an orphan if any tool projects to its path, or if the entry of its tool is broken.
 pub fn orphans<'a>(
     root: &str,
     found: impl IntoIterator<Item = FoundFile<'a>>,

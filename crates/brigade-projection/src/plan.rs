@@ -1,14 +1,14 @@
-//! The status of every projection and the action of an apply.
+//! Plans the status of every projection and what applying it does.
 //!
-//! | status | action | when, the first that holds |
+//! | status | action | when (the first match counts) |
 //! | --- | --- | --- |
 //! | `missing` | skip | no path is configured for the harness |
 //! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a directory, cannot be read, is what a tool reads or runs, belongs to an earlier tool, its format has no comments, or its text would hold a bound value |
-//! | `missing_source` | skip | the source gives no text |
+//! | `missing_source` | skip | the source has no text |
 //! | `missing` | create | there is no file |
 //! | `unmanaged` | conflict, update when forced | the file has no valid header |
-//! | `conflicted` | conflict, update when forced | the body is not the one that the header names |
-//! | `current` | skip | source and body are what would be written, or what an earlier version wrote of the same source |
+//! | `conflicted` | conflict, update when forced | the body differs from the fingerprint in the header |
+//! | `current` | skip | source and body are up to date, or the body is what an earlier version wrote for this source |
 //! | `stale` | update | otherwise |
 
 use std::borrow::Cow;
@@ -31,27 +31,27 @@ use crate::item::{
 use crate::render::{self, RenderError, RenderedProjection, Shape};
 use crate::text;
 
-/// The owner of each path: the first tool in the catalog that is enabled, valid, and projects there. Also records which
-/// of these paths tools read or run.
+/// The owner of each path: the first enabled and valid tool of the catalog that projects there. Also records which of
+/// these paths tools read or run.
 ///
-/// Without it, two tools with one path would overwrite each other on every apply, and a projection could overwrite its
-/// own source.
+/// Claims prevent two tools with the same path from overwriting each other on every apply, and a projection from
+/// overwriting its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// The ids of the tools that hold paths.
+    /// The ids of the tools that own paths.
     ids: Vec<String>,
-    /// By path, which of these ids.
+    /// The index of the owner in `ids`, by path.
     holders: HashMap<String, usize>,
     inputs: HashMap<String, Input>,
-    /// The paths of whichever come in two forms that differ in case alone, by the later form.
+    /// Paths that differ from an earlier path only in case, with that path.
     alike: HashMap<String, String>,
 }
 
-/// What a path is to a tool that reads or runs it.
+/// How a tool uses a path that it reads or runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Input {
     tool: String,
-    /// As the entry names it.
+    /// The field of the entry.
     what: &'static str,
 }
 
@@ -72,13 +72,13 @@ pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, pa
 }
 
 impl Claims {
-    /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
+    /// Reads the claims of all tools in the order of the catalog. `root` is the absolute path of the workspace.
     pub fn new<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
         let tools: Vec<&Tool> = tools.into_iter().collect();
-        // Most tools have a file for each of two harnesses.
+        // Most tools have one file for each of two harnesses.
         let holders = HashMap::with_capacity(tools.len() * 2);
         let mut claims = Claims { holders, ..Claims::default() };
-        // The first path that is not in lower case itself, by its form in lower case.
+        // The first path with upper-case letters, by its lower-case form.
         let mut lowered: HashMap<String, String> = HashMap::new();
         let mut first_bytes = [false; 256];
         for tool in tools.iter().filter(|tool| tool.enabled && !tool.is_broken) {
@@ -90,7 +90,7 @@ impl Claims {
                 let lower = lower_case(&path);
                 let earlier = match lowered.get(&*lower) {
                     Some(form) => Some(claims.alike.get(form).unwrap_or(form).clone()),
-                    // One that is in lower case itself is not held, as was seen above.
+                    // Paths that are lower-case were already looked up above.
                     None => match &lower {
                         Cow::Owned(lower) if claims.holders.contains_key(lower) => Some(lower.clone()),
                         Cow::Owned(_) | Cow::Borrowed(_) => None,
@@ -110,13 +110,13 @@ impl Claims {
             }
         }
         let may_be_target = |path: &str| {
-            // This distinguishes nearly all paths; the others are normalized first.
+            // A quick check rules out nearly all paths. The others are normalized first.
             let first = path.bytes().next().unwrap_or_default();
             first_bytes[usize::from(first)] || matches!(first, b'/' | b'.') || path.contains("..")
         };
         for tool in tools {
             for (what, path) in inputs_of(tool).filter(|(_, path)| may_be_target(path)) {
-                // Of what is read, only what is to be written matters.
+                // Only inputs that are also targets matter.
                 if let Ok(path) = relative_path(root, &path)
                     && claims.holders.contains_key(path.as_ref())
                 {
@@ -134,19 +134,18 @@ impl Claims {
         self.inputs.get(path).map(Input::phrase)
     }
 
-    /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some
-    /// disks.
+    /// Returns another projected path that differs from this one only in case. On some disks both are the same file.
     pub fn alike(&self, path: &str) -> Option<&str> {
         self.alike.get(path).map(String::as_str)
     }
 
-    /// Returns the id of the tool that a path, relative to the workspace, belongs to.
+    /// Returns the id of the tool that owns a path, relative to the workspace.
     pub fn holder(&self, path: &str) -> Option<&str> {
         self.holders.get(path).map(|index| self.ids[*index].as_str())
     }
 }
 
-/// Returns a path in lower case; borrowed if it is so already.
+/// Returns a path in lower case; borrowed if it already is.
 fn lower_case(path: &str) -> Cow<'_, str> {
     if !path.is_ascii() {
         let lower = path.to_lowercase();
@@ -159,7 +158,7 @@ fn lower_case(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Lists the files that a tool reads or runs, as its entry names them.
+/// Lists the files that a tool reads or runs, with the names of their fields.
 fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
     let named = [
         ("source", &tool.source_path),
@@ -171,7 +170,7 @@ fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> 
     ];
     let named = named.into_iter().filter_map(|(what, path)| Some((what, Cow::Borrowed(path.as_deref()?))));
     let words = tool.command.as_deref().unwrap_or_default().split_whitespace();
-    // The program, and the script behind an interpreter and its options; other words may be anything.
+    // The program, and the script after an interpreter and its options. Other words may be anything.
     let operand = |word: &&str| !word.starts_with('-');
     let mut words = words.filter(operand);
     let program = words.next();
@@ -191,7 +190,7 @@ fn is_interpreter(program: &str) -> bool {
     matches!(role, Some(Role::Shell | Role::Interpreter))
 }
 
-/// Plans the projections of several tools, in their order; disabled tools are the caller's to leave out.
+/// Plans the projections of several tools, in order. The caller leaves out disabled tools.
 pub fn plan(
     facts: &[ToolFacts<'_>],
     claims: &Claims,
@@ -218,9 +217,9 @@ pub(crate) struct Planner<'f, 'a> {
     claims: &'f Claims,
     overwrite: Overwrite,
     depth: Depth,
-    /// The tool without its secrets, once one was rendered.
+    /// The tool without its secrets, after the first rendering.
     shown: Option<Cow<'a, Tool>>,
-    /// What the tool's projections hold, once one was rendered.
+    /// The shared content of the projections, after the first rendering.
     content: Option<String>,
     rendered: Vec<(Shape, Rc<RenderedProjection>)>,
 }
@@ -244,7 +243,7 @@ impl Verdict {
         Verdict { reason: Some(reason), ..Verdict::new(ProjectionStatus::Invalid, detail) }
     }
 
-    /// The text would hold the values of these labels.
+    /// The text would contain the values of these labels.
     fn bound(labels: &[String]) -> Verdict {
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         let what = match labels.as_slice() {
@@ -267,7 +266,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         Planner { facts, claims, overwrite, depth, shown: None, content: None, rendered: Vec::new() }
     }
 
-    /// Plans one target of the tool; returns the rendering where it was needed.
+    /// Plans one target of the tool. Returns the rendering if one was needed.
     pub(crate) fn plan(&mut self, target: &Target<'a>) -> (ProjectionItem, Option<Rc<RenderedProjection>>) {
         let tool = self.facts.tool;
         let mut verdict = match &target.path {
@@ -282,7 +281,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         };
         let is_wanted = match verdict.status {
             ProjectionStatus::Missing => self.depth == Depth::Full,
-            // It blocks calls, and the blocker says what is expected.
+            // The file blocks calls, and the blocker reports the expected content.
             ProjectionStatus::Unmanaged => true,
             _ => false,
         };
@@ -298,9 +297,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         }
         let mut advice = verdict.rendered.as_ref().map_or_else(Vec::new, |rendered| rendered.advice.clone());
         if let Some(other) = target.path.as_deref().and_then(|path| self.claims.alike(path)) {
-            let message = format!(
-                "on disks that do not tell upper from lower case, this is the same file as `{other}`"
-            );
+            let message = format!("on disks that ignore case, this is the same file as `{other}`");
             advice.push(Advice::remark(AdviceCode::DiffersInCase, message));
         }
         let misplaced = misplaced(&verdict);
@@ -376,9 +373,8 @@ impl<'f, 'a> Planner<'f, 'a> {
             return Verdict::invalid(ProjectionReason::IsInput, format!("the projection path {input}"));
         }
         if let Some(holder) = self.claims.holder(path).filter(|holder| *holder != tool.id.as_str()) {
-            let detail = format!(
-                "the projection path belongs to the tool {holder}, which stands earlier in the catalog"
-            );
+            let detail =
+                format!("the projection path belongs to the tool {holder}, which is earlier in the catalog");
             return Verdict::invalid(ProjectionReason::PathTaken, detail);
         }
         if comment_of(path, "").is_none() {
@@ -420,7 +416,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         }
     }
 
-    /// Renders a target, or returns what an earlier target of the same shape was rendered to.
+    /// Renders a target, or returns the rendering of an earlier target with the same shape.
     pub(crate) fn render(
         &mut self,
         harness: &str,
@@ -451,7 +447,7 @@ fn compare(
 ) -> Verdict {
     let header = &managed.header;
     let same = managed.body_is(text, &rendered.body);
-    // Such a file is left alone until its source changes, or someone forces it.
+    // Such a file is kept until its source changes or the update is forced.
     let is_earlier = rendered.earlier_body().is_some_and(|body| managed.body_is(text, body));
     let actual = if same { rendered.fingerprint } else { hash(&managed.body(text)) };
     let is_of_tool = header.tool_id == tool.id.as_str();
@@ -466,19 +462,19 @@ fn compare(
     Verdict { managed: Some(managed), actual: Some(actual), rendered: Some(rendered), ..verdict }
 }
 
-/// Returns whether the header of a current file hides its front matter or first line from readers.
+/// Returns advice if the header of a current file hides its front matter or first line from readers.
 fn misplaced(verdict: &Verdict) -> Option<Advice> {
     let (Some(managed), Some(rendered)) = (&verdict.managed, &verdict.rendered) else { return None };
     let in_place = (managed.start, managed.comment) == (rendered.header_at, rendered.comment);
-    // Behind line 1 of front matter any line is as good as another.
+    // After line 1 of front matter, every line is equally suitable.
     let in_front_matter = managed.comment == rendered.comment && 0 < managed.start && 0 < rendered.header_at;
     if verdict.status != ProjectionStatus::Current || in_place || in_front_matter {
         return None;
     }
     Some(Advice::remark(
         AdviceCode::HeaderMisplaced,
-        "an earlier version wrote the header where it gets in the way of the file's reader; \
-         applying it by force moves it",
+        "an earlier version wrote the header in a place that disturbs the file's reader; \
+         apply with `--force` to move it",
     ))
 }
 

@@ -17,52 +17,52 @@ use crate::header::{self, Header};
 use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
-/// The longest description that the Agent Skills format allows, in characters.
+/// The maximum length of a description in the Agent Skills format, in characters.
 const MAX_DESCRIPTION_LEN: usize = 1024;
 
-/// Why nothing can be rendered.
+/// Why a projection cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenderError {
-    /// The entry has no family, because it is broken.
+    /// The entry is broken and has no family.
     NoFamily,
-    /// The target's format has no comments, so the header would break the file.
+    /// The format of the target has no comments, so the header would break the file.
     NoComment,
-    /// It would hold a value that the policy binds. Everybody who applies it writes the same, so nothing is
-    /// masked in it. Holds the labels whose values they are, as far as they are known.
+    /// The text would contain a value that the policy binds. It is the same for every user, so it cannot be masked.
+    /// Holds the known labels of these values.
     BoundValue(Vec<String>),
 }
 
-/// What a projection consists of.
+/// A rendered projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedProjection {
     pub(crate) body: String,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) header_at: usize,
     pub(crate) comment: Comment,
-    /// Whether the body is the source and nothing else.
+    /// Whether the body equals the source.
     pub(crate) is_source: bool,
     pub(crate) advice: Vec<Advice>,
-    /// Bytes of front matter that only shows a description; earlier versions wrote the file without it.
+    /// The length of front matter that only shows a description. Earlier versions did not write it.
     shown_only: usize,
 }
 
 impl RenderedProjection {
-    /// Returns the file's text without the header.
+    /// Returns the text of the file without the header.
     pub fn body(&self) -> &str {
         &self.body
     }
 
-    /// Returns the sha256 of the body, which is the projection's fingerprint.
+    /// Returns the fingerprint of the projection: the sha256 of the body.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// Returns the body as earlier versions wrote it, where they wrote another one that says the same.
+    /// Returns the body that earlier versions wrote, if it differs but has the same meaning.
     pub(crate) fn earlier_body(&self) -> Option<&str> {
         (0 < self.shown_only).then(|| &self.body[self.shown_only..])
     }
 
-    /// Returns the comment that the header is written as.
+    /// Returns the comment syntax of the header.
     pub fn comment(&self) -> Comment {
         self.comment
     }
@@ -78,7 +78,7 @@ impl RenderedProjection {
     }
 }
 
-/// What decides how a body is made; two targets of one tool with the same shape have the same body.
+/// Everything that determines the body. Two targets of a tool with the same shape have the same body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     layout: Layout,
@@ -89,18 +89,18 @@ pub(crate) struct Shape {
 enum Layout {
     /// The source, or the page about the tool.
     Plain,
-    /// The same with these fields in its front matter; the name is that of the directory.
+    /// The same, with these front matter fields. The name is that of the directory.
     FrontMatter { fields: &'static [FrontMatterField], folder: Option<String> },
-    /// The same as the prompt of a TOML command.
+    /// The same, as the prompt of a TOML command.
     TomlCommand,
 }
 
-/// Tells the shape of a target.
+/// Returns the shape of a target.
 pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Result<Shape, RenderError> {
     let comment = comment_of(path, source.text()).ok_or(RenderError::NoComment)?;
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.rsplit('/').next().filter(|folder| !folder.is_empty()).map(str::to_owned);
-    // A SKILL.md and a .mdc are what they are in any directory and for any harness.
+    // `SKILL.md` and `.mdc` have the same format in every directory and harness.
     if name == "SKILL.md" {
         let layout = Layout::FrontMatter { fields: SKILL_FIELDS, folder };
         return Ok(Shape { layout, comment });
@@ -121,11 +121,11 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 
 /// Renders a tool for a target, without its header.
 ///
-/// `path` is relative to the workspace; its name decides the format, and with the harness whether front matter is
-/// needed.
+/// `path` is relative to the workspace. Its file name determines the format. Path and harness determine whether front
+/// matter is needed.
 ///
 /// # Errors
-/// When the entry is broken or the target's format has no comments.
+/// Fails if the entry is broken, or if the format of the target has no comments.
 pub fn render(
     tool: &Tool,
     harness: &str,
@@ -136,8 +136,7 @@ pub fn render(
     render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)?.without_bound(tool)
 }
 
-/// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the
-/// page about it.
+/// Returns the content that all shapes share: the source, or the page about the tool. `tool` must not contain secrets.
 pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, RenderError> {
     let family = tool.family.ok_or(RenderError::NoFamily)?;
     Ok(match family {
@@ -151,7 +150,7 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Render
 }
 
 impl RenderedProjection {
-    /// Returns it, unless it holds a value that is bound for the tool.
+    /// Returns the projection unless it contains a value that the policy binds for the tool.
     pub(crate) fn without_bound(self, tool: &Tool) -> Result<RenderedProjection, RenderError> {
         if tool.masks.shows(&self.body) {
             return Ok(self);
@@ -161,7 +160,7 @@ impl RenderedProjection {
     }
 }
 
-/// Renders one shape of a tool's [`content`]; the tool is without its secrets.
+/// Renders [`content`] in one shape. `tool` must not contain secrets.
 pub(crate) fn render_shape(
     tool: &Tool,
     shape: &Shape,
@@ -179,7 +178,7 @@ pub(crate) fn render_shape(
         Layout::TomlCommand => {
             if is_prose && (content.contains("!{") || content.contains("@{")) {
                 let message =
-                    "the source holds `!{` or `@{`, with which such a command runs programs or inserts files";
+                    "the source contains `!{` or `@{`, which run programs or insert files in such a command";
                 advice.push(Advice::remark(AdviceCode::CommandInjection, message));
             }
             toml::command(tool, content)
@@ -210,7 +209,7 @@ pub(crate) fn render_shape(
     Ok(RenderedProjection { body, fingerprint, header_at, comment, is_source, advice, shown_only })
 }
 
-/// Makes the header of a rendered projection.
+/// Creates the header of a rendered projection.
 pub fn header_of(
     tool: &Tool,
     harness: &str,
@@ -228,9 +227,9 @@ pub fn header_of(
     }
 }
 
-/// Returns how well a harness reads a projection, and advice if it does not.
+/// Returns how well a harness supports a projection, and advice if it does not read it.
 ///
-/// None when the harness is not in the table.
+/// Returns `None` if the harness is not in the table.
 pub(crate) fn lossiness(
     tool: &Tool,
     harness_name: &str,
@@ -243,7 +242,7 @@ pub(crate) fn lossiness(
         let advice = better.map(|better| Advice {
             code: AdviceCode::NotRead,
             message: format!("{} does not read this path by itself; it reads {better}", harness.title),
-            // What `init` proposes for the sake of v0.30 is known, and no mistake of a person.
+            // `init` proposes such a path for compatibility with v0.30, so it is not a mistake.
             weight: if is_usual(path) { AdviceWeight::Remark } else { AdviceWeight::NotRead },
         });
         return (Some(Lossiness::ReferenceOnly), advice);
@@ -257,7 +256,7 @@ pub(crate) fn lossiness(
         | Family::Custom
         | Family::Builtin => Lossiness::ReferenceOnly,
     };
-    // The table's row for the family counts, where the path has several.
+    // If the path has several rows, the row for the family counts.
     let row = harness.places.iter().find(|row| row.path == place.path && row.families.contains(&family));
     let of_body = if rendered.is_none_or(|rendered| rendered.is_source) {
         Lossiness::Native
@@ -280,7 +279,7 @@ fn has_extension(path: Option<&str>, extension: &str) -> bool {
         .is_some_and(|(_, found)| found.eq_ignore_ascii_case(extension))
 }
 
-/// Writes a page as comments, for files of a format where it would be a syntax error.
+/// Formats a page as comments, for formats in which plain text is a syntax error.
 fn as_comments(text: &str, comment: Comment) -> String {
     let close = comment.close();
     let mut out = String::with_capacity(text.len() * 2);
@@ -307,7 +306,7 @@ fn wanted_fields<'f>(
     fields.filter_map(|field| Some((field.key, value(field.value)?))).collect()
 }
 
-/// Returns the description in one line, cut at what the Agent Skills format allows; never empty.
+/// Returns the description on one line, cut to the limit of the Agent Skills format; never empty.
 pub(crate) fn description(tool: &Tool) -> String {
     let text = one_line(tool.description.as_deref().unwrap_or(""));
     if text.is_empty() {
@@ -316,7 +315,7 @@ pub(crate) fn description(tool: &Tool) -> String {
     cut(&text)
 }
 
-/// Cuts a description at what the Agent Skills format allows.
+/// Cuts a description to the limit of the Agent Skills format.
 fn cut(text: &str) -> String {
     if text.char_indices().nth(MAX_DESCRIPTION_LEN).is_none() {
         return text.to_owned();
@@ -325,7 +324,7 @@ fn cut(text: &str) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Makes a name that the Agent Skills format allows of any text.
+/// Converts a text to a valid name of the Agent Skills format.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars().map(|c| c.to_ascii_lowercase()) {

@@ -1,4 +1,4 @@
-//! Projections and orphans in documents.
+//! The reports on projections and orphans.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ pub struct ProjectionReport {
     /// The sha256 of the planned content, without header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_fingerprint: Option<Fingerprint>,
-    /// The same value.
+    /// The same as `expected_fingerprint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_projection_fingerprint: Option<Fingerprint>,
     /// The sha256 of the current content, without header.
@@ -69,7 +69,7 @@ pub struct ProjectionReport {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AdviceReport {
-    /// What it is about.
+    /// The subject.
     pub code: AdviceCode,
     /// The advice, as a sentence.
     pub message: String,
@@ -104,7 +104,7 @@ impl ProjectionReport {
     }
 }
 
-/// A managed file that no catalog entry wants any more.
+/// A managed file that no catalog entry projects any more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -15,11 +15,11 @@ use crate::item::{ProjectionAction, ProjectionItem, ProjectionStatus};
 pub struct SummaryRow {
     /// The harness.
     pub harness: String,
-    /// Its state.
+    /// Its status.
     pub status: RecordedWord<ProjectionStatus>,
-    /// What applying would do.
+    /// What applying the plan would do.
     pub action: RecordedWord<ProjectionAction>,
-    /// The path; in records relative to the workspace.
+    /// The path. In records it is relative to the workspace.
     pub projection_path: Option<String>,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -28,13 +28,13 @@ pub struct SummaryRow {
 
 record!(SummaryRow);
 
-/// The projections of one tool, in short: what records keep and reports show.
+/// A summary of a tool's projections, for records and reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 #[non_exhaustive]
 pub struct ProjectionSummary {
-    /// The number of projections by status, without zeros.
+    /// The number of projections by status. Statuses without projections are left out.
     pub counts: BTreeMap<String, u64>,
     /// Each projection, in the order of the entry.
     pub projections: Vec<SummaryRow>,
@@ -45,11 +45,11 @@ pub struct ProjectionSummary {
 
 record!(ProjectionSummary);
 
-/// Summarises the projections of one tool, and returns what an approval binds of them beside it.
+/// Summarises the projections of one tool. Returns the summary and the fingerprint that an approval binds.
 ///
-/// The fingerprint is of every projection's harness, path relative to the workspace, status, fingerprint on disk, and,
-/// where the file is managed, expected fingerprint. It does not depend on where the workspace is, on how deep the plan
-/// went, on forcing, or on times.
+/// The fingerprint covers each projection's harness, path relative to the workspace, status, fingerprint on disk and,
+/// if the file is managed, expected fingerprint. It does not depend on the location of the workspace, the depth of the
+/// plan, `--force`, or time.
 pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     let mut fingerprint = Fingerprint::builder("brigade.projection-summary.v1");
     for item in items {
@@ -90,7 +90,7 @@ pub fn blocking(items: &[ProjectionItem]) -> Vec<&ProjectionItem> {
     items.iter().filter(|item| item.blocks_calls()).collect()
 }
 
-/// Counts projections by status; only what occurs.
+/// Counts projections by status. Statuses without projections are left out.
 pub fn counts(items: &[ProjectionItem]) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for item in items {

@@ -1,16 +1,16 @@
-//! Text as projections compare it: without a byte order mark, and with line feeds alone.
+//! Normalizes text for comparison: no byte order mark, and line feeds only.
 
 use std::borrow::Cow;
 
-/// Decodes a file: strict UTF-8, byte order mark dropped, CRLF and lone CR read as LF.
+/// Decodes a file as strict UTF-8. Removes a byte order mark and converts CRLF and CR to LF.
 ///
-/// None when the bytes are not UTF-8. So a file that an editor or git gave other line endings is still the same.
+/// Returns `None` if the bytes are not UTF-8. Different line endings of an editor or git so make no difference.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(bytes).ok()?;
     Some(line_feeds(text.strip_prefix('\u{feff}').unwrap_or(text)))
 }
 
-/// Replaces CRLF and lone CR by LF.
+/// Replaces CRLF and CR by LF.
 pub(crate) fn line_feeds(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return Cow::Borrowed(text);
@@ -23,9 +23,9 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap_or((text, ""))
 }
 
-/// Joins the words of a text by single spaces, so that it fits one line.
+/// Joins the words of a text with single spaces, so that it fits on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    // Most texts are such a line.
+    // Most texts already have this form.
     let is_word = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
     if text.as_bytes().split(|byte| *byte == b' ').all(is_word) {
         return text.to_owned();
@@ -44,11 +44,11 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Writes a text in double quotes, as both JSON and YAML read it.
+/// Formats a text in double quotes, valid in both JSON and YAML.
 ///
-/// Characters of 16 bits are escaped as `\uXXXX`, which keeps the bytes that earlier versions of these files have;
-/// those beyond stand as they are, because YAML does not know surrogate pairs. Of three hyphens one is escaped: some
-/// readers end front matter at the next `---`, wherever it stands.
+/// Characters of 16 bits are escaped as `\uXXXX`, which keeps files of earlier versions unchanged. Larger characters
+/// are not escaped, because YAML has no surrogate pairs. One of three consecutive hyphens is escaped, because some
+/// readers end front matter at any `---`.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

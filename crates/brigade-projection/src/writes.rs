@@ -1,4 +1,4 @@
-//! The planned writes of an apply.
+//! The files that an apply writes.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use crate::item::{Depth, Overwrite, ProjectionAction, ProjectionItem, Projection
 use crate::plan::{Claims, Planner};
 use crate::render::header_of;
 
-/// The mode that a file has after it was written.
+/// The mode of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileMode {
-    /// That of any new file.
+    /// The default mode of new files.
     New,
-    /// That of the file that is replaced.
+    /// The mode of the replaced file.
     Kept,
 }
 
@@ -23,13 +23,13 @@ pub enum FileMode {
 pub struct PlannedWrite {
     /// The projection.
     pub item: ProjectionItem,
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// What, header included.
+    /// The bytes, including the header.
     pub bytes: Vec<u8>,
-    /// The content that the plan was made for; do not write if it has changed.
+    /// The content on which the plan is based. Do not write if it has changed.
     pub before: Option<Vec<u8>>,
-    /// With which mode.
+    /// The mode.
     pub mode: FileMode,
 }
 
@@ -40,20 +40,20 @@ impl PlannedWrite {
     }
 }
 
-/// The planned writes and the projections that are left unchanged.
+/// The planned writes, and the projections that are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedWrites {
     /// The files to write, in the order of the catalog.
     pub writes: Vec<PlannedWrite>,
-    /// The projections with nothing to do, or nothing that can be done.
+    /// The projections for which nothing has to or can be done.
     pub skipped: Vec<ProjectionItem>,
-    /// The projections that are left because something would be lost.
+    /// The projections that are kept because data would be lost.
     pub conflicts: Vec<ProjectionItem>,
 }
 
-/// Plans and renders what is to be written; writes nothing.
+/// Plans and renders the files to write. Writes nothing.
 ///
-/// A path that two harnesses of one tool share is written once.
+/// A path that two harnesses of a tool share is written once.
 pub fn planned_writes(
     facts: &[ToolFacts<'_>],
     claims: &Claims,

@@ -1,7 +1,8 @@
-//! The session of a gateway by which the worker of a task calls tools.
+//! The gateway session through which the worker of a task calls tools.
 //!
-//! The session is outside of the worker's sandbox. The worker reaches it by two pipes in the folder of the task, whose
-//! directory is in `BRIGADE_GATEWAY`. It speaks as the caller that began the task, narrowed by the manifest.
+//! The session runs outside of the worker's sandbox. The worker reaches it through two pipes in the folder of the task;
+//! `BRIGADE_GATEWAY` holds their directory. The session acts for the caller that began the task, with the limits of the
+//! manifest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::desk::TaskContext;
 /// The name of the directory of the pipes.
 const DIRECTORY: &str = ".gateway";
 
-/// A session that is open. Dropping it ends it.
+/// An open session. Dropping it ends the session.
 pub(crate) struct TaskConnection {
     open: Option<OpenPipes>,
     fs: Arc<dyn Fs>,
@@ -28,10 +29,10 @@ pub(crate) struct TaskConnection {
 }
 
 impl TaskConnection {
-    /// Opens the session of a task. `None` where nobody serves, and for callers that are no agents.
+    /// Opens the session of a task. Returns `None` if this process serves no workers, or if the caller is not an agent.
     ///
-    /// It has every profile of the session that asked, also where that session is over or another one goes on with the
-    /// call. `root` is the directory of the lane that it works in.
+    /// The session has every profile of the session that asked, even if that one ended or another one continues the
+    /// call. `root` is the directory of the lane that the task works in.
     pub(crate) fn open(
         desk: &TaskContext,
         execution: &str,
@@ -50,12 +51,12 @@ impl TaskConnection {
             if profiles.is_of_task(name) {
                 continue;
             }
-            // The limits of a task whose session is over are not known any more.
+            // The limits of a task whose session has ended are lost.
             let Ok(name) = name.parse() else { return Ok(None) };
             profiles.narrow(name);
         }
         if let Some(context) = &agent.spec.security_context {
-            // An unknown name would narrow to nothing, so there is no session.
+            // An unknown profile would limit nothing, so no session is opened.
             let Some(context) = context_of(context) else { return Ok(None) };
             profiles.narrow(context);
         }
@@ -83,23 +84,23 @@ impl TaskConnection {
 impl Drop for TaskConnection {
     fn drop(&mut self) {
         drop(self.open.take());
-        // Beneath the workspace and without links, because the worker may have put one there.
+        // The worker may have put a link here, so the removal stays in the workspace and follows no links.
         drop(self.fs.remove_tree(&self.path));
     }
 }
 
-/// Returns the profile that a manifest names, with or without its slot.
+/// Returns the profile that a manifest names. The slot in the name is optional.
 fn context_of(name: &str) -> Option<ProfileName> {
     name.parse().or_else(|_| format!("{}.{name}", Slot::Context).parse()).ok()
 }
 
-/// Returns what a manifest allows.
+/// Returns the limits of a manifest.
 fn limits(agent: &Agent) -> TaskLimits {
     let mut limits = TaskLimits { agent: agent.metadata.name.as_str().to_owned(), ..TaskLimits::default() };
     let is_command =
         |name: &str| matches!(own_name(name), Some(BuiltinName::Tool(row, _)) if row.id == COMMAND);
     let dispatchers = || agent.spec.builtin_dispatchers.iter().flatten();
-    // An entry of the dispatcher of commands names a program. Under a name of the dispatcher it names all of them.
+    // An entry with the command executor names a program. If it names the dispatcher, it allows every program.
     let is_any = |name: &str| name == "cmd" || is_command(name) || dispatchers().any(|own| own.name == name);
     let mut programs = BTreeSet::new();
     let mut any = false;
@@ -128,7 +129,7 @@ fn limits(agent: &Agent) -> TaskLimits {
     limits
 }
 
-/// Returns the beginnings of commands that both lists allow: the longer one of two that begin alike.
+/// Returns the command prefixes that both lists allow. If one prefix extends the other, the longer one counts.
 fn common_prefixes(one: &BTreeSet<String>, other: &BTreeSet<String>) -> BTreeSet<String> {
     let begins = |long: &str, short: &str| {
         let mut long = long.split_whitespace();

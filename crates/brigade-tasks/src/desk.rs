@@ -1,4 +1,4 @@
-//! What tasks and workflows work with.
+//! What tasks and workflows need from their workspace and process.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use brigade_workspace::{TaskSessions, WorkspaceContext};
 
 use crate::running::RunningTasks;
 
-/// A workspace as one caller works in it, and what tasks need besides.
+/// A workspace as one caller sees it, and what its tasks need.
 #[derive(Clone)]
 pub struct TaskContext {
-    /// The workspace, and who calls.
+    /// The workspace and its caller.
     pub context: Arc<WorkspaceContext>,
     /// The session of the caller.
     pub session: Option<Arc<LiveSession>>,
-    /// Who serves the workers of tasks. Without it, they can call no tools.
+    /// Serves the workers of tasks. Without it, workers cannot call tools.
     pub sessions: Option<Arc<dyn TaskSessions>>,
-    /// Whether this process serves agents, and stays when the call is over.
+    /// Whether this process serves agents and so keeps running after the call.
     pub serves: bool,
-    /// What built-in tools remember.
+    /// The stores of the built-in tools.
     pub stores: Arc<Stores>,
-    /// What runs in this process.
+    /// The tasks and workflows that run in this process.
     pub running: Arc<RunningTasks>,
-    /// Who makes the calls of workflows.
+    /// Makes the calls of workflows.
     pub callers: Arc<dyn Callers>,
 }
 
-/// Makes calls in the names of those who began workflows.
+/// Makes calls on behalf of the callers that began workflows.
 pub trait Callers: Send + Sync {
-    /// Returns who makes the calls of a caller in a session. `laid` are names of profiles that are laid over those of
-    /// the caller, which only narrows.
+    /// Returns a context that makes calls for a caller in a session. `laid` names further profiles for the caller; they
+    /// can only narrow its rights.
     fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> CallerContext;
 }
 
-/// Who makes calls for somebody, and what that one works with.
+/// The context of calls that are made on behalf of a caller.
 pub struct CallerContext {
-    /// The workspace as the caller works in it.
+    /// The workspace as the caller sees it.
     pub desk: TaskContext,
     /// Makes the calls.
     pub steps: Box<dyn Steps + Send>,

@@ -1,4 +1,4 @@
-//! Workflows: the calls of their states are calls of who began them, with the rights of the session that did.
+//! Drives workflows. The calls of their states have the caller and the rights of the session that began the workflow.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::environment;
 use crate::hands::TaskRunner;
 use crate::running::RunningEntry;
 
-/// Returns what the calls of an execution may do: what those of the session may that asked for it.
+/// Returns the rights of an execution's calls: those of the session that asked for it.
 pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> FlowRights {
     FlowRights {
         profiles: asked_in.map(|session| session.profiles.clone()).unwrap_or_default(),
@@ -25,7 +25,7 @@ pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSessio
     }
 }
 
-/// Returns who makes the calls of an execution.
+/// Returns the context that makes the calls of an execution.
 fn of_who_began(desk: &TaskContext, flow: &Flow) -> Result<CallerContext, Failure> {
     let rights: FlowRights = from_json(&flow.rights).map_err(|error| {
         let message = format!("the record of what the execution may do cannot be read: {error}");
@@ -35,12 +35,13 @@ fn of_who_began(desk: &TaskContext, flow: &Flow) -> Result<CallerContext, Failur
     Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, rights.profiles))
 }
 
-/// Begins to drive an execution that belongs to this process, or to one that is gone. One that cannot be driven ends.
+/// Starts to drive an execution that belongs to this process or whose process is gone. If it cannot be driven, it ends
+/// as failed.
 pub(crate) fn drive(hands: &TaskRunner<'_>, flow: &Flow) -> Result<(), Failure> {
     let (desk, gateway) = (hands.desk, hands.gateway()?);
     let store = desk.stores.writing(&*desk.context.fs)?;
     let is_ours = flow.gateway == gateway;
-    // Only who serves goes on with what others began.
+    // Only a process that serves continues executions of other processes.
     let may = is_ours || (desk.serves && hands.is_gone(&flow.gateway));
     if !may {
         return Ok(());
@@ -58,7 +59,7 @@ pub(crate) fn drive(hands: &TaskRunner<'_>, flow: &Flow) -> Result<(), Failure> 
     begun
 }
 
-/// Drives an execution at this place: on a thread of its own where this process serves, else before this returns.
+/// Drives an execution here: in a new thread if this process serves, otherwise before this function returns.
 fn drive_here(
     desk: &TaskContext,
     flow: &Flow,
@@ -81,7 +82,7 @@ fn drive_here(
             waits: serves,
         };
         if let Err(failure) = engine.run(&id) {
-            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow does not go on");
+            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow cannot continue");
         }
         drop(place);
     };
@@ -93,10 +94,10 @@ fn drive_here(
     thread.spawn(work).map(drop).map_err(|error| environment(&error))
 }
 
-/// Goes on with the executions whose processes are gone.
+/// Continues the executions whose processes are gone.
 ///
 /// # Errors
-/// Returns file errors.
+/// Fails if the store cannot be read or written.
 pub fn take_over(desk: &TaskContext) -> Result<(), brigade_policy::Failure> {
     let context = &*desk.context;
     let Some(store) = desk.stores.reading(&*context.fs)? else { return Ok(()) };
@@ -104,7 +105,7 @@ pub fn take_over(desk: &TaskContext) -> Result<(), brigade_policy::Failure> {
     let hands = TaskRunner::new(desk, &config, None);
     for flow in store.open_flows(None)? {
         if let Err(failure) = hands.drive(&flow) {
-            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow does not go on");
+            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow cannot continue");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Begins, ends and waits for tasks and workflows, for the built-in tools.
+//! Starts, ends and waits for tasks and workflows, on behalf of the built-in tools.
 
 use std::time::Duration;
 
@@ -24,19 +24,19 @@ use crate::judging::Judge;
 use crate::names::files_of;
 use crate::{environment, flow};
 
-/// What a worker in a lane may not write: the ways to git's directory and to the state of a workspace.
+/// What a worker in a lane must not write: the link to git's directory and the state of the workspace.
 const CLOSED: [&str; 2] = [".git", ".brigade"];
 
 /// Runs the tasks of one call.
 pub struct TaskRunner<'a> {
     pub(crate) desk: &'a TaskContext,
     config: &'a Config,
-    /// The session that the call was asked in.
+    /// The session in which the call was requested.
     asked_in: Option<&'a CallSession>,
 }
 
 impl<'a> TaskRunner<'a> {
-    /// Runs tasks at a desk. `asked_in` is the session that the call was asked in.
+    /// Creates a runner. `asked_in` is the session in which the call was requested.
     pub fn new(
         desk: &'a TaskContext,
         config: &'a Config,
@@ -45,13 +45,13 @@ impl<'a> TaskRunner<'a> {
         TaskRunner { desk, config, asked_in }
     }
 
-    /// Returns the worker that the manifest names, else the first one.
+    /// Returns the worker for an agent.
     fn worker(&self, agent: &Agent) -> Result<Worker, Failure> {
         worker_of(self.config, &self.desk.context.host(), agent)
     }
 }
 
-/// Returns the worker that works for an agent: the one that its manifest names, else the first.
+/// Returns the worker for an agent: the one that its manifest names, otherwise the first.
 pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Result<Worker, Failure> {
     let workers = config.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
     let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
@@ -74,7 +74,7 @@ fn folder(id: &str) -> Result<RelPath, Failure> {
     RelPath::from_static(TASKS).join(id).map_err(|error| environment(&error))
 }
 
-/// Reads what names a process.
+/// Parses the identity of a process.
 fn identity(gateway: &str) -> Option<ProcessIdentity> {
     let mut parts = gateway.splitn(3, ' ');
     let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -164,7 +164,7 @@ impl Tasks for TaskRunner<'_> {
     }
 }
 
-/// Makes the folder of a task. What tasks leave is nothing for git.
+/// Creates the folder of a task, and makes git ignore it.
 pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
     fs.create_dir_all(path)?;
     let ignore = RelPath::from_static(TASKS).join(".gitignore").expect("a constant name");
@@ -174,12 +174,12 @@ pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs:
     fs.write_atomic(&ignore, b"*\n", FileMode::KeepOr(0o644))
 }
 
-/// Returns a worker as an attempt takes it.
+/// Returns the worker in the form that an attempt expects.
 pub(crate) fn cook(worker: &Worker) -> Result<TierWorker, Failure> {
     let unknown = |name: String| {
         Failure::new(
             reasons::NOT_AVAILABLE_HERE,
-            format!("`[[worker]]` names the adapter `{name}`, which is not there"),
+            format!("`[[worker]]` names the adapter `{name}`, which does not exist"),
         )
     };
     let chosen = adapter::choose(&[], worker.adapter.as_deref(), &worker.command).map_err(unknown)?;
@@ -191,7 +191,7 @@ pub(crate) fn cook(worker: &Worker) -> Result<TierWorker, Failure> {
     }
     match worker.result {
         Some(WorkerResult::Stdout) => adapter.answer = Source::Text,
-        // Nothing but the result file counts.
+        // Only the result file counts.
         Some(WorkerResult::File) => adapter.answer = Source::File,
         None => {}
     }

@@ -1,4 +1,4 @@
-//! A task that runs: tries of a worker until an output is right.
+//! Runs a task: tries the worker until its output passes all validators.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,19 +31,19 @@ use crate::names::files_of;
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 use crate::running::RunningEntry;
 
-/// How long one try takes at most, unless the manifest says so.
+/// The default time limit of one try.
 const TRY: Duration = Duration::from_secs(300);
 
-/// How often a task that runs is looked at for an end that another process wrote down.
+/// How often a running task checks whether another process ended it.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The cap of each log, in bytes.
 const MAX_LOG: u64 = 16 << 20;
 
-/// The longest output that is kept, in bytes.
+/// The maximum length of a stored output, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// Keeps the beginning of a long output, and says so.
+/// Cuts a long output and appends a note.
 fn truncate(mut text: String) -> String {
     let length = text.len();
     if MAX_OUTPUT < length {
@@ -53,7 +53,7 @@ fn truncate(mut text: String) -> String {
     text
 }
 
-/// What a task is called with, as its receipts have it.
+/// The arguments of a task, as receipts record them.
 #[derive(Serialize)]
 struct TaskArgs<'a> {
     agent_id: &'a str,
@@ -61,7 +61,7 @@ struct TaskArgs<'a> {
     intent: Option<&'a str>,
 }
 
-/// A task that runs.
+/// A running task.
 pub(crate) struct Job {
     pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) store: Arc<Store>,
@@ -70,22 +70,22 @@ pub(crate) struct Job {
     pub(crate) agent: Agent,
     pub(crate) cook: TierWorker,
     pub(crate) worker: Worker,
-    /// Who is asked about outputs before a person.
+    /// Judges outputs before a person is asked.
     pub(crate) judge: Option<Judge>,
-    /// The files of the worker as they were approved.
+    /// Fingerprints of the worker's files at approval.
     pub(crate) files: BTreeMap<String, Fingerprint>,
-    /// Where it works: in a directory of its own, or in a lane.
+    /// The working directory: a new one for this task, or a lane.
     pub(crate) directory: PathBuf,
-    /// What it may not write there.
+    /// Paths in the working directory that the worker must not write.
     pub(crate) closed: Vec<PathBuf>,
-    /// Cancels the call, where the task is a part of it.
+    /// Cancels the call that the task is part of.
     pub(crate) outer: Option<CancelToken>,
-    /// The session by which the worker calls tools.
+    /// The session through which the worker calls tools.
     pub(crate) connected: Option<TaskConnection>,
     pub(crate) place: RunningEntry,
 }
 
-/// Why a task did not do what was asked.
+/// Why a task failed.
 pub(crate) struct TaskFailure {
     code: &'static str,
     message: String,
@@ -115,7 +115,7 @@ impl Job {
     }
 
     pub(crate) fn run(mut self) {
-        // A task whose driver panics has ended, too.
+        // A panic in the driver also ends the task.
         let ended = unbroken(|| Ok(self.tries())).unwrap_or_else(|failure| Err(failure.into()));
         drop(self.connected.take());
         let (status, error) = match &ended {
@@ -123,7 +123,7 @@ impl Job {
             Err(unable) => (ExecutionStatus::Failed, Some((unable.code, unable.message.as_str()))),
         };
         let ending = ExecutionEnd { status, error };
-        // What was cancelled stays so: the first end counts.
+        // The first end counts, so a cancelled task stays cancelled.
         if let Err(error) = self.store.end_execution(self.id(), &ending, self.context.now()) {
             tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
         }
@@ -134,7 +134,7 @@ impl Job {
         drop(self.place);
     }
 
-    /// Tries until an output is right, or nothing more may be tried.
+    /// Tries until an output passes or no try is left.
     fn tries(&self) -> Result<(), TaskFailure> {
         let secrets = gather::bound_secrets(&self.context, &self.policy);
         let redactor = Redactor::new(&secrets);
@@ -153,7 +153,7 @@ impl Job {
         for number in 1..=most {
             let left = all.map(|all| all.saturating_sub(begun.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(TaskFailure::new("timed_out", "the time of the whole task is over"));
+                return Err(TaskFailure::new("timed_out", "the task timed out"));
             }
             let timeout = left.map_or(each, |left| left.min(each));
             match self.one(&host, number, timeout, lacks.as_ref())? {
@@ -161,10 +161,10 @@ impl Job {
                 Some(unable) => lacks = Some(unable),
             }
         }
-        Err(lacks.unwrap_or_else(|| TaskFailure::new("no_output", "nothing was tried")))
+        Err(lacks.unwrap_or_else(|| TaskFailure::new("no_output", "the task ended before its first try")))
     }
 
-    /// Tries once. Returns what the output lacks.
+    /// Tries once. Returns why the output was rejected.
     fn one(
         &self,
         host: &Host,
@@ -172,8 +172,7 @@ impl Job {
         timeout: Duration,
         before: Option<&TaskFailure>,
     ) -> Result<Option<TaskFailure>, TaskFailure> {
-        let interrupted =
-            || TaskFailure::new("interrupted", "the task was ended with the process that it belongs to");
+        let interrupted = || TaskFailure::new("interrupted", "the task ended because its process ended");
         let run = host.new_run().map_err(|error| TaskFailure::new("environment", error.to_string()))?;
         self.check_files()?;
         let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.context.now())? else {
@@ -196,7 +195,7 @@ impl Job {
         let order = Attempt {
             host,
             policy: &self.policy,
-            // A person or a rule approved the call that began the task.
+            // The approval of the call that began the task covers this run.
             approved: Some(approved),
             run: &run,
             cook: &self.cook,
@@ -263,8 +262,8 @@ impl Job {
         }
     }
 
-    /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else
-    /// wrote there was approved by nobody.
+    /// Refuses to start a worker whose files differ from the approved ones. An earlier try or another program may have
+    /// changed them without approval.
     fn check_files(&self) -> Result<(), TaskFailure> {
         let now = files_of(&self.worker, &self.context.host());
         let all = self.files.iter().chain(&now);
@@ -277,7 +276,7 @@ impl Job {
         }
     }
 
-    /// Does something, and cancels it when the task is ended elsewhere.
+    /// Runs `act`, and cancels it when the task is ended elsewhere.
     fn watched<T>(&self, act: impl FnOnce() -> T) -> T {
         let (alive, gone) = channel::<()>();
         std::thread::scope(|scope| {
@@ -295,7 +294,7 @@ impl Job {
         })
     }
 
-    /// Tells whether another process or the caller ended the task.
+    /// Returns whether another process or the caller ended the task.
     pub(crate) fn is_ended(&self) -> bool {
         let is_over = |execution: Execution| execution.status.is_over();
         self.outer.as_ref().is_some_and(CancelToken::is_cancelled)
@@ -321,7 +320,7 @@ impl Job {
         execution.and_then(|execution| execution.validation.as_deref()).unwrap_or_default()
     }
 
-    /// Returns what an output lacks, by the validators in their order.
+    /// Returns why an output is rejected, by the first validator that rejects it.
     fn lacks(
         &self,
         host: &Host,
@@ -334,7 +333,7 @@ impl Job {
         match attempted.exit {
             Exit::Code(code) if i64::from(code) == expected.unwrap_or(0) => {}
             Exit::TimeLimit => {
-                return Ok(Some(TaskFailure::new("timed_out", "the worker was ended at its time limit")));
+                return Ok(Some(TaskFailure::new("timed_out", "the worker reached its time limit")));
             }
             _ => {
                 return Ok(Some(TaskFailure::new(

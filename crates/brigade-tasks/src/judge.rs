@@ -1,4 +1,4 @@
-//! Whether an output is right: by a schema, an expression, a judge, or a person.
+//! Validates an output by a schema, an expression, a judge or a person.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,19 @@ use brigade_manifest::{Stream, Validator};
 use crate::job::{Job, TaskFailure};
 use crate::judging::JudgeQuestion;
 
-/// How often an answer is looked for. It comes by another process.
+/// How often to look for an answer, which another process stores.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long a person is waited for, unless the validator says so.
+/// How long to wait for a person, unless the validator sets a limit.
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How much of an output a person is shown.
+/// How much of an output a person sees.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
-/// The largest standard error that is looked at.
+/// How much of standard error is matched, in bytes.
 const MAX_STDERR: u64 = 4 << 20;
 
-/// Returns what does not fit the schema of a validator.
+/// Returns why the output violates the schema of a validator.
 pub(crate) fn check_by_schema(validator: &Validator, output: &str) -> Option<String> {
     let schema = validator.schema.as_ref()?;
     let Ok(json) = Json::parse(output.trim()) else { return Some("the output is not JSON".to_owned()) };
@@ -33,7 +33,7 @@ pub(crate) fn check_by_schema(validator: &Validator, output: &str) -> Option<Str
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Returns whether the expression of a validator is not found.
+/// Returns an error if the expression of a validator does not match.
 pub(crate) fn check_by_expression(
     validator: &Validator,
     output: &str,
@@ -52,7 +52,7 @@ pub(crate) fn check_by_expression(
 }
 
 impl Job {
-    /// Asks the judge, and a person where there is none, or it says nothing clear.
+    /// Asks the judge. Asks a person if there is no judge or its answer is unclear.
     pub(crate) fn check_by_judge(
         &self,
         host: &Host,
@@ -71,11 +71,11 @@ impl Job {
         let is_sure = validator.min_confidence.is_none_or(|least| least <= confidence.as_f64());
         let reasoning = judged.reasoning.unwrap_or_default();
         Ok((score.as_f64() < least || !is_sure).then(|| {
-            format!("a judge gives it {score} of {least}, and is sure by {confidence}: {reasoning}")
+            format!("a judge scored it {score} (minimum {least}) with confidence {confidence}: {reasoning}")
         }))
     }
 
-    /// Asks a person what a judge would decide.
+    /// Asks a person to decide in place of a judge.
     pub(crate) fn check_by_person(
         &self,
         host: &Host,
@@ -117,11 +117,11 @@ impl Job {
             }
             if until <= Instant::now() {
                 self.store.withdraw_question(&question.id)?;
-                return Ok(Some("no person judged it in time".to_owned()));
+                return Ok(Some("no person answered in time".to_owned()));
             }
             if self.place.cancel.wait(POLL_INTERVAL) || self.is_ended() {
                 self.store.withdraw_question(&question.id)?;
-                return Err(TaskFailure::new("interrupted", "the task was ended while a person was asked"));
+                return Err(TaskFailure::new("interrupted", "the task ended while it waited for a person"));
             }
         }
     }

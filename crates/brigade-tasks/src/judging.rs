@@ -1,4 +1,4 @@
-//! A worker that judges: calls of agents, before a rule approves them, and outputs of tasks.
+//! A worker that judges calls of agents before a rule approves them, and outputs of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,40 +24,40 @@ use serde::{Deserialize, Serialize};
 use crate::hands::{cook, make_folder};
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 
-/// How long a judge may take. The caller waits meanwhile.
+/// The time limit of a judge. The caller waits for it.
 const JUDGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The cap of each log, in bytes.
 const MAX_LOG: u64 = 1 << 20;
 
-/// The longest reasoning that is kept, in bytes.
+/// The maximum length of the stored reasoning, in bytes.
 const MAX_REASONING: usize = 4 << 10;
 
-/// What a judge is told of its work.
+/// The instruction of a judge.
 const INSTRUCTION: &str = "You judge, and do nothing else. Answer with one JSON object and nothing around it: \
 {\"score\": S, \"confidence\": C, \"reasoning\": \"R\"}. S is a number from 0 to 1: 1 if what you judge is right and \
 does no harm, 0 if it must not be. C is a number from 0 to 1: how sure you are. R says why in a few sentences.";
 
-/// The worker that judges, as gateway.toml names it.
+/// The worker that gateway.toml names as judge.
 pub struct Judge {
     worker: Worker,
     threshold: f64,
 }
 
-/// What is judged.
+/// A question for the judge.
 pub struct JudgeQuestion<'a> {
-    /// The tool whose call or output it is.
+    /// The tool whose call or output is judged.
     pub tool: &'a str,
-    /// Who asked for it, as records have it.
+    /// The caller, as records name it.
     pub caller: String,
-    /// What the judge is asked.
+    /// The text of the question.
     pub question: &'a str,
-    /// What it is shown, without secrets.
+    /// The call or output, without secrets.
     pub input: Json,
 }
 
 impl<'a> JudgeQuestion<'a> {
-    /// Returns a call of an agent as what is judged.
+    /// Asks about a call of an agent.
     pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: &call.tool_id,
@@ -74,7 +74,7 @@ impl<'a> JudgeQuestion<'a> {
         }
     }
 
-    /// Returns the output of a task as what is judged.
+    /// Asks about the output of a task.
     pub fn output(caller: String, criteria: &str, output: &str) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: "task.execute",
@@ -85,7 +85,7 @@ impl<'a> JudgeQuestion<'a> {
     }
 }
 
-/// A call, as a judge is shown it.
+/// A call, in the form that a judge sees.
 #[derive(Serialize)]
 struct JudgedCall<'a> {
     tool: &'a str,
@@ -96,7 +96,7 @@ struct JudgedCall<'a> {
     arguments: &'a Json,
 }
 
-/// The output of a task, as a judge is shown it.
+/// The output of a task, in the form that a judge sees.
 #[derive(Serialize)]
 struct JudgedOutput<'a> {
     criteria: &'a str,
@@ -107,7 +107,7 @@ fn shown(input: &impl Serialize) -> Json {
     to_json(input).expect("what a judge is shown is JSON")
 }
 
-/// What a judge said.
+/// The answer of a judge.
 #[derive(Deserialize)]
 struct JudgeAnswer {
     score: Number,
@@ -116,8 +116,8 @@ struct JudgeAnswer {
 }
 
 impl Judge {
-    /// Returns the judge that gateway.toml names. `None` without one, and where git tracks that file: a cloned
-    /// repository starts no program by itself.
+    /// Returns the judge that gateway.toml names. Returns `None` if there is none, or if git tracks the file: a cloned
+    /// repository must not start programs.
     pub fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
         let gateway = config.gateway(host)?;
         let settings = gateway.judge.as_ref()?;
@@ -125,7 +125,7 @@ impl Judge {
         (!brigade_workspace::gateway_tracked(host)).then_some(Judge { worker, threshold: settings.threshold })
     }
 
-    /// Asks the judge. What it does not say in time, or not clearly, does not pass.
+    /// Asks the judge. A missing, late or unclear answer does not pass.
     pub fn ask(
         &self,
         context: &Arc<WorkspaceContext>,
@@ -148,7 +148,7 @@ impl Judge {
         match self.say(context, policy, matter, secrets, cancel, &mut judged) {
             Ok(said) => {
                 judged.passed = self.threshold <= said.score.as_f64();
-                // Masked first: of a secret that is cut, a part would stay.
+                // Masking comes first: cutting first could leave part of a secret.
                 judged.reasoning = Some(short(&redactor.redact_str(&said.reasoning), MAX_REASONING));
                 (judged.score, judged.confidence) = (Some(said.score), Some(said.confidence));
             }
@@ -201,7 +201,7 @@ impl Judge {
         let order = Attempt {
             host: &host,
             policy,
-            // People wrote the file that names it. Git does not track that file.
+            // A person wrote the file that names the judge. Git does not track that file.
             approved: Some(
                 Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
             ),
@@ -230,12 +230,12 @@ impl Judge {
         }
         let answer = read_tasks(&evidence).ok_or_else(|| missing_verdict_reason(&evidence))?;
         read(&answer).ok_or_else(|| {
-            "its answer is no object with `score` and `confidence` from 0 to 1 and `reasoning`".to_owned()
+            "its answer is not an object with `score` and `confidence` from 0 to 1 and `reasoning`".to_owned()
         })
     }
 }
 
-/// Reads what a judge answered: one object, which may stand in a code fence.
+/// Parses the answer of a judge: one object, optionally in a code fence.
 fn read(answer: &str) -> Option<JudgeAnswer> {
     let answer = answer.trim();
     let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

@@ -1,18 +1,18 @@
-//! Runs the tasks and drives the workflows that agents of a workspace begin.
+//! Runs tasks and drives workflows that agents begin.
 //!
-//! It owns:
+//! This crate owns:
 //!
-//! * the [`TaskRunner`] that the built-in tools use for tasks;
-//! * attempts of workers, which are those of the kitchen, with their receipts in the tools' ledger;
-//! * the validators of outputs;
-//! * the [`Judge`] that is asked about calls and outputs;
-//! * the pipes by which a worker reaches a session of the gateway;
-//! * the thread that drives an execution of a workflow.
+//! * the [`TaskRunner`], which the built-in tools use for tasks;
+//! * attempts of workers (the same as in the kitchen), with receipts in the tools' ledger;
+//! * the validation of outputs;
+//! * the [`Judge`], which decides about calls and outputs;
+//! * the pipes through which a worker reaches a gateway session;
+//! * the thread that drives the execution of a workflow.
 //!
-//! It does not know how a call is planned, approved or run. It asks for calls through [`Callers`].
+//! It does not know how a call is planned, approved or run. It makes calls through [`Callers`].
 //!
-//! A task belongs to the process that began it. A process that serves runs it on a thread of its own; any other one
-//! runs it before the call returns, because nobody would run it after that.
+//! A task belongs to the process that began it. A process that serves agents runs the task in a new thread. Any other
+//! process runs it before the call returns, because it exits after that.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,9 +26,9 @@
 //! use brigade_tasks::{Callers, TaskContext, TaskRunner, CallerContext, RunningTasks};
 //! use brigade_workspace::{WorkspaceContext, gather};
 //!
-//! struct Nobody;
+//! struct NoCallers;
 //!
-//! impl Callers for Nobody {
+//! impl Callers for NoCallers {
 //!     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> CallerContext {
 //!         unreachable!("no workflow runs")
 //!     }
@@ -41,7 +41,7 @@
 //!     serves: false,
 //!     stores: Arc::new(Stores::new(Duration::from_secs(1))),
 //!     running: Arc::new(RunningTasks::default()),
-//!     callers: Arc::new(Nobody),
+//!     callers: Arc::new(NoCallers),
 //! };
 //! let config = gather::config(&desk.context)?;
 //! let hands = TaskRunner::new(&desk, &config, None);

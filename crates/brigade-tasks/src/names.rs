@@ -1,4 +1,4 @@
-//! What arguments of built-in tools name besides files: what an approval binds, and reasons against a call.
+//! Resolves names in arguments of built-in tools. Returns what an approval binds and why a call is blocked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use brigade_workspace::{Config, Host, Names};
 
 use crate::hands::worker_of;
 
-/// Looks names up in the store of a workspace, and in its configuration.
+/// Looks up names in the store and the configuration of a workspace.
 pub struct NameResolver {
     stores: Arc<Stores>,
 }
 
 impl NameResolver {
-    /// Opens nothing.
+    /// Creates a resolver. Opens no files.
     pub fn new(stores: Arc<Stores>) -> NameResolver {
         NameResolver { stores }
     }
@@ -43,7 +43,7 @@ impl Names for NameResolver {
         if !names_things(tool) {
             return NamedThings::default();
         }
-        // Without its lane a call is blocked, whatever it names.
+        // A call without its lane is blocked for that reason, whatever it names.
         let Ok(files) = host.files(root) else { return NamedThings::default() };
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
@@ -72,8 +72,8 @@ impl Names for NameResolver {
     }
 }
 
-/// Returns the command of a worker and the files of the workspace that its words name, each with a fingerprint.
-/// Programs elsewhere bring themselves up to date.
+/// Returns fingerprints of the worker's command and of each workspace file that its words name. Programs outside of the
+/// workspace are not bound, because they update themselves.
 pub(crate) fn files_of(worker: &Worker, host: &Host<'_>) -> BTreeMap<String, Fingerprint> {
     let words = worker.command.words();
     let table = words.iter().enumerate().map(|(at, word)| (format!("{at:04}"), word.clone()));

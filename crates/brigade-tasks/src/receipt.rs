@@ -1,4 +1,4 @@
-//! The receipts of attempts, in the tools' ledger.
+//! Stores the receipts of attempts in the tools' ledger.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use brigade_fs::RelPath;
 use brigade_kitchen_run::{KeepReceipts, KitchenReceipt, LogRow, RunEnd, StartError};
 use brigade_workspace::WorkspaceContext;
 
-/// What a receipt says about the task.
+/// What a receipt records about the task.
 pub(crate) struct TaskDetails {
     pub(crate) execution: String,
     pub(crate) tool: String,
@@ -17,7 +17,7 @@ pub(crate) struct TaskDetails {
     pub(crate) args: Json,
 }
 
-/// Keeps receipts of attempts beside those of calls.
+/// Stores receipts of attempts next to those of calls.
 pub(crate) struct TaskReceiptStore {
     pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) task: TaskDetails,

@@ -1,4 +1,4 @@
-//! What runs in this process.
+//! The tasks and workflows that run in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,24 +28,24 @@ impl RunningTasks {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that one of them went on.
+    /// Wakes all threads that wait for a change.
     pub fn notify(&self) {
         self.changed.notify_all();
     }
 
-    /// Waits until one of them went on, at most this long.
+    /// Waits until a task or workflow changes, at most this long.
     pub(crate) fn await_change(&self, longest: Duration) {
         drop(self.changed.wait_timeout(self.state(), longest));
     }
 
-    /// Ends one of them. Returns whether it runs here.
+    /// Cancels a task or workflow. Returns whether it runs here.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let state = self.state();
         self.notify();
         state.tasks.get(id).map(CancelToken::cancel).is_some()
     }
 
-    /// Takes up a task or workflow. `None` if it runs already.
+    /// Registers a task or workflow. Returns `None` if it already runs.
     pub(crate) fn begin(self: &Arc<RunningTasks>, id: &str) -> Result<Option<RunningEntry>, Failure> {
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;
         let mut state = self.state();
@@ -59,7 +59,7 @@ impl RunningTasks {
         Ok(Some(RunningEntry { running: self.clone(), id: id.to_owned(), cancel }))
     }
 
-    /// Ends all tasks, and waits until their workers have ended.
+    /// Cancels all tasks, and waits until their workers have ended.
     pub fn end(&self, patience: Duration) {
         let mut state = self.state();
         state.is_ending = true;
@@ -79,7 +79,7 @@ impl RunningTasks {
     }
 }
 
-/// A task or workflow that runs. Dropping it takes it off the list, also if its thread panics.
+/// The entry of a running task or workflow. Dropping it removes the entry, even after a panic.
 pub(crate) struct RunningEntry {
     pub(crate) running: Arc<RunningTasks>,
     id: String,

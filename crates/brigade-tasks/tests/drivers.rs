@@ -1,4 +1,4 @@
-//! Issue 17: a task or an execution whose driver breaks off has ended, with what it began.
+//! Issue 17: if the driver of a task or workflow panics, the task ends, together with everything it began.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -25,10 +25,10 @@ const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name:
 const WORKFLOW: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  \
                         initial_state: A\n  states:\n    A: {kind: System, command: echo, transitions: []}\n";
 
-/// A process that is not there.
+/// The identity of a process that does not exist.
 const GONE: &str = "4194305 1 another-boot";
 
-/// Does something before it breaks off, the first time that the driver of a task looks at it.
+/// Runs a function and then panics, the first time that the driver of a task reads the clock.
 struct PanickingClock(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Clock for PanickingClock {
@@ -37,19 +37,19 @@ impl Clock for PanickingClock {
             let first = self.0.lock().unwrap().take();
             if let Some(first) = first {
                 first();
-                panic!("a fault of ours");
+                panic!("an injected fault");
             }
         }
         SystemClock.now()
     }
 }
 
-/// Makes no calls for anybody.
+/// Panics when asked to make calls.
 struct PanickingCallers;
 
 impl Callers for PanickingCallers {
     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> CallerContext {
-        panic!("a fault of ours")
+        panic!("an injected fault")
     }
 }
 
@@ -98,7 +98,7 @@ impl Site {
 }
 
 #[test]
-fn a_task_whose_driver_panics_has_failed_with_what_it_began() {
+fn a_panicking_task_driver_fails_the_task() {
     let site = Site::new();
     site.call("agent.create", &[("manifest_yaml", AGENT)]).unwrap();
     let store = site.store();
@@ -125,14 +125,14 @@ fn a_task_whose_driver_panics_has_failed_with_what_it_began() {
     assert_eq!(ended.get("status"), Some(&Json::from("failed")), "{}", ended.to_pretty());
     let said = ended.get("last_error").and_then(Json::as_str).unwrap();
     assert!(said.starts_with("broke_off: "), "{said}");
-    // The driver takes itself out when it has ended all.
+    // The driver removes its entry after it has ended everything.
     site.desk.running.end(Duration::from_secs(60));
     assert!(site.store().open_executions(None).unwrap().is_empty());
     assert_eq!(site.store().execution(None, id).unwrap().status, ExecutionStatus::Failed);
 }
 
 #[test]
-fn an_execution_that_nobody_can_drive_has_failed() {
+fn an_execution_without_a_driver_fails() {
     let site = Site::new();
     site.call("workflow.create", &[("manifest_yaml", WORKFLOW)]).unwrap();
     let failure = site.call("workflow.run", &[("name", "step")]).unwrap_err();
@@ -146,7 +146,7 @@ fn an_execution_that_nobody_can_drive_has_failed() {
         .to_owned();
     let flow = site.store().flow(None, &id).unwrap();
     assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("broke_off")));
-    // One that was left by a gateway, and whose record says nothing that can be read, is taken over and has failed.
+    // A gateway left this execution, and its record cannot be parsed. It is taken over and fails.
     let store = site.store();
     let (manifest, revision) = store.manifest("workflow", "step", None).unwrap();
     let left = NewFlow {

@@ -286,7 +286,7 @@ fn what_cannot_be_edited_stays_as_it_is() {
         ".gemini/settings.json:2:1: the key appears twice in its object",
     );
     check("codex", ".codex/config.toml", b"a = 1\n[b\n", invalid, ".codex/config.toml:2:3: not valid TOML");
-    let foreign = "an entry `brigade` is there that Brigade did not write";
+    let foreign = "Brigade did not write the existing entry `brigade`";
     let other = b"{\"mcpServers\": {\n  \"brigade\": {\"command\": \"fire\"}}}";
     check(
         "cursor",

@@ -61,7 +61,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     assert_eq!((flow().shown(), store.waiting_questions().unwrap().len()), ("waiting", 1));
     answer().unwrap();
     assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
-    // While it is paused nothing follows, and of what would nothing is written.
+    // No transition is recorded while the execution is paused.
     let (writes, outcome) = (object(r#"{"b": 2}"#), Json::from("out"));
     let visits = BTreeMap::from([("A".to_owned(), 1), ("B".to_owned(), 1)]);
     let transit = |next| Transit { outcome: &outcome, writes: &writes, human: Some("yes"), next };
@@ -75,7 +75,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let stands = flow();
     assert_eq!((stands.state.as_str(), stands.transitions, stands.question), ("B", 1, None));
     assert_eq!((stands.blackboard, stands.human), (object(r#"{"a": 1, "b": 2}"#), Some("yes".to_owned())));
-    // One process takes it over, and the other one writes no more.
+    // After a takeover the first process cannot write any more.
     assert!(store.take_flow_over(&begun, "two", now).unwrap());
     assert!(!store.take_flow_over(&begun, "three", now).unwrap());
     assert_eq!(store.write_step(id, "one", &Json::Null, None, now), Ok(WriteOutcome::Lost));

@@ -1,4 +1,4 @@
-//! Finding manifests by words.
+//! Full-text search for manifests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,30 +9,31 @@ use crate::error::StoreError;
 use crate::memory::search_words;
 use crate::store::Store;
 
-/// What is searched for.
+/// A search for manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct ManifestQuery<'a> {
     /// The kind.
     pub kind: &'a str,
     /// The words.
     pub text: &'a str,
-    /// Labels that all must be there.
+    /// Labels that a match must have.
     pub labels: &'a BTreeMap<String, String>,
-    /// The status; any without it.
+    /// The required status, or `None` for any.
     pub status: Option<&'a str>,
 }
 
-/// A manifest that fits, and how well.
+/// A manifest that matches, with its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredManifest {
     /// The manifest.
     pub manifest: DeployedManifest,
-    /// From 0 to 1: the share of the words that it has, halved at most by its rank (BM25) among all that fit.
+    /// From 0 to 1: the share of the words that it has, reduced by at most half for a low rank (BM25) among the
+    /// matches.
     pub score: f64,
 }
 
 impl Store {
-    /// Searches the manifests of a kind, the best first.
+    /// Searches the manifests of a kind, best first.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -53,7 +54,7 @@ impl Store {
                 Ok((read(row)?, row.get::<_, i64>("row")?, row.get::<_, f64>("rank")?))
             })?;
             let ranked: Vec<(DeployedManifest, i64, f64)> = rows.collect::<Result<_, _>>()?;
-            // How many of the words each one has.
+            // How many of the words each manifest has.
             let mut counts: HashMap<i64, usize> = HashMap::new();
             let mut having =
                 transaction.prepare("SELECT rowid FROM manifest_text WHERE manifest_text MATCH ?1")?;
@@ -97,7 +98,7 @@ mod tests {
     use crate::manifests::NewManifest;
 
     #[test]
-    fn the_one_that_has_all_words_is_the_best_and_scores_are_shares() {
+    fn a_match_of_all_words_ranks_first() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
         let labels = BTreeMap::from([("role".to_owned(), "worker".to_owned())]);

@@ -1,4 +1,4 @@
-//! The core memory of an agent with an identity: a few lines about its work that it rewrites.
+//! The core memory of an agent with an identity: a few lines about its work, which it rewrites.
 
 use brigade_core::{Timestamp, codes, reasons};
 use brigade_redact::Redactor;
@@ -9,25 +9,25 @@ use super::rules::{MAX_CONTENT, has_secret};
 use crate::error::StoreError;
 use crate::store::{Store, stored, time};
 
-/// The most rows of one of its lists.
+/// The maximum number of rows of a list.
 const MAX_ROWS: usize = 50;
 
-/// What an agent keeps about its work.
+/// What an agent records about its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CoreMemory {
-    /// What the project is.
+    /// A summary of the project.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub project_summary: String,
-    /// What must never be done otherwise.
+    /// Rules that must always be followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_conventions: Vec<String>,
-    /// What the user likes.
+    /// Preferences of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user_preferences: Vec<String>,
-    /// What it works on.
+    /// What the agent works on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub active_focus: Vec<String>,
     /// Everything else.
@@ -35,24 +35,24 @@ pub struct CoreMemory {
     pub notes: Vec<String>,
 }
 
-/// The parts that are rewritten. Absent ones stay.
+/// The parts to replace. `None` keeps a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CoreChange {
-    /// What the project is.
+    /// A summary of the project.
     pub project_summary: Option<String>,
-    /// What must never be done otherwise.
+    /// Rules that must always be followed.
     pub critical_conventions: Option<Vec<String>>,
-    /// What the user likes.
+    /// Preferences of the user.
     pub user_preferences: Option<Vec<String>>,
-    /// What it works on.
+    /// What the agent works on.
     pub active_focus: Option<Vec<String>>,
     /// Everything else.
     pub notes: Option<Vec<String>>,
 }
 
 impl CoreChange {
-    /// Returns the parts that are rewritten, by name.
+    /// Returns the names of the parts to replace.
     pub fn updated(&self) -> Vec<&'static str> {
         let parts = [
             ("projectSummary", self.project_summary.is_some()),
@@ -78,7 +78,10 @@ impl CoreChange {
                 return Err(StoreError::refused(codes::TOO_LONG, message));
             }
             if has_secret(text, redactor) {
-                return Err(StoreError::refused(codes::SECRET, "a text has a secret, which is never stored"));
+                return Err(StoreError::refused(
+                    codes::SECRET,
+                    "a text contains a secret; secrets are never stored",
+                ));
             }
         }
         Ok(())
@@ -86,10 +89,10 @@ impl CoreChange {
 }
 
 impl Store {
-    /// Rewrites parts of the core memory of an agent. Returns its new version.
+    /// Replaces parts of the core memory of an agent. Returns the new version.
     ///
     /// # Errors
-    /// Returns `secret` or `too_long` for a text that is not stored. Also fails on a disk error.
+    /// Returns `secret` or `too_long` if a text cannot be stored. Also fails on a disk error.
     pub fn update_core(
         &self,
         agent: &str,
@@ -130,7 +133,7 @@ impl Store {
         })
     }
 
-    /// Returns the core memory of an agent, with its version and when it was written; `None` if it has none.
+    /// Returns the core memory of an agent with its version and write time, or `None` if it has none.
     ///
     /// # Errors
     /// Fails on a disk error.

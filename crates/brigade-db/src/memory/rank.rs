@@ -1,4 +1,4 @@
-//! Searching memories: full text, then how new they are and how long they are meant to last.
+//! Memory search: full-text rank, adjusted by age and tier.
 
 use brigade_core::Timestamp;
 use rusqlite::{Transaction, params};
@@ -6,46 +6,46 @@ use rusqlite::{Transaction, params};
 use super::{COLUMNS, MAX_FOUND, MemoryMatch, Owners, Scope, read};
 use crate::error::StoreError;
 
-/// What is searched for.
+/// A search for memories.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The words. Each memory that has one of them fits.
+    /// The words. A memory matches if it has one of them.
     pub text: &'a str,
-    /// The scope; every one without it.
+    /// The scope, or `None` for all.
     pub scope: Option<Scope>,
-    /// The mission, if the scope is one.
+    /// The mission, for the mission scope.
     pub mission: Option<&'a str>,
-    /// Whose memories are seen.
+    /// The owners whose memories are visible.
     pub owners: Owners<'a>,
-    /// How many are wanted, at most [`MAX_FOUND`].
+    /// The maximum number of results, up to [`MAX_FOUND`].
     pub limit: usize,
 }
 
-/// How many memories the full-text search gives before they are ranked.
+/// How many matches of the full-text search are ranked.
 const MAX_CANDIDATES: i64 = 200;
 
-/// The words of a query that are searched for.
+/// The maximum number of words of a query.
 const MAX_WORDS: usize = 64;
 
-/// After so many days, being new counts half.
+/// The age in days at which the bonus for newness is halved.
 const HALF_LIFE_DAYS: f64 = 30.0;
 
-/// How much of the score depends on being new.
+/// The share of the score that depends on newness.
 const NEWNESS: f64 = 0.2;
 
-/// Words that nearly every text has. They are searched for only if there are no others.
+/// Very common words. They are searched for only if a query has no others.
 const COMMON: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "by", "do", "does", "for", "from", "how", "i", "in", "is",
     "it", "of", "on", "or", "that", "the", "this", "to", "was", "we", "what", "when", "where", "which",
     "who", "why", "with",
 ];
 
-/// Returns whether a text has nothing to search for.
+/// Returns whether a text has no words to search for.
 pub fn blank(text: &str) -> bool {
     !text.chars().any(char::is_alphanumeric)
 }
 
-/// Returns the words of a query, each as a string of the full-text search, so that none is an operator.
+/// Returns the words of a query, each quoted for the full-text search so that none is an operator.
 pub fn search_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -60,7 +60,7 @@ pub fn search_words(text: &str) -> Vec<String> {
     words.iter().map(|word| format!("\"{word}\"")).collect()
 }
 
-/// Writes the words for the full-text search, which finds what has one of them.
+/// Builds the full-text query. It matches memories with any of the words.
 fn pattern(text: &str) -> String {
     search_words(text).join(" OR ")
 }
@@ -73,7 +73,7 @@ pub(super) fn search(
     if blank(query.text) {
         return Ok(Vec::new());
     }
-    // What somebody else owns must not push out what is seen, so it is left out before it is ranked.
+    // Filters by owner before ranking, so that invisible memories do not displace visible ones.
     let (whose, agent) = match query.owners {
         Owners::Everybody => (0, ""),
         Owners::Seen(agent) => (1, agent),
@@ -107,7 +107,7 @@ pub(super) fn search(
         let newest = right.updated_at.cmp(&left.updated_at);
         right.score.total_cmp(&left.score).then(newest).then(left.id.cmp(&right.id))
     });
-    // Only what is returned is read whole.
+    // Only the returned memories are read completely.
     let sql = format!("SELECT {COLUMNS} FROM memory WHERE row = ?1");
     let mut by_row = transaction.prepare_cached(&sql)?;
     let best = ranked.into_iter().take(query.limit.min(MAX_FOUND));
@@ -117,7 +117,7 @@ pub(super) fn search(
     .collect()
 }
 
-/// What decides the order of memories that fit.
+/// The values that decide the order of matches.
 struct RankedMemory {
     row: i64,
     score: f64,
@@ -125,7 +125,7 @@ struct RankedMemory {
     id: String,
 }
 
-/// Returns a score from 0 to 1. A better rank of the full-text search is further below zero.
+/// Returns a score from 0 to 1. A better full-text rank is more negative.
 fn score(rank: f64, tier: i64, updated_at: Timestamp, now: Timestamp) -> f64 {
     let fits = (-rank).max(0.0);
     let fits = fits / (fits + 1.0);

@@ -1,4 +1,4 @@
-//! Which text is a memory: the rules, without a store.
+//! Pure rules that decide which texts may become memories.
 
 use std::collections::HashSet;
 
@@ -7,40 +7,40 @@ use brigade_redact::Redactor;
 
 use super::{Importance, NewMemory, WriteMode};
 
-/// The longest memory, in characters.
+/// The maximum length of a memory, in characters.
 pub const MAX_CONTENT: usize = 2_000;
 
-/// The share of words that two near copies have in common, of all words of both, in hundredths.
+/// The share of common words, in percent of all words of both texts, that makes two texts near copies.
 const NEAR_COPY_PERCENT: usize = 85;
 
 words! {
-    /// Why something is not remembered.
+    /// Why a memory is rejected.
     Objection {
         /// It has no words.
         Empty = "empty",
         /// It is longer than [`MAX_CONTENT`].
         TooLong = "too_long",
-        /// It has a secret, which is never stored.
+        /// It contains a secret. Secrets are never stored.
         Secret = "secret",
-        /// It is a diff, which stands in the repository.
+        /// It is a diff. The repository already has it.
         Diff = "diff",
         /// It is a stack trace.
         StackTrace = "stack_trace",
-        /// It is a listing of files, which can be listed again.
+        /// It is a file listing, which can be produced again.
         FileListing = "file_listing",
-        /// It says only how far the work is.
+        /// It only reports progress.
         ProgressNote = "progress_note",
         /// A strict write needs high importance.
         StrictImportance = "strict_importance",
         /// A strict write needs one of the categories convention, pattern, gotcha and decision.
         StrictCategory = "strict_category",
-        /// Everything that is there is pinned, and there is no room for more.
+        /// All memories of the scope are pinned, so none can be evicted.
         NoRoom = "no_room",
     }
 }
 
 impl Objection {
-    /// Returns the reason in words.
+    /// Returns the message for the reason.
     pub const fn reason(self) -> &'static str {
         match self {
             Objection::Empty => "the content is empty",
@@ -50,8 +50,8 @@ impl Objection {
             }
             Objection::Diff => "the content is a diff; say what was learned from the change",
             Objection::StackTrace => "the content is a stack trace; say what caused it and what helps",
-            Objection::FileListing => "the content is a listing of files, which can be listed again",
-            Objection::ProgressNote => "the content says only how far the work is; `todo.write` keeps that",
+            Objection::FileListing => "the content is a file listing, which can be produced again",
+            Objection::ProgressNote => "the content only reports progress; use `todo.write` for that",
             Objection::StrictImportance => "a strict write needs importance high",
             Objection::StrictCategory => {
                 "a strict write needs category convention, pattern, gotcha or decision"
@@ -61,7 +61,7 @@ impl Objection {
     }
 }
 
-/// Returns why something is not remembered.
+/// Returns why a memory is rejected, or `None` if it is accepted.
 pub fn objection(new: &NewMemory, redactor: &Redactor) -> Option<Objection> {
     let content = new.content.trim();
     if !content.chars().any(char::is_alphanumeric) {
@@ -87,12 +87,12 @@ pub fn objection(new: &NewMemory, redactor: &Redactor) -> Option<Objection> {
     None
 }
 
-/// Returns whether a text has something that would be masked.
+/// Returns whether the redactor would mask anything in a text.
 pub(super) fn has_secret(text: &str, redactor: &Redactor) -> bool {
     redactor.redact_str(text) != text
 }
 
-/// Recognizes text that was copied and not written to be remembered.
+/// Recognizes text that was pasted instead of written as a memory.
 fn noise(content: &str) -> Option<Objection> {
     let lines: Vec<&str> =
         content.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
@@ -104,7 +104,7 @@ fn noise(content: &str) -> Option<Objection> {
     if 2 <= frames || (1 <= frames && count(is_trace_head) != 0) {
         return Some(Objection::StackTrace);
     }
-    // Three lines that are paths, and hardly anything else.
+    // At least three lines are paths, and almost nothing else.
     let paths = count(is_path_line);
     if 3 <= paths && lines.len() <= paths + 1 {
         return Some(Objection::FileListing);
@@ -119,7 +119,7 @@ fn is_diff(lines: &[&str]) -> bool {
     if starts("diff --git ") || (has_hunk && (starts("+") || starts("-"))) || has_files {
         return true;
     }
-    // A hunk without its head.
+    // A hunk without its header.
     let (added, removed) = (
         lines.iter().filter(|line| line.starts_with('+')).count(),
         lines.iter().filter(|line| line.starts_with('-') && !line.starts_with("- ")).count(),
@@ -148,7 +148,7 @@ fn is_trace_head(line: &str) -> bool {
         || line.split_once(": ").is_some_and(|(name, _)| name.ends_with("Error") && !name.contains(' '))
 }
 
-/// Whether a line is one path, as `ls -l`, `find`, `tree` and `git status` write it.
+/// Returns whether a line is a single path, as `ls -l`, `find`, `tree` and `git status` print it.
 fn is_path_line(line: &str) -> bool {
     let permissions = line.trim().split(' ').next().unwrap_or_default();
     let is_long = permissions.len() == 10
@@ -173,7 +173,7 @@ fn is_path_line(line: &str) -> bool {
     !word.contains(char::is_whitespace) && (word.contains('/') || has_extension)
 }
 
-/// Whether a line says only how far the work is.
+/// Returns whether a line only reports progress.
 fn is_progress(line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', ' ', '\t']).trim().to_lowercase();
     let line = line.trim_end_matches(['.', '!', '…', ' ']);
@@ -243,7 +243,7 @@ fn is_progress(line: &str) -> bool {
         "i finished",
         "i have finished",
     ];
-    // A reason makes it worth remembering.
+    // A line that gives a reason is worth remembering.
     const REASONS: &[&str] = &[
         "because",
         "since ",
@@ -265,8 +265,8 @@ fn is_progress(line: &str) -> bool {
         && line.split_whitespace().count() <= 16
 }
 
-/// Whether a line in small letters says only that a part of the work has ended, or how much of it:
-/// `task us-003 is done`, `about 50% done`.
+/// Returns whether a lower-case line only reports a finished part or a percentage: `task us-003 is done`, `about 50%
+/// done`.
 fn is_end_of_a_part(line: &str) -> bool {
     const ENDS: &[&str] = &["done", "finished", "complete", "completed", "implemented", "ready", "started"];
     const PARTS: &[&str] = &[
@@ -300,7 +300,7 @@ fn is_end_of_a_part(line: &str) -> bool {
     !last.is_empty() && rest.iter().any(is_named) && rest.iter().all(is_about_it)
 }
 
-/// Writes a text in small letters, with one space between words and without other characters.
+/// Returns a text in lower case, with single spaces and without punctuation.
 pub fn normal(text: &str) -> String {
     let words: Vec<String> = split(text).collect();
     words.join(" ")
@@ -310,7 +310,7 @@ fn split(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// The different words of a text.
+/// The distinct words of a text.
 pub(super) struct Words(HashSet<String>);
 
 impl Words {
@@ -318,7 +318,7 @@ impl Words {
         Words(split(text).collect())
     }
 
-    /// Returns whether enough of the words of both are in both.
+    /// Returns whether the two sets share enough words.
     pub(super) fn are_near(&self, other: &Words) -> bool {
         let common = self.0.intersection(&other.0).count();
         let all = self.0.len() + other.0.len() - common;
@@ -326,7 +326,7 @@ impl Words {
     }
 }
 
-/// Counts the different words.
+/// Counts the distinct words.
 pub(super) fn count_words(text: &str) -> i64 {
     i64::try_from(Words::new(text).0.len()).unwrap_or(i64::MAX)
 }
@@ -368,7 +368,7 @@ mod tests {
             "Now that linting needs clang 18, builds use the image ci-18.",
             "The importer reads 50% of the file first.",
             "Steps of the release are in docs/release.md",
-            "Status codes of the API: 409 means that somebody else was faster, 412 that the version is old.",
+            "Status codes of the API: 409 means that another client was faster, 412 that the version is old.",
         ] {
             check(text, None);
         }
@@ -454,7 +454,7 @@ mod tests {
         }
 
         #[test]
-        fn a_stored_text_is_found_within_the_range_of_its_near_copies(
+        fn near_copies_are_within_the_searched_lengths(
             left in "[a-d ]{1,30}", right in "[a-d ]{1,30}"
         ) {
             if Words::new(&left).are_near(&Words::new(&right)) {

@@ -68,7 +68,7 @@ fn a_memory_gets_the_tier_that_it_asks_for() {
 }
 
 #[test]
-fn a_near_copy_is_merged_in_any_tier_and_keeps_the_best_of_both() {
+fn a_near_copy_is_merged_in_any_tier() {
     let (_folder, store) = store();
     let first = id(&add(&store, &NewMemory { pin: true, ..new("The port of the server is 8080") }, 1));
     let again = NewMemory {
@@ -80,11 +80,11 @@ fn a_near_copy_is_merged_in_any_tier_and_keeps_the_best_of_both() {
     let memory = store.memory(&first, &Owners::Everybody).unwrap();
     assert_eq!((memory.importance.as_str(), memory.author.as_str(), memory.pinned), ("high", "ada", true));
     assert_eq!((memory.created_at, memory.updated_at), (at(1), at(2)));
-    // Another scope has its own.
+    // Another scope stores the same text separately.
     let own =
         NewMemory { scope: Scope::Agent, owner: "ada".to_owned(), ..new("The port of the server is 8080") };
     assert!(matches!(add(&store, &own, 3), AddOutcome::Stored { tier: 3, .. }));
-    // What is told twice and pinned the second time is pinned.
+    // A candidate that is repeated with a pin becomes pinned.
     let candidate = id(&add(&store, &new("Backups run at night on the small machine"), 4));
     let pin = NewMemory { pin: true, ..new("Backups run at night on the small machine") };
     assert_eq!(add(&store, &pin, 5), AddOutcome::Merged { into: candidate, tier: 1 });
@@ -152,7 +152,7 @@ fn a_secret_is_never_in_the_file() {
 }
 
 #[test]
-fn a_search_sees_the_project_and_what_is_the_agents_own() {
+fn a_search_sees_the_project_and_the_agent() {
     let (_folder, store) = store();
     add(&store, &new("Deploy with the blue button"), 1);
     let of =

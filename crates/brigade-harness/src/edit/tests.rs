@@ -9,7 +9,7 @@ fn entry(label: &str) -> (&'static Client, Entry) {
     (client, client.entry(&Connection::stdio("brigade", "a", "/w")).unwrap())
 }
 
-/// Puts an entry into a file, takes it out again, and puts it in twice.
+/// Inserts an entry, removes it again, and inserts it twice.
 #[track_caller]
 fn check(label: &str, file: &str, expect: &str) {
     let (client, entry) = entry(label);
@@ -39,7 +39,7 @@ fn refused(label: &str, file: &[u8], line: usize, expect: &str) {
 const INLINE: &str =
     r#""brigade": {"command": "brigade", "args": ["serve", "--stdio", "--as", "a", "--target", "/w"]}"#;
 
-/// The entry on lines of its own.
+/// The entry, with each member on a separate line.
 fn lines(indent: &str, unit: &str) -> String {
     format!(
         "{indent}\"brigade\": {{\n{indent}{unit}\"command\": \"brigade\",\n{indent}{unit}\"args\": [\"serve\", \
@@ -114,7 +114,7 @@ fn opencode_has_two_forms() {
         r#"{"mcp": {"servers": {"x": {"type": "local"}}}}"#,
         &format!(r#"{{"mcp": {{"servers": {{"x": {{"type": "local"}}, {ours}}}}}}}"#),
     );
-    // A server that is called `servers`.
+    // A server named `servers`.
     check(
         "opencode",
         r#"{"mcp": {"servers": {"type": "local", "command": []}}}"#,
@@ -165,7 +165,7 @@ fn a_missing_file_is_made_and_goes_again() {
 }
 
 #[test]
-fn what_codex_takes_with_one_transport_only_is_refused_with_the_other() {
+fn codex_keys_of_the_other_transport_are_refused() {
     let client = client("codex").unwrap();
     let stdio = client.entry(&Connection::stdio("/bin/brigade", "local", "/w")).unwrap();
     let http = client.entry(&Connection::http("http://h/mcp", "local")).unwrap();
@@ -248,14 +248,14 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         2,
         "the key appears twice in its object",
     );
-    let foreign = "an entry `brigade` is there that Brigade did not write";
+    let foreign = "Brigade did not write the existing entry `brigade`";
     refused("cursor", b"{\"mcpServers\": {\n\"brigade\": {\"command\": \"npx\"}}}", 2, foreign);
     refused("cursor", b"{\"mcpServers\": {\n\"brigade\": null}}", 2, foreign);
     refused("codex", b"a = 1\nb c", 2, "not valid TOML");
     refused("codex", b"a = 1\nmcp_servers = 'x'", 2, "`mcp_servers` is not a table");
     refused("codex", b"[[mcp_servers]]\nname = 'x'", 1, "`mcp_servers` is not a table");
     refused("codex", b"\n[mcp_servers.brigade]\ncommand = 'x'\n", 2, foreign);
-    let dotted = "the entry `brigade` is written with dotted keys, which are not edited";
+    let dotted = "the entry `brigade` is written with dotted keys, which cannot be edited";
     let file = b"[mcp_servers]\nbrigade.command = 'brigade'\nbrigade.args = ['serve', '--stdio']\n";
     refused("codex", file, 2, dotted);
 }
@@ -286,7 +286,7 @@ fn trivia() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
 }
 
-/// An object with these keys; some of the values are objects again.
+/// An object with these keys. Some of the values are also objects.
 fn object(keys: Vec<String>, depth: u32) -> BoxedStrategy<String> {
     let value: BoxedStrategy<String> = if depth == 0 {
         prop_oneof![Just("1".to_owned()), Just("\"//\"".to_owned()), Just("[1, /* 2 */ 2]".to_owned())]
@@ -328,7 +328,7 @@ fn document() -> impl Strategy<Value = String> {
             keys.extend(servers.is_some().then_some(marker));
             keys.extend(behind);
             object(keys, 0).prop_map(move |text| match &servers {
-                // The value of the marker is replaced by the servers.
+                // The servers replace the value of the marker.
                 Some(servers) => with_servers(&text, servers),
                 None => text,
             })
@@ -345,7 +345,7 @@ fn with_servers(text: &str, servers: &str) -> String {
     format!("{}{servers}{}", &text[..member.value_at.start], &text[member.value_at.end..])
 }
 
-/// The text without white space, and without what a program does not read at the ends of lists.
+/// Returns the text without white space and without trailing commas.
 fn dense(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && *c != ',').collect()
 }
@@ -380,7 +380,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn an_edit_changes_one_entry_and_taking_it_restores_the_file(file in document()) {
+    fn removing_an_inserted_entry_restores_the_file(file in document()) {
         let (client, entry) = entry("gemini");
         let first = put(client, Some(file.as_bytes()), &entry, None).unwrap();
         let json = |text: &str| Json::parse_bytes(text.as_bytes(), Dialect::WithComments).unwrap();

@@ -1,4 +1,4 @@
-//! The rows of the table.
+//! The rows of the harness table.
 
 use super::{
     Config, Extent, FolderContent, Harness, KeyPaths, PathContent, SkillDirectory, Syntax, WORKSPACE,
@@ -63,7 +63,7 @@ const fn commands(extent: Extent, path: &'static str) -> SkillDirectory {
 
 const XDG: &str = "XDG_CONFIG_HOME";
 
-/// The same path on Linux and macOS, another one on Windows.
+/// Returns files with one path for Linux and macOS, and another one for Windows.
 const fn unix(paths: &'static [&'static str], windows: &'static [&'static str], grade: Grade) -> Files {
     Files { windows, ..Files::same(paths, grade) }
 }
@@ -79,7 +79,8 @@ const CLINE_EXTENSION: Files = Files {
 };
 
 pub(super) const HARNESSES: &[Harness] = &[
-    // code.claude.com/docs/en/mcp, /skills, /tools-reference. The servers of one workspace stand in the user's file.
+    // code.claude.com/docs/en/mcp, /skills, /tools-reference. The user's file also holds the servers of single
+    // workspaces.
     Harness {
         folders: &["~/.claude"],
         more: &[Config {
@@ -176,7 +177,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         shelves: &[user_skills("~/.copilot/skills"), project_skills(".github/skills")],
         ..row(Program::VSCODE, &spelling::VSCODE)
     },
-    // docs.github.com, Copilot CLI. The file of the workspace is that of Claude Code.
+    // docs.github.com, Copilot CLI. It shares the workspace file of Claude Code.
     Harness {
         folders: &["~/.copilot"],
         more: &[
@@ -186,7 +187,7 @@ pub(super) const HARNESSES: &[Harness] = &[
                     .moved_by("COPILOT_HOME", "~/.copilot"),
                 &spelling::COPILOT,
             ),
-            // The second one as of version 1.0.102.
+            // The second path is used since version 1.0.102.
             json(
                 Extent::Project,
                 Files::same(&[".mcp.json", ".github/mcp.json"], Grade::Vendor),
@@ -197,7 +198,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             user_skills("~/.copilot/skills").moved_by("COPILOT_HOME", "~/.copilot"),
             project_skills(".github/skills"),
         ],
-        // cli-config-dir-reference. The lists add up, and a repository cannot take a name out.
+        // cli-config-dir-reference. The lists are merged, so a repository cannot enable a server again.
         switches: &[
             switch(
                 Extent::User,
@@ -313,7 +314,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ..row(Program::WINDSURF, &spelling::WINDSURF)
     },
     Harness { folders: &["~/.config/zed"], ..row(Program::ZED, &spelling::ZED) },
-    // block.github.io/goose, config-files. `secrets.yaml` beside the file is never read.
+    // block.github.io/goose, config-files. `secrets.yaml` in the same directory is never read.
     Harness {
         folders: &["~/.config/goose"],
         more: &[Config {
@@ -456,7 +457,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         ..row(Program::CRUSH, &spelling::CRUSH)
     },
-    // docs.cline.bot/cli/configuration; the extension of Visual Studio Code has a file of its own.
+    // docs.cline.bot/cli/configuration. The extension for Visual Studio Code uses a separate file.
     Harness {
         folders: &["~/.cline"],
         more: &[

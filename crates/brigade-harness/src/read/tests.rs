@@ -17,7 +17,7 @@ fn read(label: &str, text: &str) -> Reading {
     read_in(label, Extent::User, text.as_bytes())
 }
 
-/// Reads the only server of a text.
+/// Reads the only server in a text.
 #[track_caller]
 fn only(label: &str, text: &str) -> DiscoveredEntry {
     let reading = read(label, text);
@@ -34,7 +34,7 @@ fn server(members: &str) -> DiscoveredEntry {
     only("cursor", &format!(r#"{{"mcpServers": {{"a": {{{members}}}}}}}"#))
 }
 
-/// The codes of the issues of one server in the usual form.
+/// Returns the codes of the issues of one server in the usual form.
 fn troubles(label: &str, value: &str) -> Vec<String> {
     let reading = read(label, &format!(r#"{{"mcpServers": {{"a": {value}}}}}"#));
     reading.issues.iter().map(|issue| issue.code.code().to_owned()).collect()
@@ -53,7 +53,7 @@ fn commands_are_words() {
 }
 
 #[test]
-fn a_secret_in_a_common_spelling_is_named_and_not_fingerprinted() {
+fn secrets_are_reported_and_not_fingerprinted() {
     let entry = |words: &str| server(&format!(r#""command": "x", "args": {words}"#));
     for (words, at) in [
         (r#"["-DAPI_KEY=V1"]"#, 1),
@@ -217,14 +217,14 @@ fn values_are_never_kept() {
     }
     assert!(!entry.literal_secrets.contains(&"env.PLAIN".to_owned()), "{:?}", entry.literal_secrets);
     assert_eq!(entry.unknown_keys, ["auth"]);
-    // Nothing of a value is in the fingerprint.
+    // The fingerprint does not depend on the value.
     let other = read("cursor", &text.replace(SECRET, "correct4EXAMPLE"));
     assert_eq!(other.entries[0].fingerprint, entry.fingerprint);
     let other = read("cursor", &text.replace("h.example:8443", "i.example"));
     assert_ne!(other.entries[0].fingerprint, entry.fingerprint);
 }
 
-/// However a value is spelled in a command: nothing that is read has it, and nothing that is read tells it.
+/// However a command spells a value, nothing that is read contains it or depends on it.
 #[test]
 fn values_in_commands_are_never_kept() {
     let read_with = |value: &str, args: &str| {
@@ -251,7 +251,7 @@ fn values_in_commands_are_never_kept() {
     ] {
         let reading = read_with("CANARY1one2", args);
         assert!(!format!("{reading:?}").contains("CANARY"), "{reading:?}");
-        // A launch shows no words of its own.
+        // A launch does not show the values either.
         assert!(reading.launches.iter().all(|launch| !launch.words().join(" ").contains("CANARY")), "{args}");
         let other = read_with(SECRET, args);
         assert_eq!(reading.entries[0].fingerprint, other.entries[0].fingerprint, "{args}");
@@ -260,7 +260,7 @@ fn values_in_commands_are_never_kept() {
 }
 
 #[test]
-fn a_variable_of_a_container_is_registered_by_its_name() {
+fn a_container_variable_is_registered_by_name() {
     let text = r#"{"mcpServers": {"a": {"command": "docker", "env": {"A": "1"}, "args":
         ["run", "-i", "-e", "A=1", "-eB=hunter2", "--env=API_KEY=hunter2", "-ie", "C=${X}", "img", "-e", "D=1"]}}}"#;
     let reading = read("cursor", text);
@@ -297,11 +297,11 @@ fn what_is_left_out_of_a_definition_is_named() {
     let one = |text: &str| vec![text.to_owned()];
     assert_eq!(
         left_out(r#""command": "npx", "args": [{"x": 1}, null, "ok"]"#),
-        ("npx ok".to_owned(), one("an element of `args` is not a text"))
+        ("npx ok".to_owned(), one("an element of `args` is not a string"))
     );
     assert_eq!(
         left_out(r#""command": "npx", "args": [1, true, "ok"]"#),
-        ("npx 1 true ok".to_owned(), one("an element of `args` is not a text"))
+        ("npx 1 true ok".to_owned(), one("an element of `args` is not a string"))
     );
     assert_eq!(left_out(r#""command": "npx", "env": "A=b""#).1, one("`env` is not an object"));
     assert_eq!(left_out(r#""command": "npx", "url": "https://h/""#).1.len(), 1);
@@ -343,7 +343,7 @@ fn references_are_listed() {
 }
 
 #[test]
-fn a_token_in_place_of_the_name_of_its_variable_is_a_literal_secret() {
+fn a_token_instead_of_a_variable_name_is_a_secret() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let text = format!(
         "[mcp_servers.a]\nurl = 'https://h/x'\nbearer_token_env_var = '{token}'\n\
@@ -528,7 +528,7 @@ proptest! {
         );
         for label in ["cursor", "gemini", "claude", "copilot"] {
             let shown = format!("{:?}", read(label, &text));
-            // The host of a URL is shown.
+            // The host of a URL remains visible.
             let host = crate::urls::host_of(&format!("{before}Zq9{SECRET}{after}")).unwrap_or_default();
             prop_assert!(host.contains("zq9") || !shown.contains(SECRET), "{}", shown);
         }
@@ -590,7 +590,7 @@ fn keys_without_a_place_are_named() {
     }
     let entry = only("codex", "[mcp_servers.a]\ncommand = 'x'\nrequired = true\n");
     assert_eq!(entry.unknown_keys, ["required"]);
-    // Of two timeouts one is taken.
+    // Only one of two timeouts is used.
     let entry =
         only("codex", "[mcp_servers.a]\ncommand = 'x'\nstartup_timeout_sec = 90\ntool_timeout_sec = 7\n");
     assert_eq!(entry.unknown_keys, ["startup_timeout_sec"]);
@@ -611,7 +611,7 @@ fn keys_without_a_place_are_named() {
 }
 
 #[test]
-fn variables_in_small_letters_are_unresolved_unless_they_are_masked() {
+fn lower_case_variables_are_unresolved_unless_masked() {
     let entry = only(
         "claude",
         r#"{"mcpServers": {"a": {"command": "x", "args": ["$foo", "--x=$fooBar", "$Foo", "$FOO", "${foo}",

@@ -3,7 +3,7 @@
 /// The transport of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remote {
-    /// As the type says, else streamable HTTP.
+    /// According to the type; streamable HTTP by default.
     ByType,
     Http,
     Sse,
@@ -16,7 +16,7 @@ pub(super) enum Unit {
     Milliseconds,
 }
 
-/// When a server must say its type.
+/// When a server must state its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TypeRequirement {
     Never,
@@ -24,34 +24,34 @@ pub(super) enum TypeRequirement {
     Always,
 }
 
-/// The keys of a server. `type`, `args`, `cwd`, `enabled`, `disabled` and `description` mean the same everywhere.
+/// The keys of a server. `type`, `args`, `cwd`, `enabled`, `disabled` and `description` are the same in all harnesses.
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(super) command: &'static str,
-    /// A map with values.
+    /// A map of variables to values.
     pub(super) env: &'static str,
-    /// Lists of names, or of tables with a name.
+    /// Lists of variable names, or of tables with a name.
     pub(super) env_names: &'static [&'static str],
     pub(super) urls: &'static [(&'static str, Remote)],
-    /// Maps with values; a second key is one level deeper.
+    /// Maps of headers to values. A second key is one level deeper.
     pub(super) headers: &'static [(&'static str, Option<&'static str>)],
     /// A map of headers to variables.
     pub(super) header_variables: Option<&'static str>,
-    /// A key with the variable of the bearer token.
+    /// A key for the variable of the bearer token.
     pub(super) bearer_variable: Option<&'static str>,
     pub(super) timeouts: &'static [(&'static str, Unit)],
     pub(super) allowed: Option<&'static str>,
     /// Whether an empty list of allowed tools allows all of them.
     pub(super) empty_is_all: bool,
     pub(super) denied: Option<&'static str>,
-    /// Keys that name other files.
+    /// Keys that refer to other files.
     pub(super) includes: &'static [&'static str],
-    /// Known keys that say nothing besides what other keys say: the name, or that a server is one.
+    /// Known keys without further information: the name, or a mark that the object is a server.
     pub(super) beside: &'static [&'static str],
     pub(super) typed: TypeRequirement,
-    /// Types that are no servers.
+    /// Types of entries that are not servers.
     pub(super) skipped: &'static [&'static str],
-    /// An object of the file with lists of the servers that are on and off.
+    /// An object of the file with lists of enabled and disabled servers.
     pub(crate) lists: Option<&'static str>,
 }
 

@@ -1,11 +1,11 @@
-//! Texts and names of a server as they are kept.
+//! Shortens and normalizes texts and names of a server.
 
 use std::borrow::Cow;
 
-/// The longest text that is taken from a file.
+/// The maximum length of a text from a file.
 const MAX_TEXT_LEN: usize = 2_000;
 
-/// Shortens a text that is taken from a file.
+/// Shortens a text from a file.
 pub(super) fn cut(text: &str) -> String {
     if text.len() <= MAX_TEXT_LEN {
         return text.to_owned();
@@ -16,7 +16,7 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// Shortens a text that is ours.
+/// Shortens a message of Brigade.
 pub(super) fn cut_own(text: String) -> String {
     if text.len() <= MAX_TEXT_LEN { text } else { cut(&text) }
 }
@@ -35,9 +35,9 @@ pub(super) fn sorted(names: &[String]) -> Vec<&str> {
     names
 }
 
-/// Removes names that stand before.
+/// Removes duplicate names.
 pub(super) fn dedup(names: &mut Vec<String>) {
-    /// Of fewer names, comparing each with those before it is faster.
+    /// Up to this many names, a linear search is faster.
     const LINEAR_SEARCH_LIMIT: usize = 16;
     if names.len() <= LINEAR_SEARCH_LIMIT {
         let mut at = 1;

@@ -1,4 +1,4 @@
-//! Tests of what is a value.
+//! Tests for finding values.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Whether the states of a workflow lead somewhere, and end.
+//! Checks that every state of a workflow can be reached and that every loop is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,33 +12,37 @@ use super::command::StateCommand;
 use super::template::{Template, condition_faults};
 use super::{Condition, State, WorkflowSpec};
 
-/// Names that templates use for things other than states. A state of such a name would hide one, or be hidden.
+/// Names that templates use for other things than states. A state with such a name would be ambiguous.
 const ROOTS: [&str; 8] = ["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
 
-/// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
+/// Finds targets that do not exist, states that cannot be reached, and loops without a bound.
 pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     let states = &spec.states;
     let at = |name: &str| -> Position { root.at(&["spec", "states", name]) };
     let path = |name: &str| below("spec.states", name);
     if !states.contains_key(&spec.initial_state) {
         let at = root.at(&["spec", "initial_state"]);
-        reader.fault(at, "spec.initial_state", "names no state");
+        reader.fault(at, "spec.initial_state", "not a state of this workflow");
         return;
     }
     let mut is_whole = true;
     for (name, state) in states {
         if ROOTS.contains(&name.as_str()) {
-            reader.fault(at(name), &path(name), "is the name of something else in templates");
+            reader.fault(at(name), &path(name), "the name is reserved in templates");
         }
         if state.workdir.as_deref().is_some_and(|workdir| workdir.contains("{{")) {
             let at = root.at(&["spec", "states", name, "workdir"]);
-            reader.fault(at, &below(&path(name), "workdir"), "is no template");
+            reader.fault(at, &below(&path(name), "workdir"), "must not be a template");
         }
         for (index, transition) in state.transitions.iter().enumerate() {
             if !states.contains_key(&transition.target) {
                 is_whole = false;
                 let path = format!("{}.transitions[{}].target", path(name), index + 1);
-                reader.fault(root.at(&["spec", "states", name, "transitions"]), &path, "names no state");
+                reader.fault(
+                    root.at(&["spec", "states", name, "transitions"]),
+                    &path,
+                    "not a state of this workflow",
+                );
             }
         }
         for (key, count) in [("max_state_visits", state.max_state_visits)] {
@@ -72,7 +76,7 @@ pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     }
 }
 
-/// Finds templates that are broken or name what is not there.
+/// Finds templates that are invalid or use unknown names.
 fn templates(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     for (name, state) in &spec.states {
         let mut texts: Vec<(String, &str)> = Vec::new();
@@ -119,7 +123,7 @@ fn report_fault(key: &str, message: String, state: &str, root: &Root<'_>, reader
     reader.fault(root.at(&["spec", "states", state, first]), &path, message);
 }
 
-/// Lists the texts of a value.
+/// Lists the strings of a value.
 fn strings<'j>(json: &'j Json, path: &str, found: &mut Vec<(String, &'j str)>) {
     match json {
         Json::String(text) => found.push((path.to_owned(), text)),
@@ -150,8 +154,8 @@ fn reached<'s>(initial: &'s str, states: &'s BTreeMap<String, State>) -> BTreeSe
     reached
 }
 
-/// Finds a loop on which a state may be visited without a bound. A state with a bound still lets the others of its loop
-/// be visited only as often, but each state on a loop must say so itself.
+/// Finds a loop on which a state can be visited without a bound. Each state on a loop needs its bound: a bound on one
+/// state also limits the others, but this does not count.
 fn unbounded(states: &BTreeMap<String, State>) -> Option<Vec<&str>> {
     states
         .iter()
@@ -159,7 +163,7 @@ fn unbounded(states: &BTreeMap<String, State>) -> Option<Vec<&str>> {
         .find_map(|(name, _)| ring(name, states))
 }
 
-/// Returns a way from a state back to itself.
+/// Returns a path from a state back to itself.
 fn ring<'s>(from: &'s str, states: &'s BTreeMap<String, State>) -> Option<Vec<&'s str>> {
     let mut came: BTreeMap<&str, &str> = BTreeMap::new();
     let mut left = std::collections::VecDeque::from([from]);

@@ -1,25 +1,25 @@
-//! Commands of states: words with templates in them, or a tool with arguments.
+//! Commands of states: words with templates, or a tool with arguments.
 
 use brigade_cmdline::{Argv, risk, shell_syntax};
 use brigade_core::Json;
 
 use super::template::{Part, Template};
 
-/// What a state calls.
+/// What a state runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StateCommand {
-    /// A program and its words. What a template gives stays one word, whatever it holds.
+    /// A program and its words. The value of a template always stays one word.
     Words {
-        /// The program, which is no template.
+        /// The program, which must not be a template.
         program: String,
-        /// The other words.
+        /// The remaining words.
         words: Vec<Template>,
     },
     /// A tool, with templates in its arguments.
     Tool {
-        /// Its id.
+        /// The id of the tool.
         tool: String,
-        /// Its arguments.
+        /// The arguments of the tool.
         arguments: Json,
     },
 }
@@ -27,10 +27,10 @@ pub enum StateCommand {
 /// The tool that starts commands.
 const COMMAND: &str = "cmd.run";
 
-/// The first of the characters that stand for places of values while a command is split.
+/// The first of the characters that mark the places of values while a command line is split.
 const MARK: u32 = 0xF_0000;
 
-/// The most words of a list that data gives which a launcher may take before the command that it starts.
+/// How many words of a list in the input a launcher may take before the command that it starts.
 const MAX_LAUNCHER_WORDS: usize = 4;
 
 const FORM: &str = "expected a command line, a list of words, or a map of `tool` and `arguments`";
@@ -42,8 +42,7 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
 impl StateCommand {
     /// Reads the command of a state.
     ///
-    /// # Errors
-    /// Returns what is wrong with it, without its text.
+    /// Fails with a message that does not quote the command.
     pub fn parse(command: &Json) -> Result<StateCommand, String> {
         match command {
             Json::String(text) => StateCommand::of_line(text),
@@ -62,17 +61,17 @@ impl StateCommand {
                     return Err(FORM.to_owned());
                 }
                 if !Template::from_valid(tool).is_plain() {
-                    return Err("the tool is no template".to_owned());
+                    return Err("the tool must not be a template".to_owned());
                 }
                 let arguments = members.get("arguments").cloned();
                 let arguments = arguments.unwrap_or_else(|| Json::object::<&str>([]));
                 if arguments.as_object().is_none() {
-                    return Err("`arguments` is a map".to_owned());
+                    return Err("`arguments` must be a map".to_owned());
                 }
                 let command = arguments.get("command").and_then(Json::as_str);
                 if tool == COMMAND && command.is_some_and(|command| !Template::from_valid(command).is_plain())
                 {
-                    return Err("the command is no template; values stand in `args`".to_owned());
+                    return Err("the command must not be a template; pass values in `args`".to_owned());
                 }
                 if let Some(command) = command.filter(|_| tool == COMMAND) {
                     check_args(command, arguments.get("args"))?;
@@ -83,10 +82,10 @@ impl StateCommand {
         }
     }
 
-    /// Splits a line into words before anything is filled in, so that no value becomes several words.
+    /// Splits a line into words before templates are filled in, so a value never becomes several words.
     fn of_line(line: &str) -> Result<StateCommand, String> {
         if marks(line).next().is_some() {
-            return Err("has a character that no command may have".to_owned());
+            return Err("has a character that is not allowed in commands".to_owned());
         }
         let parts = Template::from_valid(line).parts;
         let mut marked = String::new();
@@ -100,7 +99,7 @@ impl StateCommand {
         }
         if let Some(syntax) = shell_syntax(&marked) {
             let shown: String = syntax.chars().filter(|c| !c.is_control()).take(8).collect();
-            return Err(format!("has `{shown}`, and no shell reads it; a script of the catalog can do more"));
+            return Err(format!("has `{shown}`, but no shell reads the command; use a script instead"));
         }
         let argv = Argv::parse(&marked).map_err(|error| error.to_string())?;
         let template = |word: &String| {
@@ -134,9 +133,9 @@ impl StateCommand {
     }
 }
 
-const NO_PROGRAM: &str = "the program is no template: what data names is never started";
+const NO_PROGRAM: &str = "the program must not be a template: input never chooses what is started";
 
-/// Writes a word with a mark at the place of each value.
+/// Returns a word with a mark in place of each value.
 fn marked(word: &Template) -> String {
     let mark = char::from_u32(MARK).expect("the mark is a character");
     let write = |part: &Part| match part {
@@ -146,7 +145,7 @@ fn marked(word: &Template) -> String {
     word.parts.iter().map(write).collect()
 }
 
-/// Refuses a launcher (`env`, `timeout`) whose command begins with a value.
+/// Refuses a launcher (`env`, `timeout`) if a value would choose the command that it starts.
 fn check_started<'t>(words: impl Iterator<Item = &'t Template>) -> Result<(), String> {
     let Ok(argv) = Argv::new(words.map(marked).collect()) else { return Ok(()) };
     let started = risk::started_commands(&argv);
@@ -157,7 +156,7 @@ fn check_started<'t>(words: impl Iterator<Item = &'t Template>) -> Result<(), St
     }
 }
 
-/// Does the same for a command whose further words are an argument of a tool: a list, or a value that gives one.
+/// Does the same if the further words are an argument of a tool: a list, or a value that may become one.
 fn check_args(command: &str, args: Option<&Json>) -> Result<(), String> {
     let Ok(argv) = Argv::parse(command) else { return Ok(()) };
     let words: Vec<Template> = argv.words().iter().map(|word| Template::from_valid(word)).collect();
@@ -176,15 +175,15 @@ fn check_args(command: &str, args: Option<&Json>) -> Result<(), String> {
     }
 }
 
-/// Returns how many words of a command, the program included, are read by programs that may take a word that begins
-/// with `-` for an option. Those behind the `--` that the manifest itself writes are not: it counts for the program
-/// that is started last, so one of a launcher does not.
+/// Counts the words, program included, that a program could read as an option if they begin with `-`. Words after a
+/// `--` in the manifest itself do not count, if that `--` is an argument of the last program that is started; the `--`
+/// of a launcher does not protect them.
 pub fn words_with_options(words: &[Template]) -> usize {
     let Ok(argv) = Argv::new(words.iter().map(marked).collect()) else { return words.len() };
     let started = risk::started_commands(&argv);
     let begins = started.iter().map(|command| match argv.words().ends_with(&command.words) {
         true => words.len() - command.words.len(),
-        // What it starts is written otherwise, so nothing is known of its words.
+        // The started command is not a suffix of these words, so nothing is known about them.
         false => words.len(),
     });
     let first = begins.max().unwrap_or(0);
@@ -221,7 +220,7 @@ mod tests {
         check(r#""{{input.x}} a""#, Err("template"));
         check(
             r#"{"tool": "cmd.run", "arguments": {"command": "{{input.x}}"}}"#,
-            Err("the command is no template"),
+            Err("the command must not be a template"),
         );
         check(
             r#"{"tool": "cmd.run", "arguments": {"args": ["{{input.none}}"], "command": "echo"}}"#,
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_data_names_is_not_started_by_a_launcher_either() {
+    fn a_launcher_starts_no_command_from_data() {
         for command in [
             r#"["env", "{{input.x}}", "--output=a.txt"]"#,
             r#"["env", "X=1", "{{input.x}}"]"#,
@@ -241,7 +240,7 @@ mod tests {
             r#"{"tool": "cmd.run", "arguments": {"command": "timeout", "args": "{{input.x}}"}}"#,
             r#"{"tool": "cmd.run", "arguments": {"command": "timeout 5", "args": ["{{input.x}}"]}}"#,
         ] {
-            check(command, Err("no template"));
+            check(command, Err("not be a template"));
         }
         check(
             r#"["env", "X={{input.none}}", "sort", "{{input.x}}"]"#,
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_operands_behind_the_dashes_of_the_last_program() {
+    fn words_after_the_dashes_are_operands() {
         for (words, expect) in [
             (&["sort", "{{input.x}}"][..], 2),
             (&["sort", "--", "{{input.x}}"], 1),
@@ -280,8 +279,8 @@ mod tests {
             Ok(&["echo", &format!("--x={hostile}"), "c"]),
         );
         check(r#"["echo", "{{input.x}}", "a;b"]"#, Ok(&["echo", hostile, "a;b"]));
-        check(r#""{{input.x}} a""#, Err("no template"));
-        check(r#"["{{input.x}}"]"#, Err("no template"));
+        check(r#""{{input.x}} a""#, Err("not be a template"));
+        check(r#"["{{input.x}}"]"#, Err("not be a template"));
         check(r#""echo a | sh""#, Err("`|`"));
         check(r#""echo 'a""#, Err("quote"));
         check(r#""""#, Err("program"));
@@ -292,7 +291,7 @@ mod tests {
             r#"{"tool": "fs.read", "arguments": {"path": "{{input.none}}x"}}"#,
             Ok(&["fs.read", r#"{"path":"x"}"#]),
         );
-        check(r#"{"tool": "{{input.x}}"}"#, Err("no template"));
+        check(r#"{"tool": "{{input.x}}"}"#, Err("not be a template"));
         check(r#"{"tool": "fs.read", "args": {}}"#, Err("expected"));
     }
 }

@@ -1,4 +1,4 @@
-//! Which state comes next. A pure function of the workflow, how an execution stands and what its state gave.
+//! Decides the next state: a pure function of the workflow, the execution and the outcome of the current state.
 
 use std::collections::BTreeMap;
 
@@ -10,69 +10,70 @@ use super::evaluate::{Scope, number};
 use super::template::Template;
 use super::{Condition, Consensus, State, StateKind, Strategy, Transition, WorkflowSpec};
 
-/// The score from which an agent approves, unless the manifest says so.
+/// The default score from which an agent approves.
 const THRESHOLD: f64 = 0.7;
 
-/// How an execution stands.
+/// The position of an execution in its workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionState {
-    /// The state that it is in.
+    /// The current state.
     pub state: String,
-    /// How often it came to each state.
+    /// How often each state was visited.
     pub visits: BTreeMap<String, u64>,
-    /// How many transitions it made.
+    /// The number of transitions so far.
     pub transitions: u64,
 }
 
 impl ExecutionState {
-    /// Returns how an execution stands that begins.
+    /// Returns the position of a new execution.
     pub fn begin(spec: &WorkflowSpec) -> ExecutionState {
         let state = spec.initial_state.clone();
         ExecutionState { visits: [(state.clone(), 1)].into(), state, transitions: 0 }
     }
 }
 
-/// What one of several agents said.
+/// The verdict of one of several agents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// How good, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f64,
-    /// How sure, from 0 to 1.
+    /// How sure the agent is, from 0 to 1.
     pub confidence: f64,
-    /// How much it counts.
+    /// The weight of the verdict.
     pub weight: f64,
 }
 
-/// What a state gave.
+/// The outcome of a state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Whether it did what it should.
+    /// Whether the state succeeded.
     pub is_success: bool,
-    /// Why not, as a word.
+    /// The code of the failure.
     pub code: Option<String>,
-    /// Why not, as a sentence.
+    /// The message of the failure.
     pub message: Option<String>,
-    /// What came out.
+    /// The output of the state.
     pub output: Json,
-    /// How the command ended.
+    /// The exit code of the command.
     pub exit_code: Option<i64>,
-    /// How good it is, from 0 to 1.
+    /// The score of the output, from 0 to 1.
     pub score: Option<f64>,
-    /// How sure that is, from 0 to 1.
+    /// The confidence of that score, from 0 to 1.
     pub confidence: Option<f64>,
-    /// What several agents said.
+    /// The verdicts of several agents.
     pub verdicts: Vec<Verdict>,
-    /// What a person answered.
+    /// The answer of a person.
     pub response: Option<String>,
 }
 
 impl Outcome {
-    /// Returns that a state did not do what it should.
+    /// Returns a failed outcome.
     pub fn failed(code: &str, message: impl Into<String>) -> Outcome {
         Outcome { code: Some(code.to_owned()), message: Some(message.into()), ..Outcome::default() }
     }
 
-    /// Takes an output, and score and confidence where it has them. A text that is a JSON object is one.
+    /// Sets the output, and takes score and confidence from it. A string that contains a JSON object counts as an
+    /// object.
     #[must_use]
     pub fn with_output(mut self, output: Json) -> Outcome {
         let read = output.as_str().and_then(|text| Json::parse(text.trim()).ok());
@@ -86,12 +87,12 @@ impl Outcome {
         self
     }
 
-    /// Returns what the output writes to the blackboard: the members of its `blackboard`.
+    /// Returns what the output writes to the blackboard: its member `blackboard`.
     pub fn writes(&self) -> Object {
         self.output.get("blackboard").and_then(Json::as_object).cloned().unwrap_or_default()
     }
 
-    /// Returns it as records and templates have it.
+    /// Returns the outcome in the form of records and templates.
     pub fn recorded(&self) -> StateOutput {
         StateOutput {
             status: if self.is_success { "completed" } else { "failed" }.to_owned(),
@@ -106,55 +107,55 @@ impl Outcome {
     }
 }
 
-/// What a state gave, as records and templates have it.
+/// The outcome of a state, in the form of records and templates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StateOutput {
     /// `completed` or `failed`.
     pub status: String,
-    /// What came out.
+    /// The output of the state.
     pub output: Json,
-    /// Why it failed, as a word.
+    /// The code of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Why it failed, as a sentence.
+    /// The message of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How the command ended.
+    /// The exit code of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// How good the output is, from 0 to 1.
+    /// The score of the output, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Json>,
-    /// How sure that is, from 0 to 1.
+    /// The confidence of that score, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Json>,
-    /// What a person answered.
+    /// The answer of a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
 }
 
 impl StateOutput {
-    /// Writes it as a value.
+    /// Returns the outcome as a JSON value.
     pub fn to_json(&self) -> Json {
         to_json(self).expect("what a state gave is JSON")
     }
 }
 
-/// What follows.
+/// What an execution does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NextAction {
-    /// Another state.
+    /// It enters another state.
     Enter {
-        /// How the execution stands then.
+        /// Its position after the transition.
         standing: ExecutionState,
-        /// What the state is told.
+        /// The feedback for the state.
         feedback: Option<String>,
     },
-    /// The end.
+    /// It ends.
     End {
-        /// Why the execution failed, as a word and a sentence; absent if it did what was asked.
+        /// The code and message of the failure; `None` if the workflow succeeded.
         failure: Option<(String, String)>,
     },
 }
@@ -163,12 +164,12 @@ fn word(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// Tells whether an answer agrees.
+/// Returns whether an answer means yes.
 fn agrees(answer: &str) -> bool {
     matches!(word(answer).as_str(), "yes" | "y" | "true" | "ok" | "approve" | "approved" | "agree")
 }
 
-/// Tells whether an answer does not agree.
+/// Returns whether an answer means no.
 fn disagrees(answer: &str) -> bool {
     matches!(word(answer).as_str(), "no" | "n" | "false" | "reject" | "rejected" | "deny" | "disagree")
 }
@@ -176,11 +177,11 @@ fn disagrees(answer: &str) -> bool {
 /// The code of a state that a person declined to answer.
 pub const DECLINED: &str = "declined";
 
-/// Tells whether a transition is taken.
+/// Returns whether a transition is taken.
 fn fits(transition: &Transition, state: &State, outcome: &Outcome, scope: &Scope) -> bool {
     let approves = |verdict: &Verdict| threshold(state.consensus.as_ref()) <= verdict.score;
     let above = |value: Option<f64>, least: Option<f64>| value.zip(least).is_some_and(|(v, least)| least < v);
-    // Without a condition a question asks for consent: who declines, and who does not answer, gives none.
+    // Without a condition the question asks for consent. Declining and not answering both withhold it.
     let by_default = match state.kind {
         StateKind::Human => Condition::OnSuccess,
         _ => Condition::Always,
@@ -225,12 +226,12 @@ fn threshold(consensus: Option<&Consensus>) -> f64 {
     consensus.and_then(|consensus| consensus.threshold).unwrap_or(THRESHOLD)
 }
 
-/// Makes one outcome of what several agents said.
+/// Combines the verdicts of several agents into one outcome.
 pub fn consent(consensus: &Consensus, verdicts: Vec<Verdict>, output: Json) -> Outcome {
     let least = threshold(Some(consensus));
     let needed = consensus.min_judges_required.and_then(|needed| usize::try_from(needed).ok()).unwrap_or(1);
     if verdicts.len() < needed.max(1) {
-        let message = format!("{} of {} verdicts came", verdicts.len(), needed.max(1));
+        let message = format!("{} of {} verdicts were given", verdicts.len(), needed.max(1));
         return Outcome { output, verdicts, ..Outcome::failed("too_few_verdicts", message) };
     }
     let mut counted = verdicts.clone();
@@ -263,7 +264,7 @@ fn over(code: &str, message: String) -> NextAction {
     NextAction::End { failure: Some((code.to_owned(), message)) }
 }
 
-/// Decides what follows the outcome of a state. `scope` names the outcome, too.
+/// Decides what follows the outcome of a state. `scope` must already contain the outcome.
 pub fn decide(
     spec: &WorkflowSpec,
     standing: &ExecutionState,
@@ -271,7 +272,7 @@ pub fn decide(
     scope: &Scope,
 ) -> NextAction {
     let Some(state) = spec.states.get(&standing.state) else {
-        return over("no_state", "the workflow has no such state any more".to_owned());
+        return over("no_state", "the workflow no longer has this state".to_owned());
     };
     let failure = || {
         let code = outcome.code.clone().unwrap_or_else(|| "failed".to_owned());
@@ -286,7 +287,7 @@ pub fn decide(
         };
     };
     let Some(target) = spec.states.get(&transition.target) else {
-        return over("no_state", "a transition leads to no state".to_owned());
+        return over("no_state", "a transition leads to an unknown state".to_owned());
     };
     let mut next = standing.clone();
     next.state.clone_from(&transition.target);
@@ -301,7 +302,7 @@ pub fn decide(
         return over("max_total_transitions", message);
     }
     if let Some(most) = exceeds(*visits, target.max_state_visits) {
-        let message = format!("state {}: it was visited {most} times already (max_state_visits)", next.state);
+        let message = format!("state {}: it was already visited {most} times (max_state_visits)", next.state);
         return over("max_state_visits", message);
     }
     let feedback = transition.feedback.as_deref().map(|text| scope.render(&Template::from_valid(text)));

@@ -1,5 +1,5 @@
-//! The values of expressions and templates. Every one has a value: what is not there is `null`, and what fits no
-//! operator, too. The work and the text are bounded.
+//! Values of expressions and templates. Every expression has a value: missing names and unsuitable operands give
+//! `null`. The work and the length of the text are bounded.
 
 use std::cmp::Ordering;
 
@@ -8,30 +8,34 @@ use brigade_core::{Json, Object};
 use super::expression::{Expression, Function, Operator, Step};
 use super::template::{Part, Template};
 
-/// The longest text of a template, in bytes.
+/// The maximum length of a rendered template, in bytes.
 pub const MAX_RENDERED: usize = 256 << 10;
 
-/// How many parts are written at most.
+/// The maximum number of parts that are written.
 const MAX_PARTS: usize = 20_000;
 
-/// The value of a template is too long, or takes too long.
+/// The value of a template is too long or takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateTooLong;
 
 impl std::fmt::Display for TemplateTooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a template gives more than {} KiB, or more than {MAX_PARTS} parts", MAX_RENDERED >> 10)
+        write!(
+            f,
+            "a template renders to more than {} KiB, or more than {MAX_PARTS} parts",
+            MAX_RENDERED >> 10
+        )
     }
 }
 
-/// What expressions may name.
+/// The names that expressions can use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scope {
     /// The names, such as `input`, and their values.
     pub names: Object,
 }
 
-/// Writes a number: a whole one without a fraction.
+/// Writes a number, without a fraction if it is whole.
 pub(super) fn number(value: f64) -> Json {
     #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 2^53 fit")]
     if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
@@ -40,7 +44,7 @@ pub(super) fn number(value: f64) -> Json {
     if value.is_finite() { Json::from(value) } else { Json::Null }
 }
 
-/// Tells whether a value counts as true.
+/// Returns whether a value counts as true.
 pub(super) fn holds(value: &Json) -> bool {
     match value {
         Json::Null => false,
@@ -52,7 +56,7 @@ pub(super) fn holds(value: &Json) -> bool {
     }
 }
 
-/// Writes a value as text.
+/// Returns a value as text.
 pub(super) fn text_of(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
@@ -75,7 +79,7 @@ fn compare(left: &Json, right: &Json) -> Option<Ordering> {
     }
 }
 
-/// Evaluates in a scope, with the values of `this` around it.
+/// Evaluates expressions in a scope. Blocks add values of `this`.
 struct Evaluator<'s> {
     scope: &'s Scope,
     these: Vec<Json>,
@@ -221,14 +225,14 @@ impl Scope {
     /// Returns the text of a template.
     ///
     /// # Errors
-    /// Fails if it is too long.
+    /// Fails if the text is too long.
     pub fn render(&self, template: &Template) -> Result<String, TemplateTooLong> {
         let mut evaluator = self.evaluator();
         evaluator.write(&template.parts)?;
         Ok(evaluator.out)
     }
 
-    /// Returns a value with all its texts rendered. A text that is one `{{…}}` alone keeps the kind of its value.
+    /// Returns a value with all its strings rendered. A string that is a single `{{…}}` keeps the type of its value.
     ///
     /// # Errors
     /// Fails if a text is too long.
@@ -253,8 +257,8 @@ impl Scope {
         })
     }
 
-    /// Tells whether a condition holds. A template holds unless its text is blank, `false`, `0` or `null`. What cannot
-    /// be read or is too long does not hold.
+    /// Returns whether a condition holds. A template holds unless its text is blank, `false`, `0` or `null`. A
+    /// condition that is invalid or too long does not hold.
     pub fn holds(&self, condition: &str) -> bool {
         if condition.contains("{{") {
             let said = self.render(&Template::from_valid(condition)).unwrap_or_default();
@@ -300,7 +304,7 @@ mod tests {
             "<1><2>none",
         );
         check("{{#with input.list[0]}}{{this.a}}{{/with}}", "1");
-        // What a value holds is not read again.
+        // The contents of a value are not evaluated again.
         let scope = Scope { names: [("intent".to_owned(), Json::from("{{input.n}}"))].into() };
         assert_eq!(scope.render(&Template::from_valid("{{intent}}")).as_deref(), Ok("{{input.n}}"));
     }
@@ -338,7 +342,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, it is read and evaluated without a panic, and its text is bounded.
+        /// Any text can be read and evaluated without a panic, and the result is bounded.
         #[test]
         fn any_text_has_a_value(text in "[a-z{}#/ !|&<>=+*%().\\[\\]'\"0-9-]{0,60}") {
             let scope = scope();

@@ -1,9 +1,9 @@
-//! Expressions: names, numbers, texts in quotes, and operators. A closed little language: nothing in it is called
-//! besides the functions here, and every expression has a value.
+//! Expressions: names, numbers, quoted strings and operators. The language is closed: only the functions in this file
+//! can be called, and every expression has a value.
 
 use brigade_core::{Json, words};
 
-/// What an expression may begin with, besides the name of a state.
+/// Names that may begin an expression. Names of states may, too.
 pub(super) const ROOTS: &[&str] =
     &["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
 
@@ -11,15 +11,15 @@ pub(super) const ROOTS: &[&str] =
 const MAX_DEPTH: usize = 32;
 
 words! {
-    /// What a value can be asked for.
+    /// The functions of the language.
     Function {
         /// The value as JSON.
         Json = "json",
-        /// How many characters, elements or members it has.
+        /// The number of characters, elements or members.
         Length = "length",
         /// The text in lower case.
         Lower = "lower",
-        /// The text without blanks around it.
+        /// The text without surrounding whitespace.
         Trim = "trim",
         /// The text in upper case.
         Upper = "upper",
@@ -27,25 +27,25 @@ words! {
 }
 
 words! {
-    /// What is made of two values.
+    /// Binary operators.
     Operator {
-        /// Either is true.
+        /// True if either operand is true.
         Or = "||",
-        /// Both are true.
+        /// True if both operands are true.
         And = "&&",
-        /// They are the same.
+        /// True if the operands are equal.
         Equal = "==",
-        /// They are not the same.
+        /// True if the operands differ.
         Unequal = "!=",
-        /// The first one is less.
+        /// True if the first operand is less.
         Less = "<",
-        /// The first one is not more.
+        /// True if the first operand is less or equal.
         AtMost = "<=",
-        /// The first one is more.
+        /// True if the first operand is greater.
         More = ">",
-        /// The first one is not less.
+        /// True if the first operand is greater or equal.
         AtLeast = ">=",
-        /// The sum, or both texts.
+        /// The sum of numbers, or the concatenation of texts.
         Plus = "+",
         /// The difference.
         Minus = "-",
@@ -53,13 +53,13 @@ words! {
         Times = "*",
         /// The quotient.
         Over = "/",
-        /// What a division leaves.
+        /// The remainder of a division.
         Rest = "%",
     }
 }
 
 impl Operator {
-    /// Returns how strongly it binds.
+    /// Returns the precedence.
     fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -116,7 +116,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
         let pair = left.get(..2).and_then(Operator::from_word);
         let (token, end) = match first {
             '"' | '\'' => {
-                let end = left[1..].find(first).ok_or("a text in an expression is not closed")?;
+                let end = left[1..].find(first).ok_or("a string in an expression is not closed")?;
                 (Token::Text(left[1..=end].to_owned()), end + 2)
             }
             _ if is_name(first) => {
@@ -124,7 +124,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 let word = &left[..end];
                 if first.is_ascii_digit() {
                     let end = left.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(left.len());
-                    let number = left[..end].parse().map_err(|_| "an expression has a broken number")?;
+                    let number = left[..end].parse().map_err(|_| "an expression has an invalid number")?;
                     (Token::Number(number), end)
                 } else {
                     (Token::Word(word.to_owned()), end)
@@ -137,7 +137,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 (None, Some(operator)) => (Token::Operator(operator), 1),
                 (None, None) if first == '!' => (Token::Not, 1),
                 (None, None) => {
-                    return Err("an expression has a character that is no operator".to_owned());
+                    return Err("an expression has an unknown operator".to_owned());
                 }
             },
         };
@@ -147,7 +147,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(found)
 }
 
-/// Reads the steps of a path such as `a.b[0].c`.
+/// Reads the steps of a path, such as `a.b[0].c`.
 fn path(word: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     for part in word.split('.') {
@@ -169,7 +169,7 @@ fn path(word: &str) -> Result<Vec<Step>, String> {
             rest = after;
         }
         if !rest.is_empty() {
-            return Err("a name in an expression has a `]` too many".to_owned());
+            return Err("a name in an expression has an extra `]`".to_owned());
         }
     }
     Ok(steps)
@@ -201,14 +201,14 @@ impl Parser<'_> {
                     self.tokens.peek(),
                     Some(Token::Text(_) | Token::Number(_) | Token::Word(_) | Token::Open)
                 ) {
-                    return Err(format!("`{root}` is told nothing to work on"));
+                    return Err(format!("`{root}` needs a value after it"));
                 }
                 return Ok(Expression::Apply(function, Box::new(self.single()?)));
             }
         }
         if !ROOTS.contains(&root) && !(self.is_state)(root) {
             let root: String = root.chars().take(64).collect();
-            self.faults.push(format!("`{root}` is neither a state nor one of {}", ROOTS.join(", ")));
+            self.faults.push(format!("`{root}` is not a state and not one of {}", ROOTS.join(", ")));
         }
         Ok(Expression::Path(steps))
     }
@@ -239,7 +239,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// Reads what binds at least so strongly.
+    /// Reads an expression whose operators have at least this precedence.
     fn from(&mut self, least: u8) -> Result<Expression, String> {
         let mut left = self.single()?;
         while let Some(Token::Operator(operator)) = self.tokens.peek() {
@@ -255,8 +255,8 @@ impl Parser<'_> {
     }
 }
 
-/// Reads an expression. Names that nothing has are faults, and the expression is still returned; what cannot be read is
-/// a fault alone. Texts are not quoted in faults.
+/// Parses an expression. Unknown names are faults, but the expression is still returned; a syntax error is only a
+/// fault. Faults do not quote strings.
 pub(super) fn parse(
     text: &str,
     is_state: &dyn Fn(&str) -> bool,
@@ -264,7 +264,7 @@ pub(super) fn parse(
 ) -> Option<Expression> {
     let read = |faults: &mut Vec<String>| {
         let tokens = tokens(text)?;
-        // An expression is a tree, and the longest one is no deeper than its length.
+        // An expression is a tree, so its depth is at most its length.
         if 256 < tokens.len() {
             return Err("an expression has more than 256 parts".to_owned());
         }
@@ -272,7 +272,7 @@ pub(super) fn parse(
         let whole = parser.from(1)?;
         match parser.tokens.next() {
             None => Ok(whole),
-            Some(_) => Err("an expression has something behind its end".to_owned()),
+            Some(_) => Err("an expression has extra text after its end".to_owned()),
         }
     };
     match read(faults) {

@@ -1,11 +1,11 @@
-//! Templates: `{{…}}` in texts of a workflow. They are data; nothing in them is run as a command.
+//! Templates: `{{…}}` in strings of a workflow. A template is data and is never run as a command.
 
 use super::expression::{self, Expression};
 
 /// How deep blocks may nest.
 const MAX_DEPTH: usize = 16;
 
-/// A text with places for values.
+/// A text with placeholders for values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Template {
     pub(super) parts: Vec<Part>,
@@ -15,29 +15,29 @@ pub struct Template {
 pub(super) enum Part {
     Text(String),
     Value(Expression),
-    /// The first arm that holds, else the last parts.
+    /// The first arm whose condition holds, otherwise the last parts.
     If(Vec<(Expression, Vec<Part>)>, Vec<Part>),
-    /// The parts for each element, else the last parts.
+    /// The parts once per element, or the last parts for an empty list.
     Each(Expression, Vec<Part>, Vec<Part>),
-    /// The parts with the value as `this`, else the last parts.
+    /// The parts with the value as `this`, or the last parts if it has no value.
     With(Expression, Vec<Part>, Vec<Part>),
 }
 
 brigade_core::words! {
-    /// A block, which ends with `{{/NAME}}`.
+    /// A kind of block. Each block ends with `{{/NAME}}`.
     BlockKind {
-        /// For each element.
+        /// Once per element.
         Each = "each",
         /// If a value is true.
         If = "if",
-        /// If a value is not true.
+        /// If a value is false.
         Unless = "unless",
         /// With a value as `this`.
         With = "with",
     }
 }
 
-/// A block that is not closed yet.
+/// A block that is still open.
 struct OpenBlock {
     kind: BlockKind,
     arms: Vec<(Expression, Vec<Part>)>,
@@ -92,7 +92,7 @@ impl Parser<'_> {
             let (name, rest) = block.split_once(char::is_whitespace).unwrap_or((block, ""));
             let value = self.expression(rest);
             let Some(kind) = BlockKind::from_word(name) else {
-                let message = format!("there is no such block; the blocks are {}", BlockKind::EXPECTED);
+                let message = format!("unknown block; the blocks are {}", BlockKind::EXPECTED);
                 self.faults.push(message);
                 return;
             };
@@ -111,7 +111,7 @@ impl Parser<'_> {
                     let part = open.close();
                     self.push(part);
                 }
-                _ => self.faults.push("a block is closed that is not open".to_owned()),
+                _ => self.faults.push("a block is closed but not open".to_owned()),
             }
         } else if inside == "else" || inside.starts_with("else ") {
             let value = inside["else".len()..].trim();
@@ -120,7 +120,7 @@ impl Parser<'_> {
             match (self.open.last_mut(), value) {
                 (None, _) => self.faults.push("`else` is outside of a block".to_owned()),
                 (Some(open), _) if open.otherwise.is_some() => {
-                    self.faults.push("a block has something behind its `else`".to_owned());
+                    self.faults.push("a block has extra text after its `else`".to_owned());
                 }
                 (Some(open), None) => open.otherwise = Some(Vec::new()),
                 (Some(open), Some(value)) if matches!(open.kind, BlockKind::If | BlockKind::Unless) => {
@@ -138,7 +138,7 @@ impl Parser<'_> {
 }
 
 impl Template {
-    /// Reads a template, with what is wrong with it. Its text is not quoted there, but names that nothing has are.
+    /// Reads a template and lists its faults. Faults name unknown names but do not quote the text.
     pub(super) fn read(text: &str, is_state: &dyn Fn(&str) -> bool) -> (Template, Vec<String>) {
         let mut parser = Parser { whole: Vec::new(), open: Vec::new(), is_state, faults: Vec::new() };
         let mut left = text;
@@ -162,23 +162,23 @@ impl Template {
         (Template { parts: whole }, faults)
     }
 
-    /// Reads a template of a manifest without faults. Of one with faults, what cannot be read is left out.
+    /// Reads a template that has no faults. If it has faults, the invalid parts are left out.
     pub fn from_valid(text: &str) -> Template {
         Template::read(text, &|_| true).0
     }
 
-    /// Returns whether its first character is text, so that no value decides about it.
+    /// Returns whether the template begins with literal text, so that no value decides its first character.
     pub fn begins_with_text(&self) -> bool {
         matches!(self.parts.first(), Some(Part::Text(text)) if !text.is_empty())
     }
 
-    /// Returns whether it has no places for values.
+    /// Returns whether the template has no placeholders.
     pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Text(_)))
     }
 }
 
-/// Reads a condition's expression: as it stands, or as a template whose text is then read as yes or no.
+/// Reads a condition: an expression, or a template whose text is then read as true or false.
 pub(super) fn condition_faults(text: &str, is_state: &dyn Fn(&str) -> bool) -> Vec<String> {
     if text.contains("{{") {
         return Template::read(text, is_state).1;
@@ -202,33 +202,33 @@ mod tests {
     }
 
     #[test]
-    fn templates_name_what_is_there_and_close_what_they_open() {
+    fn templates_use_known_names_and_close_their_blocks() {
         check("plain $(rm -rf /) { } text", &[]);
         check("{{workflow.task}} {{ blackboard.n + 1 }} {{length input.files}} {{! a note }}", &[]);
         check("{{#if blackboard.n}}a{{else if input.x == 'y'}}b{{else}}c{{/if}}", &[]);
         check("{{#each input.files}}{{this.name}}{{/each}}", &[]);
         check("{{blackboard.n < workflow.context.max && !human.feedback}}", &[]);
-        check("{{(blackboard.a[0]['x'] + 1) * -2 >= 3 || lower(intent) != \"no\"}}", &["no operator"]);
+        check("{{(blackboard.a[0]['x'] + 1) * -2 >= 3 || lower(intent) != \"no\"}}", &["unknown operator"]);
         check("{{(blackboard.a[0][x] + 1) * -2 >= 3 || lower(intent) != \"no\"}}", &[]);
-        check("{{NOWHERE.output}}", &["`NOWHERE` is neither"]);
+        check("{{NOWHERE.output}}", &["`NOWHERE` is not a state"]);
         check("{{workflow.task", &["not closed"]);
         check("{{#if input.x}}a", &["the block `if` is not closed"]);
         check("{{/if}}", &["not open"]);
         check("{{#if input.x}}{{/each}}", &["not open"]);
-        check("{{#include input.x}}", &["no such block"]);
+        check("{{#include input.x}}", &["unknown block"]);
         check("{{else}}", &["outside of a block"]);
         check("{{#each input}}{{else if input.x}}{{/each}}", &["`else if`"]);
-        check("{{#if input.x}}{{else}}{{else}}{{/if}}", &["behind its `else`"]);
+        check("{{#if input.x}}{{else}}{{else}}{{/if}}", &["after its `else`"]);
         check("{{}}", &["empty"]);
-        check("{{input.x; rm}}", &["no operator"]);
-        check("{{input.x &}}", &["no operator"]);
+        check("{{input.x; rm}}", &["unknown operator"]);
+        check("{{input.x &}}", &["unknown operator"]);
         check("{{input.x +}}", &["lacks a value"]);
-        check("{{input.x input.y}}", &["behind its end"]);
+        check("{{input.x input.y}}", &["after its end"]);
         check("{{(input.x}}", &["`(`"]);
-        check("{{length}}", &["nothing to work on"]);
-        check("{{1.2.3}}", &["broken number"]);
+        check("{{length}}", &["needs a value after it"]);
+        check("{{1.2.3}}", &["invalid number"]);
         check("{{input..x}}", &["empty"]);
-        check("{{'x}}", &["text in an expression"]);
+        check("{{'x}}", &["string in an expression"]);
         check(&"{{#if input.x}}".repeat(16), &["is not closed"; 16]);
         assert!(Template::read(&"{{#if input.x}}".repeat(2_000), &|_| false).1.len() < 2_001);
         check(&format!("{{{{{}1{}}}}}", "(".repeat(40), ")".repeat(40)), &["nests deeper"]);

@@ -1,5 +1,5 @@
-//! The table. Each harness names where the facts come from; paths are those of a workspace, not of a home directory.
-//! Labels and titles are those of `brigade_harness::Program`.
+//! The rows of the table. Each row names the source of its facts. Paths are relative to a workspace, not to a home
+//! directory. Labels and titles come from `brigade_harness::Program`.
 
 use brigade_catalog::Family;
 use brigade_harness::Program;
@@ -30,7 +30,7 @@ pub(crate) const SKILL_FIELDS: &[FrontMatterField] = &[
     may("allowed-tools"),
 ];
 
-/// cursor.com/docs/context/rules: a rule without these is only used when a person names it.
+/// cursor.com/docs/context/rules: a rule without these is only used when a person mentions it.
 pub(crate) const CURSOR_FIELDS: &[FrontMatterField] = &[
     needs("description", FieldValue::Description),
     needs("alwaysApply", FieldValue::Fixed("false")),
@@ -44,16 +44,16 @@ const CONTINUE_PROMPT_FIELDS: &[FrontMatterField] = &[
     needs("invokable", FieldValue::Fixed("true")),
 ];
 
-/// docs.continue.dev/customize/deep-dives/rules: without a name the file's is shown.
+/// docs.continue.dev/customize/deep-dives/rules: without a name, the file name is shown.
 const CONTINUE_RULE_FIELDS: &[FrontMatterField] = &[may("name"), SUMMARY, may("globs"), may("alwaysApply")];
 
 const NO_FIELDS: &[FrontMatterField] = &[];
 const DESCRIPTION: &[FrontMatterField] = &[SUMMARY];
 
-/// A description that a harness shows, and replaces by line 1 of the text where there is none.
+/// A description that a harness shows. Without it, the harness shows line 1 of the text.
 const SUMMARY: FrontMatterField = needs("description", FieldValue::Summary);
 
-/// A skill for the families whose text it is.
+/// A skill, for the families whose text it contains.
 const fn skill(families: &'static [Family], path: &'static str) -> HarnessPlace {
     HarnessPlace {
         families,
@@ -64,7 +64,7 @@ const fn skill(families: &'static [Family], path: &'static str) -> HarnessPlace 
     }
 }
 
-/// A page about a tool that is called elsewhere, in the form of a skill.
+/// A page in the form of a skill, about a tool that is called through Brigade.
 const fn about(path: &'static str) -> HarnessPlace {
     HarnessPlace { lossiness: Lossiness::ReferenceOnly, ..skill(CALLABLE, path) }
 }
@@ -77,12 +77,12 @@ const fn markdown(
     HarnessPlace { families, path, format: PlaceFormat::Markdown, front_matter, lossiness: Lossiness::Native }
 }
 
-/// A command that is kept as a skill, because the harness has no commands in a workspace.
+/// A command in the form of a skill, for harnesses without workspace commands.
 const fn command_as_skill(path: &'static str) -> HarnessPlace {
     HarnessPlace { lossiness: Lossiness::Adapted, ..skill(COMMANDS, path) }
 }
 
-/// A page that no harness reads on its own.
+/// A page that no harness reads automatically.
 const fn page(families: &'static [Family], path: &'static str) -> HarnessPlace {
     HarnessPlace { lossiness: Lossiness::ReferenceOnly, ..markdown(families, path, NO_FIELDS) }
 }
@@ -114,8 +114,8 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: None,
     },
-    // developers.openai.com/codex/skills: `.agents/skills`, and `skills` of a project's `.codex`. Prompts are per user
-    // only.
+    // developers.openai.com/codex/skills: `.agents/skills`, and `skills` in the `.codex` of a project. Prompts exist
+    // per user only.
     Harness {
         name: Program::CODEX.label,
         title: Program::CODEX.title,
@@ -159,7 +159,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: Some("rules and workflows are cut at 12,000 characters"),
     },
-    // pi.dev/docs: prompt templates, skills (also direct .md files beneath .pi/skills).
+    // pi.dev/docs: prompt templates, skills (also direct .md files in .pi/skills).
     Harness {
         name: Program::PI.label,
         title: Program::PI.title,
@@ -189,8 +189,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: Some("rules are read from .mdc files; a .md file beneath .cursor/rules is passed over"),
     },
-    // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and directories that `skills.external_dirs` of its
-    // configuration names.
+    // hermes-agent.nousresearch.com/docs: skills in ~/.hermes and in the directories of `skills.external_dirs`.
     Harness {
         name: Program::HERMES.label,
         title: Program::HERMES.title,
@@ -311,7 +310,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: None,
     },
-    // ampcode.com/manual: skills beneath .agents/skills, which replaced custom commands.
+    // ampcode.com/manual: skills in .agents/skills, which replaced custom commands.
     Harness {
         name: Program::AMP.label,
         title: Program::AMP.title,
@@ -336,14 +335,14 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: None,
     },
-    // Brigade's own: pages for people and agents beside the servers' configuration, which is never written.
+    // Brigade's pages for people and agents, next to the configuration of servers. The configuration is never written.
     Harness {
         name: "mcp",
         title: "MCP pages",
         places: &[page(PROSE, ".mcp/{id}.md"), page(CALLABLE, ".mcp/{id}.md")],
         note: Some("documentation only; no server configuration is written"),
     },
-    // Brigade's own: pages beside a project's scripts.
+    // Brigade's pages, next to the scripts of a project.
     Harness {
         name: "scripts",
         title: "Script pages",
@@ -352,7 +351,7 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
 ];
 
-/// Directories of the targets that earlier versions of `init` proposed and that are not those of a place above.
+/// Directories that earlier versions of `init` proposed and that are missing in the table.
 pub(super) const EARLIER_FOLDERS: &[&str] = &[
     ".adal/commands",
     ".aider/commands",

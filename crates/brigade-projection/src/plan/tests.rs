@@ -41,7 +41,7 @@ fn one(tool: &Tool, source: &SourceFacts, target: &TargetFacts, overwrite: Overw
     items.remove(0)
 }
 
-/// What applying writes for a text.
+/// Returns what applying writes for a text.
 fn projected(tool: &Tool, text: &str) -> String {
     let source = SourceText::new(text);
     let harness = &tool.supported_harnesses[0];
@@ -107,7 +107,7 @@ fn what_may_not_be_written_is_invalid_and_says_why() {
     check(&broken, TargetFacts::Absent, "broken-entry");
 }
 
-/// What is written does not depend on who applies it, so a bound value is not masked in it.
+/// The written text is the same for every user, so a bound value cannot be masked.
 #[test]
 fn a_text_with_a_bound_value_is_not_projected() {
     let plain = claude();
@@ -130,7 +130,7 @@ fn a_text_with_a_bound_value_is_not_projected() {
         let item = one(&labelled, &source(text), &TargetFacts::Absent, Overwrite::Force);
         assert!(item.detail.contains(detail), "{}", item.detail);
     }
-    // A value that also occurs in harmless text stops nothing.
+    // A value that also occurs in harmless text does not block the projection.
     assert_eq!(one(&labelled, &source("# Sim ab"), &TargetFacts::Absent, Overwrite::Never).reason, None);
     let other = projected(&plain, "# Simplify");
     check(&bound, &source("# Simplify"), &file(&other), "current", ["skip", "skip"]);
@@ -138,7 +138,7 @@ fn a_text_with_a_bound_value_is_not_projected() {
 }
 
 #[test]
-fn the_disk_is_not_asked_for_paths_that_may_not_be_used() {
+fn refused_paths_are_not_looked_up() {
     let tool = tool("claude", "../secret");
     ToolFacts::gather(ROOT, &tool, &source("a"), |path| panic!("asked for {path}"));
 }
@@ -160,7 +160,8 @@ fn files_of_v030_are_current() {
     check(&cursor, &source(text), &file(&written), "current", ["skip", "skip"]);
     check(&cursor, &source(text), &file(&written.replace('\n', "\r\n")), "current", ["skip", "skip"]);
     check(&cursor, &source("# New\n"), &file(&written), "stale", ["update", "update"]);
-    // A command that its harness would show the header of is known, and written again when it is forced or changes.
+    // An earlier version wrote this command without a description. It counts as current and is rewritten on a change or
+    // by force.
     let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "claude"));
     check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
     let advice = one(&claude(), &source(text), &file(&written), Overwrite::Never).advice;
@@ -188,7 +189,7 @@ fn a_description_beyond_ascii_is_written_as_v030_does() {
 }
 
 #[test]
-fn a_header_in_the_way_is_current_and_moved_when_forced() {
+fn a_misplaced_header_is_moved_when_forced() {
     let text = "---\nname: a\n---\nbody\n";
     let hash = Fingerprint::of_bytes(text.as_bytes()).short();
     let written = format!(
@@ -206,7 +207,7 @@ fn a_header_in_the_way_is_current_and_moved_when_forced() {
 }
 
 #[test]
-fn a_projection_of_another_tool_is_replaced_only_when_unedited() {
+fn an_edited_projection_of_another_tool_is_kept() {
     let mut old = claude();
     old.id = "older".parse().unwrap();
     let written = projected(&old, "# Simplify");
@@ -239,7 +240,7 @@ fn a_path_belongs_to_the_first_tool_that_wants_it() {
 }
 
 #[test]
-fn paths_that_differ_in_case_alone_name_the_first_of_them() {
+fn paths_that_differ_in_case_get_advice() {
     let check = |paths: &[&str], expect: &[Option<&str>]| {
         let tools: Vec<Tool> = paths.iter().map(|path| tool("claude", path)).collect();
         let claims = Claims::new(ROOT, &tools);
@@ -253,7 +254,7 @@ fn paths_that_differ_in_case_alone_name_the_first_of_them() {
 }
 
 #[test]
-fn the_order_is_that_of_the_entry_and_unsupported_harnesses_are_left_out() {
+fn targets_are_the_supported_harnesses_in_order() {
     let mut tool = tool("pi", "");
     tool.supported_harnesses = ["codex", "claude", "pi", "codex"].map(str::to_owned).into();
     tool.projections.insert("claude".to_owned(), "a.md".to_owned());
@@ -289,7 +290,7 @@ proptest! {
         prop_assert_eq!(item.status, ProjectionStatus::Current, "{}", item.detail);
         prop_assert_eq!(item.expected_fingerprint, item.actual_fingerprint);
 
-        // Any insertion behind the header's line is a local edit.
+        // Any insertion after the header line is a local edit.
         let (_, body) = Header::read(written.as_bytes()).unwrap();
         let header_end = written.find("projection: {").map(|at| at + written[at..].find('\n').unwrap() + 1).unwrap();
         let mut at = header_end + position.index(written.len() - header_end + 1);
@@ -348,7 +349,7 @@ fn what_a_tool_reads_or_runs_is_never_written() {
 }
 
 #[test]
-fn a_tool_with_a_path_out_of_the_workspace_is_not_projected() {
+fn a_tool_with_an_outside_path_is_not_projected() {
     let tool = claude();
     let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
     let facts = facts.leading_out(Some("cwd"));

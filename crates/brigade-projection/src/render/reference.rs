@@ -1,7 +1,7 @@
-//! Pages about tools that are called and not read: scripts, MCP tools and the rest.
+//! Renders pages about tools that are called instead of read: scripts, MCP tools and others.
 //!
-//! They name the tool and how to ask for a call, and hold nothing of a harness's own, so one page serves every harness.
-//! Commands and sources are shown with their secrets redacted: a page may be read by every agent.
+//! A page names the tool and explains how to request a call. It contains nothing specific to a harness, so all
+//! harnesses share it. Secrets in commands and sources are masked, because every agent may read the page.
 
 use brigade_catalog::{Family, Tool};
 use brigade_redact::Redactor;
@@ -9,19 +9,19 @@ use brigade_redact::Redactor;
 use crate::facts::SourceText;
 use crate::text::one_line;
 
-/// The command that asks for a call, before the id of the tool.
+/// The command that requests a call, before the id of the tool.
 ///
-/// It is text of the file format and no next step: a page is current only as long as its bytes are what would be
-/// written, whichever face looks.
+/// It is part of the file format: a page is current only if its bytes equal what would be written. So it must not
+/// depend on the interface in use.
 const QUEUE: &str = include_str!("reference/queue.txt");
 
-/// The most lines of a source that a page shows.
+/// The maximum number of source lines on a page.
 const MAX_LINES: usize = 400;
 
-/// The most bytes of a source that a page shows.
+/// The maximum number of source bytes on a page.
 const MAX_BYTES: usize = 32 * 1024;
 
-/// A page about a local program.
+/// Renders the page about a local program.
 pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
     let mut page = Page::new(tool);
     page.item("Tool", Some(tool.id.as_str()));
@@ -34,7 +34,7 @@ pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
     page.text
 }
 
-/// A page about a tool of an MCP server; never its configuration.
+/// Renders the page about a tool of an MCP server, without the server's configuration.
 pub(super) fn mcp(tool: &Tool) -> String {
     let mut page = Page::new(tool);
     page.item("Tool", Some(tool.id.as_str()));
@@ -48,7 +48,7 @@ pub(super) fn mcp(tool: &Tool) -> String {
     page.text
 }
 
-/// A page about a tool of any other family.
+/// Renders the page about a tool of any other family.
 pub(super) fn other(tool: &Tool, family: Family, source: &SourceText) -> String {
     let mut page = Page::new(tool);
     page.item("Tool", Some(tool.id.as_str()));
@@ -113,7 +113,7 @@ fn redacted(text: &str) -> String {
     Redactor::new(&[]).redact_str(text)
 }
 
-/// Returns the beginning of a text and how many lines were left off.
+/// Returns the beginning of a text and the number of omitted lines.
 fn excerpt(text: &str) -> (&str, usize) {
     if text.len() <= MAX_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < MAX_LINES {
         return (text, 0);
@@ -129,7 +129,7 @@ fn excerpt(text: &str) -> (&str, usize) {
     (text, 0)
 }
 
-/// Writes a text as inline code in one line, whatever backticks it holds.
+/// Formats a text as inline code on one line, with enough backticks.
 fn code(text: &str) -> String {
     let text = one_line(text);
     match longest_run(&text) {
@@ -148,7 +148,7 @@ fn longest_run(text: &str) -> usize {
     text.as_bytes().split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0)
 }
 
-/// Quotes a word for a POSIX shell where it needs to be.
+/// Quotes a word for a POSIX shell if necessary.
 fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@+%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! The front matter of a skill, made one that readers of Agent Skills take as far as that can be done without guessing.
+//! Adjusts the front matter of a skill to the Agent Skills format, where this needs no guessing.
 
 use super::{MAX_DESCRIPTION_LEN, cut};
 use crate::front_matter::{self, Value};
@@ -6,10 +6,10 @@ use crate::harness::SKILL_FIELDS;
 use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
-/// The most letters of a key that an advice repeats.
+/// The maximum length of a key in advice.
 const MAX_KEY_LEN: usize = 40;
 
-/// Returns whether a text is a name that the Agent Skills format allows.
+/// Returns whether a text is a valid name in the Agent Skills format.
 fn is_skill_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
@@ -18,8 +18,8 @@ fn is_skill_name(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the directory, and the
-/// description is neither too long nor misread. Says what was changed, and what cannot be.
+/// Adjusts the front matter of a skill: sets the name to that of the directory, and cuts or quotes the description.
+/// Adds advice about each change and each problem that remains.
 pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
     if !is_skill_name(folder) {
         let message = "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens";
@@ -31,15 +31,14 @@ pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> Strin
         let message = format!("the front matter of the source cannot be read: {problem}");
         advice.push(unreadable(AdviceCode::SkillFrontMatter, message));
     } else if front.has_flow_style() {
-        let message =
-            "a list or a table stands in one line of the source's front matter; strict readers refuse it";
+        let message = "the source's front matter has a list or a table on one line; strict readers reject it";
         advice.push(Advice::remark(AdviceCode::SkillFlowStyle, message));
     }
     let is_foreign = |key: &&str| SKILL_FIELDS.iter().all(|field| field.key != *key);
     let foreign: Vec<String> = front.keys().filter(is_foreign).map(shown).collect();
     if !foreign.is_empty() {
         let message =
-            format!("the Agent Skills format has no field {}; strict readers refuse it", foreign.join(", "));
+            format!("the Agent Skills format has no field {}; strict readers reject it", foreign.join(", "));
         advice.push(Advice::remark(AdviceCode::SkillField, message));
     }
     body
@@ -73,7 +72,7 @@ fn with_name(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
             renamed
         }
         None => {
-            let message = "the name in the source's front matter is not the name of the skill's folder";
+            let message = "the name in the source's front matter differs from the name of the skill's folder";
             advice.push(unreadable(AdviceCode::SkillName, message));
             body
         }

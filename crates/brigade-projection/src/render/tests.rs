@@ -24,7 +24,7 @@ fn header() -> Header {
     }
 }
 
-/// Checks the body, and the line that the header is on with what it begins with.
+/// Checks the body, and the number and the start of the header line.
 #[track_caller]
 fn check(harness: &str, path: &str, source: &str, body: &str, line: usize, open: &str) {
     let rendered = render(&tool(Family::Skill), harness, path, &SourceText::new(source)).unwrap();
@@ -58,7 +58,7 @@ fn a_command_whose_harness_shows_a_description_has_one() {
     for (harness, place) in places {
         let path = place.path_for("tidy-up");
         check(harness, &path, "# Tidy\n", &format!("{head}# Tidy\n"), 2, "#");
-        // Front matter that a person wrote is kept.
+        // Existing front matter is kept.
         let own = "---\nmodel: small\n---\n# Tidy\n";
         check(harness, &path, own, own, 2, "#");
         names.push(harness);
@@ -80,7 +80,7 @@ fn front_matter_stays_on_line_one_for_every_harness() {
 }
 
 #[test]
-fn a_skill_without_front_matter_gets_one_for_every_harness() {
+fn a_skill_without_front_matter_gets_one() {
     let head = "---\nname: \"tidy-up\"\ndescription: \"Tidies \\\"everything\\\" up.\"\n---\n";
     for harness in crate::harnesses() {
         for place in harness.places.iter().filter(|place| place.format == PlaceFormat::AgentSkill) {
@@ -101,7 +101,7 @@ fn the_name_of_a_skill_is_its_directory() {
 }
 
 #[test]
-fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
+fn front_matter_is_adjusted_to_the_skill_format() {
     #[track_caller]
     fn check(folder: &str, source: &str, front: &str, expect: &[&str]) {
         let path = format!(".claude/skills/{folder}/SKILL.md");
@@ -176,7 +176,7 @@ fn toml_sources_are_not_wrapped_again() {
 }
 
 #[test]
-fn text_that_a_toml_command_would_act_on_is_pointed_out() {
+fn active_text_in_a_toml_command_gets_advice() {
     let path = ".gemini/commands/tidy-up.toml";
     let advice = |text: &str| {
         let rendered = render(&tool(Family::SlashCommand), "gemini", path, &SourceText::new(text)).unwrap();
@@ -237,7 +237,7 @@ fn lossiness_tells_what_a_harness_makes_of_it() {
 }
 
 #[test]
-fn a_path_that_a_person_chose_and_no_harness_reads_is_distinguished_from_what_init_proposes() {
+fn a_chosen_path_that_is_not_read_gets_advice() {
     let weight =
         |path: &str| lossiness(&tool(Family::Skill), "cursor", path, None).1.map(|advice| advice.weight);
     assert_eq!(weight(".cursor/rules/a.md"), Some(AdviceWeight::Remark));

@@ -1,14 +1,14 @@
-//! Commands in TOML, as Gemini CLI and older Qwen Code read them.
+//! TOML commands for Gemini CLI and older versions of Qwen Code.
 
 use brigade_catalog::Tool;
 
 use super::description;
 use crate::front_matter::{self, Value};
 
-/// Writes a text as the prompt of a TOML command.
+/// Formats a text as the prompt of a TOML command.
 ///
-/// The source's own front matter would be part of the prompt, so only its description is kept. `$ARGUMENTS` becomes
-/// `{{args}}`, which is how these harnesses name what a person typed behind the command.
+/// Front matter of the source would become part of the prompt, so only its description is kept. `$ARGUMENTS` becomes
+/// `{{args}}`, the name of these harnesses for the text after the command.
 pub(super) fn command(tool: &Tool, text: &str) -> String {
     let own = front_matter::split(text).and_then(|front| front.get("description"));
     let about = match own {
@@ -16,7 +16,7 @@ pub(super) fn command(tool: &Tool, text: &str) -> String {
         Some(Value::Other) | None => description(tool),
     };
     let prompt = match front_matter::without(text).replace("$ARGUMENTS", "{{args}}") {
-        // A command without a prompt would not be read, so its description is used.
+        // Harnesses ignore a command without a prompt, so the description is used.
         prompt if prompt.trim().is_empty() => format!("{}\n", about.trim()),
         prompt => prompt,
     };
@@ -27,7 +27,7 @@ fn basic(text: &str) -> String {
     format!("\"{}\"", escaped(text, AllowedControls::Nothing))
 }
 
-/// Writes a text over several lines: as it is where that can be, else with escapes.
+/// Formats a text over several lines: literally if possible, otherwise with escapes.
 fn multi_line(text: &str) -> String {
     let plain = !text.contains("'''")
         && !text.ends_with('\'')
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(text, "description = \"Reviews a change.\"\nprompt = '''\nReview {{args}}.\n'''\n");
         let text = command(&tool, "---\ndescription: Own words\n---\nReview.\n");
         assert_eq!(read(&text), ("Own words".to_owned(), "Review.\n".to_owned()));
-        // Front matter alone leaves no prompt.
+        // A source with only front matter has no prompt.
         let text = command(&tool, "---\ndescription: Own words\n---\n\n");
         assert_eq!(read(&text), ("Own words".to_owned(), "Own words\n".to_owned()));
     }

@@ -28,7 +28,7 @@ fn a_summary_counts_and_lists() {
 }
 
 #[test]
-fn the_fingerprint_is_of_what_stands_there_and_not_of_where() {
+fn the_fingerprint_does_not_depend_on_the_location() {
     let absent = TargetFacts::Absent;
     let mark = |root, depth, overwrite, codex| summarise(&items(root, depth, overwrite, codex)).1;
     let one = mark("/p", Depth::Status, Overwrite::Never, &absent);

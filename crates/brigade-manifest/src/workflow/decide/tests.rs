@@ -14,14 +14,14 @@ fn spec(states: &str, most: Option<u64>) -> WorkflowSpec {
     read.manifest.unwrap_or_else(|| panic!("{:?}\n{text}", read.faults)).spec
 }
 
-/// Where the state `A` with these transitions leads: a state, `end`, or the code of a failure.
+/// Checks where the state `A` leads with these transitions: a state, `end`, or the code of a failure.
 #[track_caller]
 fn check(transitions: &str, outcome: &Outcome, expect: &str) {
     let kind = "kind: ParallelAgents, agents: [{agent: a}], consensus: {strategy: majority}";
     assert_eq!(following(kind, transitions, outcome), expect, "{transitions}: {outcome:?}");
 }
 
-/// Where a state `A` of a kind leads.
+/// Returns where a state `A` of a kind leads.
 fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
     let others: String = ["B", "C", "D", "E"]
         .iter()
@@ -136,7 +136,7 @@ fn several_agents_agree_or_do_not() {
 }
 
 #[test]
-fn an_output_says_how_good_it_is_and_writes_to_the_blackboard() {
+fn an_output_has_a_score_and_writes_the_blackboard() {
     let outcome =
         good().with_output(Json::from(r#" {"score": 0.9, "confidence": 2, "blackboard": {"n": 1}}"#));
     assert_eq!((outcome.score, outcome.confidence), (Some(0.9), None));
@@ -168,7 +168,7 @@ fn any_outcome() -> impl Values<Value = Outcome> {
 }
 
 proptest! {
-    /// Whatever the states give, an execution ends within its bounds, and counts exactly what it did.
+    /// For any outcomes, an execution ends within its bounds and counts exactly what it did.
     #[test]
     fn every_execution_ends(
         outcomes in proptest::collection::vec(any_outcome(), 64),
