@@ -37,17 +37,22 @@ fn shape(rule: &Table) -> String {
     };
     let need = match text("need") {
         None => "Nothing",
-        Some("digit") => "Digit",
+        Some("varied") => "Varied",
         Some("mixed") => "Mixed",
         Some(other) => panic!("rule {id} of rules.toml has the unknown need {other}"),
     };
     let alphabet = must(text("alphabet"), "alphabet");
     let alphabet = format!("{}{}", alphabet[..1].to_uppercase(), &alphabet[1..]);
+    let digits = rule.get("digits").map_or("(0, 0)".to_owned(), |range| {
+        let range: Vec<i64> = range.as_array().into_iter().flatten().filter_map(Value::as_integer).collect();
+        assert!(range.len() == 2, "rule {id} of rules.toml needs two numbers of `digits`");
+        format!("({}, {})", range[0], range[1])
+    });
     let mut code = String::new();
     writeln!(
         code,
         "    Shape {{ issuer: {:?}, prefix: {:?}, alphabet: Alphabet::{alphabet}, length: {length}, \
-         need: Need::{need}, before: {}, keeps_prefix: {} }},",
+         need: Need::{need}, before: {}, digits: {digits}, keeps_prefix: {} }},",
         must(text("issuer"), "issuer"),
         must(text("prefix"), "prefix"),
         number("before").unwrap_or_default(),

@@ -178,26 +178,30 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// Adds the value as it is written between quotes in JSON, once to three times, and in a shell, also within JSON.
+/// Adds the value as it is written in a shell and in JSON, also one within the other, up to three levels of JSON.
 fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     let Ok(text) = std::str::from_utf8(value) else { return };
-    for quote in ["'\\''", "'\"'\"'"] {
-        let mut form = text.replace('\'', quote);
-        for _ in 0..3 {
-            forms.insert(form.clone().into_bytes());
-            form = json(&form, Escape::Needed, false);
-        }
-    }
-    let escaped = text.chars().map(|c| if "\\\"$`".contains(c) { format!("\\{c}") } else { c.to_string() });
-    forms.insert(escaped.collect::<String>().into_bytes());
-    // Writers differ in whether they escape a slash, DEL, and non-ASCII characters, and in the case of digits.
-    for escape in [Escape::Needed, Escape::Ascii { is_upper: false }, Escape::Ascii { is_upper: true }] {
-        for is_slash_escaped in [false, true] {
-            let once = json(text, escape, is_slash_escaped);
-            let twice = json(&once, escape, false);
-            forms.insert(json(&twice, escape, false).into_bytes());
-            forms.insert(twice.into_bytes());
-            forms.insert(once.into_bytes());
+    let escaped = |special: fn(char) -> bool| -> String {
+        text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+    };
+    let in_shell = [
+        text.to_owned(),
+        text.replace('\'', "'\\''"),
+        text.replace('\'', "'\"'\"'"),
+        escaped(|c| "\\\"$`".contains(c)),
+        escaped(|c| c.is_ascii() && !c.is_ascii_alphanumeric() && !"-_./:=@%+,".contains(c)),
+    ];
+    // Writers differ in whether they escape a slash, DEL, what HTML reserves, and non-ASCII characters, and in the case
+    // of digits.
+    let escapes =
+        [Escape::Needed, Escape::Html, Escape::Ascii { is_upper: false }, Escape::Ascii { is_upper: true }];
+    for escape in escapes {
+        for (form, is_slash_escaped) in in_shell.iter().flat_map(|form| [(form, false), (form, true)]) {
+            let mut form = form.clone();
+            for level in 0..4 {
+                forms.insert(form.clone().into_bytes());
+                form = json(&form, escape, is_slash_escaped && level == 0);
+            }
         }
     }
 }
@@ -207,6 +211,8 @@ fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
 enum Escape {
     /// Only those that must be escaped.
     Needed,
+    /// Also what HTML reserves, as Go does.
+    Html,
     /// All except printable ASCII.
     Ascii { is_upper: bool },
 }
@@ -216,7 +222,7 @@ fn json(text: &str, escape: Escape, is_slash_escaped: bool) -> String {
     let mut written = String::with_capacity(text.len());
     let code = |unit: u16| match escape {
         Escape::Ascii { is_upper: true } => format!("\\u{unit:04X}"),
-        Escape::Ascii { is_upper: false } | Escape::Needed => format!("\\u{unit:04x}"),
+        _ => format!("\\u{unit:04x}"),
     };
     for c in text.chars() {
         match c {
@@ -225,8 +231,9 @@ fn json(text: &str, escape: Escape, is_slash_escaped: bool) -> String {
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
+            '<' | '>' | '&' if matches!(escape, Escape::Html) => written.push_str(&code(c as u16)),
             ' '..='~' => written.push(c),
-            '\u{7f}'.. if matches!(escape, Escape::Needed) => written.push(c),
+            '\u{7f}'.. if matches!(escape, Escape::Needed | Escape::Html) => written.push(c),
             c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| written.push_str(&code(*unit))),
         }
     }

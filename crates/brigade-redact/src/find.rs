@@ -88,7 +88,7 @@ pub(crate) fn find(anchor: &Anchor, window: Window<'_>, start: usize) -> Result<
             let ending = Ending::PrivateKey(Pem::default());
             Ok(is_key.then_some(Found { start, ending, kind: SecretKind::PrivateKey }))
         }
-        Rule::Authorization => authorization(window, end),
+        Rule::Authorization => authorization(window, start, end),
         Rule::Bearer if window.begins_word(start) => token(window, end, SHORTEST_BEARER),
         Rule::Bearer => Ok(None),
     }
@@ -107,19 +107,21 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Finds what follows the name of the header: `: Bearer TOKEN`, `": "Basic …"`, `=TOKEN`.
-fn authorization(window: Window<'_>, name_end: usize) -> Result<Option<Found>, More> {
+/// Finds what follows the name of the header: `: Bearer TOKEN`, `": "Basic …"`, `=Bearer TOKEN`; without a scheme only in
+/// `Authorization: TOKEN`, which code does not write.
+fn authorization(window: Window<'_>, name: usize, name_end: usize) -> Result<Option<Found>, More> {
     let is_sign = |byte: u8| is_blank(byte) || b"\"'\\`:=,".contains(&byte);
     let value = window.skip(name_end, 16, is_sign)?;
     let signs = &window.bytes[name_end..value];
-    if !signs.iter().any(|byte| b":=,".contains(byte)) {
+    if !window.begins_word(name) || !signs.iter().any(|byte| b":=,".contains(byte)) {
         return Ok(None);
     }
     let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let scheme = window.skip(value, 24, is_scheme)?;
     let after = window.skip(scheme, 8, is_blank)?;
     if value == scheme || scheme == after {
-        return token(window, value, SHORTEST_BARE);
+        let is_header = signs.starts_with(b":") && signs[1..].iter().all(|byte| is_blank(*byte));
+        return if is_header { token(window, value, SHORTEST_BARE) } else { Ok(None) };
     }
     if window.bytes[value..scheme].eq_ignore_ascii_case(b"basic") {
         return basic(window, after);

@@ -14,6 +14,8 @@ pub(crate) struct Shape {
     need: Need,
     /// How many letters or digits come before the prefix.
     before: usize,
+    /// How many digits come before the prefix, at least and at most.
+    digits: (usize, usize),
     /// Whether the prefix is a name that stays readable.
     keeps_prefix: bool,
 }
@@ -47,7 +49,8 @@ enum Length {
 #[derive(Clone, Copy)]
 enum Need {
     Nothing,
-    Digit,
+    /// A digit, or a small and a capital letter.
+    Varied,
     /// A digit, a small and a capital letter.
     Mixed,
 }
@@ -77,13 +80,22 @@ impl Alphabet {
 }
 
 impl Shape {
+    /// Returns where the token begins whose prefix is at a position.
+    fn start(&self, window: Window<'_>, prefix: usize) -> Option<usize> {
+        let (least, most) = self.digits;
+        if 0 < most {
+            let before = window.bytes[..prefix].iter().rev().take(most + 1);
+            let count = before.take_while(|byte| byte.is_ascii_digit()).count();
+            return (least..=most).contains(&count).then(|| prefix - count);
+        }
+        let start = prefix.checked_sub(self.before)?;
+        let is_word = self.keeps_prefix || window.begins_word(start);
+        (is_word && window.bytes[start..prefix].iter().all(u8::is_ascii_alphanumeric)).then_some(start)
+    }
+
     /// Finds a token whose prefix is at a position.
     pub(crate) fn find(&self, window: Window<'_>, prefix: usize) -> Result<Option<Found>, More> {
-        let Some(start) = prefix.checked_sub(self.before) else { return Ok(None) };
-        let is_word = self.keeps_prefix || window.begins_word(start);
-        if !is_word || !window.bytes[start..prefix].iter().all(u8::is_ascii_alphanumeric) {
-            return Ok(None);
-        }
+        let Some(start) = self.start(window, prefix) else { return Ok(None) };
         let body = prefix + self.prefix.len();
         let end = window.skip(body, SEARCHED, |byte| self.alphabet.has(byte))?;
         let text = &window.bytes[body..end];
@@ -108,12 +120,11 @@ impl Shape {
 impl Need {
     fn is_met(self, text: &[u8]) -> bool {
         let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
+        let has_both_cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         match self {
             Need::Nothing => true,
-            Need::Digit => has(u8::is_ascii_digit),
-            Need::Mixed => {
-                has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
-            }
+            Need::Varied => has(u8::is_ascii_digit) || has_both_cases,
+            Need::Mixed => has(u8::is_ascii_digit) && has_both_cases,
         }
     }
 }
