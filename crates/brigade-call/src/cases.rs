@@ -171,6 +171,7 @@ impl Case {
             policy: decision.to_document(&policy, &tool.env_labels),
             decision,
             bound_values: self.bound_values.clone(),
+            behind_links: Vec::new(),
             ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),

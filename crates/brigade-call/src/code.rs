@@ -172,6 +172,10 @@ pub fn undeclared_code(chosen: &ChosenCode) -> String {
 
 /// Returns what to declare for a command that chooses its code itself.
 pub fn declare_code(chosen: &ChosenCode) -> String {
+    if chosen.proposal.is_empty() {
+        return "name its files in `code` of the entry, or write `reads = \"closed\"` under [sandbox] of the policy"
+            .to_owned();
+    }
     let patterns = chosen.proposal.iter().map(|pattern| format!("\"{}\"", escape_terminal(pattern)));
     format!(
         "write `code = [{}]` into the entry, or `reads = \"closed\"` under [sandbox] of the policy for a complete answer",

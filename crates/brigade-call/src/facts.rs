@@ -58,6 +58,8 @@ pub struct PlanFacts<'f> {
     pub files: BTreeMap<String, Fingerprint>,
     /// What binds these files, and how the command chooses its code.
     pub code: CodeFacts,
+    /// The command lines with each program replaced by the name of the file that its links lead to.
+    pub behind_links: Vec<Argv>,
     /// The files that the health command of the required runtime executes, by a name for people.
     pub health: BTreeMap<String, Fingerprint>,
     /// The server's listing of an MCP tool, as far as it is known.
@@ -97,8 +99,6 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
-    /// The command lines with each program replaced by the name of the file that its links lead to.
-    pub behind_links: Vec<Argv>,
     /// The things other than files that the arguments name.
     pub named: NamedThings,
 }

@@ -551,8 +551,8 @@ fn command_blockers(
     let mut risks: Vec<Blocker> =
         start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
     // A risky command is also one whose program is a link to a risky program.
-    let linked = facts.builtin.iter().flat_map(|known| &known.behind_links);
-    let hidden = linked.flat_map(|argv| start::risks(argv, 0)).next().filter(|_| risks.is_empty());
+    let linked = facts.behind_links.iter();
+    let hidden = linked.flat_map(|argv| start::risks(argv, held)).next().filter(|_| risks.is_empty());
     risks.extend(hidden.map(|objection| {
         let blocker = objection.blocker(place_of);
         let message = format!("{}, through a link with another name", blocker.message);

@@ -53,6 +53,17 @@ const ROWS: &[Row] = &[
     Row("dotnet", "run test build", "*.csproj"),
 ];
 
+/// Returns whether a proposal names a file with this name, or with its end.
+pub(crate) fn is_proposed(name: &str) -> bool {
+    ROWS.iter().flat_map(|row| row.2.split(' ')).any(|pattern| {
+        let last = pattern.rsplit('/').next().unwrap_or(pattern);
+        match last.strip_prefix('*') {
+            Some(end) => end.starts_with('.') && name.ends_with(end),
+            None => last == name,
+        }
+    })
+}
+
 /// Returns how a command that starts in a directory of the workspace chooses its code, as far as its words alone show.
 ///
 /// ```
@@ -113,7 +124,7 @@ pub(crate) fn chosen_code(
         false => format!("{}/{pattern}", escaped(&base.to_string_lossy())),
     };
     let chosen = |command: String, patterns: &str| {
-        Some(ChosenCode { command, proposal: patterns.split(' ').map(below).collect() })
+        Some(ChosenCode { command, proposal: patterns.split(' ').map(below).filter(is_below).collect() })
     };
     let name = crate::programs::base_name(&head.text);
     // If no table knows the versions of a program, its name must match exactly.
@@ -131,7 +142,7 @@ pub(crate) fn chosen_code(
             ))
         };
         let chosen = |command: String, patterns: &str| {
-            Some(ChosenCode { command, proposal: patterns.split(' ').map(below).collect() })
+            Some(ChosenCode { command, proposal: patterns.split(' ').map(below).filter(is_below).collect() })
         };
         let typed = verbs_of(args);
         let is_in = |list: &str, verb: &str| list.split(' ').any(|listed| listed == verb);
@@ -202,6 +213,13 @@ fn directory_option(args: &[Word]) -> Option<&str> {
                 .filter_map(|word| word.split_once('='))
                 .find_map(|(option, value)| OPTIONS.contains(&option).then_some(value))
         })
+        .or_else(|| words().find_map(|word| word.strip_prefix("-C").filter(|value| !value.is_empty())))
+}
+
+/// Returns whether an entry may declare a pattern: it stays in the workspace, and its directory is known.
+fn is_below(pattern: &String) -> bool {
+    let is_way_out = |part: &str| part == ".." || part.contains(['{', '$']);
+    !pattern.starts_with('/') && !pattern.split('/').any(is_way_out)
 }
 
 /// Converts a path to a pattern that matches only this path.
@@ -291,6 +309,9 @@ mod tests {
             ("npm test", Some(("npm test", "package.json"))),
             ("npm --prefix web run build", Some(("npm run", "web/package.json"))),
             ("make -C sub all", Some(("make", "sub/Makefile sub/*.mk"))),
+            ("make -Csub all", Some(("make", "sub/Makefile sub/*.mk"))),
+            ("make -C ../x", Some(("make", ""))),
+            ("make -C /elsewhere/sub", Some(("make", ""))),
             ("go -C sub run .", Some(("go run", "sub/go.mod sub/**/*.go"))),
             ("python3 -X utf8 -um pkg", Some(("python3 -m", "pkg/**"))),
             ("python3 -mpkg", Some(("python3 -m", "pkg/**"))),

@@ -284,8 +284,8 @@ pub fn refused_writes(observed: &RunObserved, sandbox: &SandboxUsed, tool: &str)
         // The mode of the file may have refused it.
         .filter(|path| depth(closed, path) >= depth(open, path))
         .filter(|path| !path.split('/').any(|part| part == PYTHON_CACHE))
-        // No key opens devices, and programs try terminals without need.
-        .filter(|path| !path.starts_with("/dev/") && !path.starts_with("/proc/"))
+        // No key opens devices and files of the kernel, and programs try terminals without need.
+        .filter(|path| !["/dev/", "/proc/", "/sys/"].iter().any(|kernel| path.starts_with(kernel)))
         .collect();
     refused.sort_by_key(|path| always_closed(path).is_none());
     refused.dedup();

@@ -209,7 +209,7 @@ pub fn command_only_reads(host: &Host<'_>, tool: &Tool) -> bool {
 
 /// Returns the command lines that a command of an agent stands for when each program has the name of its file.
 pub(crate) fn behind_links(host: &Host<'_>, tool: &Tool) -> Vec<Argv> {
-    let command = tool.command.as_deref().filter(|_| tool.id == COMMAND);
+    let command = tool.command.as_deref().filter(|_| !tool.acts_inside());
     let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return Vec::new() };
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
     risk::behind_links(&argv, &|moved: &Path, word: &str| {

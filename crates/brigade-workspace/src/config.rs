@@ -20,7 +20,6 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_projection::Claims;
 
-use crate::command::behind_links;
 use crate::host::{Host, masks};
 use crate::learned::{Learned, LearnedTool};
 use crate::named::bind_learned;
@@ -106,17 +105,20 @@ fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>
     if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
         return;
     }
-    let known = || Learned::read(host.fs).of_tool(tool).cloned();
+    let known = || Ok(Learned::read(host.fs)?.of_tool(tool).cloned());
     let learned = match approved {
-        Some([]) => None,
+        Some([]) => Ok(None),
         Some(files) => {
-            let run_id = known().map(|known| known.run_id).unwrap_or_default();
-            Some(LearnedTool::approved(files, &run_id))
+            let run_id = known().ok().flatten().map(|known| known.run_id).unwrap_or_default();
+            Ok(Some(LearnedTool::approved(files, &run_id)))
         }
         None => known(),
     };
-    let Some(learned) = learned else { return };
-    if let Err(error) = bind_learned(host.fs, facts, learned) {
+    let bound = learned.and_then(|learned| match learned {
+        Some(learned) => bind_learned(host.fs, facts, learned),
+        None => Ok(()),
+    });
+    if let Err(error) = bound {
         let message = format!("code that earlier runs used cannot be read: {error}");
         facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("command"));
     }
@@ -263,7 +265,6 @@ impl Config {
             guards: self.guards(host),
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
-            behind_links: behind_links(host, tool),
             named: NamedThings::default(),
         })
     }

@@ -2,16 +2,19 @@
 //!
 //! `.brigade/tools/learned.json` holds for each entry the files that its observed runs executed, or read by the name of
 //! a file with code. The next approval binds them. They count only while `command`, `cwd` and `code` of the entry are
-//! those of the run. A damaged file teaches nothing and is replaced.
+//! those of the run. A damaged file refuses plans, because what it held is not known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use brigade_catalog::Tool;
 use brigade_cmdline::is_code_name;
 use brigade_core::json::{from_json, matching, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json};
-use brigade_fs::{FileMode, Fs, FsError, RelPath};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath};
 use serde::{Deserialize, Serialize};
+
+use crate::seen::is_code_file;
 
 /// The file.
 pub const LEARNED: &str = ".brigade/tools/learned.json";
@@ -46,12 +49,21 @@ pub struct LearnedTool {
 }
 
 impl Learned {
-    /// Reads the file; empty if it is missing or damaged.
-    pub fn read(fs: &dyn Fs) -> Learned {
-        let bytes = fs.read(&RelPath::from_static(LEARNED), MAX_BYTES).ok();
-        let json = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
+    /// Reads the file; empty if it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold learned code.
+    pub fn read(fs: &dyn Fs) -> Result<Learned, FsError> {
+        let bytes = match fs.read(&RelPath::from_static(LEARNED), MAX_BYTES) {
+            Err(error) if error.is_not_found() => return Ok(Learned::default()),
+            read => read?,
+        };
+        let json = Json::parse_bytes(&bytes, Dialect::Strict).ok();
         let learned = json.and_then(|json| from_json::<Learned>(&json).ok());
-        learned.filter(|learned| learned.schema == SCHEMA).unwrap_or_default()
+        learned.filter(|learned| learned.schema == SCHEMA).ok_or_else(|| {
+            let text = "it does not hold learned code; remove it, and observed runs learn again".to_owned();
+            FsError::new("read", LEARNED, FsErrorKind::Other { kind: io::ErrorKind::InvalidData, text })
+        })
     }
 
     /// Returns the code of an entry, while it says the same as then.
@@ -100,9 +112,10 @@ impl LearnedTool {
     }
 }
 
-/// Tells whether a file that a run used is code: it was executed, or read by the name of a file with code.
-pub fn is_code_of_run(path: &str, executed: bool) -> bool {
-    executed || is_code_name(path)
+/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a program or
+/// a library by its mode or its first bytes.
+pub fn is_code_of_run(fs: &dyn Fs, path: &str, executed: bool) -> bool {
+    executed || is_code_name(path) || is_code_file(fs, path)
 }
 
 /// Returns the fingerprint of what an entry says about its code.
@@ -130,12 +143,12 @@ mod tests {
         }
         let files = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<BTreeSet<_>>();
         let tool = Tool { command: Some("make".to_owned()), ..Tool::new("go", Family::Script).unwrap() };
-        let mut learned = Learned::read(&fs);
+        let mut learned = Learned::read(&fs).unwrap();
         assert!(learned.learn(&fs, &tool, "run-1", &files(&["a.py", "gone.py"])));
         assert!(learned.learn(&fs, &tool, "run-2", &files(&["b.py"])));
         assert!(!learned.learn(&fs, &tool, "run-3", &files(&["a.py", "b.py"])));
         learned.write(&fs).unwrap();
-        let learned = Learned::read(&fs);
+        let learned = Learned::read(&fs).unwrap();
         let known = learned.of_tool(&tool).unwrap();
         assert_eq!((known.run_id.as_str(), &known.files), ("run-2", &files(&["a.py", "b.py"])));
         for changed in [
@@ -150,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_teaches_nothing() {
+    fn a_damaged_file_is_an_error() {
         for text in ["", "[]", r#"{"schema": "brigade.learned.v2", "tools": {}}"#] {
             let fs = MemoryFs::new();
             fs.create_dir_all(&RelPath::from_static(".brigade/tools")).unwrap();
             fs.write_atomic(&RelPath::from_static(LEARNED), text.as_bytes(), FileMode::Private).unwrap();
-            assert_eq!(Learned::read(&fs), Learned::default(), "{text}");
+            assert!(Learned::read(&fs).is_err(), "{text}");
         }
     }
 }

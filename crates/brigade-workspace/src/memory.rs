@@ -223,6 +223,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         decision: facts.decision,
         policy: facts.policy,
         bound_values: facts.bound_values,
+        behind_links: facts.behind_links,
         ways: BTreeSet::new(),
         absent: BTreeSet::new(),
         modules: BTreeSet::new(),

@@ -10,16 +10,18 @@ use brigade_call::{
     ServerFact, StartFacts, StartProgram, StartPurpose, declare_code, is_open, undeclared_code,
 };
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
-use brigade_cmdline::ChosenCode;
+use brigade_cmdline::{ChosenCode, chooses_code};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
-use brigade_policy::{Blocker, CallFacts, CallKind, Decision, SandboxMode, decide, refuse_undeclared_code};
+use brigade_policy::{
+    Blocker, CallFacts, CallKind, Decision, SandboxMode, decide, refuse_inline_code, refuse_undeclared_code,
+};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
-use crate::command::{leaves_its_lane, program_outside_its_lane};
+use crate::command::{behind_links, leaves_its_lane, program_outside_its_lane};
 use crate::files::{ToolReader, compile_schema};
 use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
@@ -144,6 +146,7 @@ impl<'c> FactReader<'_, 'c> {
             // the policy confines no call.
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         }
+        let behind_links = behind_links(&self.host, tool);
         // Calls of agents are made by servers that are kept.
         let server = match caller.agent() {
             Some(_) => self.share(tool, &mut decision, &mut files)?,
@@ -153,7 +156,15 @@ impl<'c> FactReader<'_, 'c> {
         if !is_open(&decision, self.host.fs.root(), self.host.home()) {
             files.code.is_closed = closes(decision.sandbox.mode);
         } else if tool.code.is_empty() && !tool.is_built_in() && asked.kind == CallKind::Run {
-            files.code.chosen = files.chosen.take();
+            let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, &read.directory));
+            files.code.chosen = files.chosen.take().or_else(linked);
+        }
+        // Code for an interpreter that is a link with another name.
+        let is_refused =
+            decision.blockers.iter().any(|blocker| blocker.code == reasons::POLICY_INLINE_CODE.as_str());
+        if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused) {
+            let linked = behind_links.iter().find_map(|argv| refuse_inline_code(argv, &rule));
+            decision.blockers.extend(linked);
         }
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
@@ -197,6 +208,7 @@ impl<'c> FactReader<'_, 'c> {
             bound_values: bound_values(self.host.environment, &config.policy),
             pin,
             server,
+            behind_links,
             ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),

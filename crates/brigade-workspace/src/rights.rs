@@ -665,6 +665,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
             decision,
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
+            behind_links: crate::command::behind_links(host, tool),
             ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),

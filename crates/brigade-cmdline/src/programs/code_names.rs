@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::table::ROWS;
 use super::{Finds, JAVASCRIPT_ENDS, PYTHON_ENDS, Program, Row};
+use crate::chosen::is_proposed;
 
 /// Returns whether a file, by its name alone, contains code for a known program: `lib/a.py`, `package.json`,
 /// `Makefile`.
@@ -15,13 +16,24 @@ use super::{Finds, JAVASCRIPT_ENDS, PYTHON_ENDS, Program, Row};
 /// assert!(is_code_name("tasks.just") && is_code_name("src/Main.java") && is_code_name("bin/x.sed"));
 /// assert!(is_code_name(".venv/pyvenv.cfg") && is_code_name("lib/x.pth") && is_code_name("go.mod"));
 /// assert!(is_code_name("a/build.gradle") && is_code_name("CMakeLists.txt") && !is_code_name("notes.txt"));
+/// assert!(is_code_name("x.so.1") && is_code_name("c.json5") && is_code_name("composer.json"));
 /// assert!(!is_code_name("data/a.csv") && !is_code_name("notes.md"));
 /// ```
 pub fn is_code_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_of = |row: &Row| row.files.contains(&name) || row.ends.iter().any(|end| name.ends_with(end));
     ROWS.iter().any(is_of)
+        || OTHER_ENDS.iter().any(|end| name.ends_with(end))
+        || OTHER_NAMES.contains(&name)
+        || name.contains(".so.")
+        || is_proposed(name)
 }
+
+/// The ends of files with code that a program of no row loads, or that programs of several rows load.
+const OTHER_ENDS: &[&str] = &[".dylib", ".el", ".json5", ".vbs", ".wasm"];
+
+/// The names of such files.
+const OTHER_NAMES: &[&str] = &[".babelrc", "Dockerfile", "Gemfile", "tsconfig.json"];
 
 /// The file names that make a directory next to code a package.
 pub const PACKAGE_FILES: [&str; 6] =

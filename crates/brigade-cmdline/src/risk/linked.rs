@@ -27,7 +27,12 @@ pub fn behind_links(argv: &Argv, file_name: &dyn Fn(&Path, &str) -> Option<Strin
     let words = argv.words();
     let of_line: Vec<String> = words
         .iter()
-        .map(|word| name(Path::new(""), word, file_name).unwrap_or_else(|| word.clone()))
+        .enumerate()
+        .map(|(at, word)| {
+            let may_be_link = at == 0 || word.contains('/');
+            let name = may_be_link.then(|| name(Path::new(""), word, file_name)).flatten();
+            name.unwrap_or_else(|| word.clone())
+        })
         .collect();
     if of_line != words {
         meant.push(of_line);

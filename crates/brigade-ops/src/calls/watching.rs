@@ -92,7 +92,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     let written: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
     let inputs = group_inputs(receipt, observed, fs.root(), is_data).nobody.into_iter();
     let is_code = |path: &str, executed: bool| {
-        is_code_of_run(path, executed) && !path.starts_with(".brigade/") && !path.starts_with(".git/")
+        is_code_of_run(fs, path, executed) && !path.starts_with(".brigade/") && !path.starts_with(".git/")
     };
     let code = inputs.filter(|input| is_code(&input.path, input.executed));
     let code: BTreeSet<String> =
@@ -106,7 +106,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     if tool.command.as_deref() != call.plan().command() {
         return Ok(());
     }
-    let mut learned = Learned::read(fs);
+    let mut learned = Learned::read(fs)?;
     if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
 }
 

@@ -59,7 +59,7 @@ pub fn observe(
     let config = gather::config(context)?;
     let tool = load::any_tool(&config.catalog, id)
         .map_err(|error| Error::from(error).refusing(context, Refusal::Tool))?;
-    let mut learned = Learned::read(&*context.fs);
+    let mut learned = Learned::read(&*context.fs)?;
     let forgotten = match declare {
         Declare::Forget => learned.forget(tool.id.as_str()),
         Declare::Show | Declare::Write { .. } => None,
