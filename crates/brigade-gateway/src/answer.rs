@@ -104,6 +104,15 @@ impl Answer {
         self
     }
 
+    /// Adds the number of masked places to `_meta`, for output that was masked when it was stored.
+    fn counted(mut self) -> Answer {
+        let result = ToolResult::of_text(&self.words(), None).counted(0);
+        if let Some(Value::Object(meta)) = result.meta.as_ref().map(Json::to_serde) {
+            self.meta.extend(meta);
+        }
+        self
+    }
+
     /// A call that was refused before it was stored.
     pub(crate) fn refused(tool: &str, error: &Error) -> Answer {
         let blockers = error.blockers();
@@ -379,7 +388,7 @@ pub(crate) fn of_run(
             let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
             return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
         }
-        answer = answer.text(streams.stdout);
+        answer = answer.text(streams.stdout).counted();
     }
     if has_schema && !answer.is_error {
         let faults = answer.structured.as_ref().map_or_else(|| vec!["it is missing".to_owned()], check);
@@ -453,7 +462,8 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     let own = streams.result().filter(|result| code == codes::TOOL_ERROR && !result.content.is_empty());
     if let Some(result) = own {
         return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
-            .with(ToolResult { meta: None, ..result });
+            .with(ToolResult { meta: None, ..result })
+            .counted();
     }
     let mut text = said;
     for (name, stream) in [("stdout", &receipt.stdout_summary), ("stderr", &receipt.stderr_summary)] {
@@ -465,7 +475,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
     let upstream_code = error.as_ref().map(|error| error.code.0);
     let lacking = error.and_then(|error| missing_capabilities(&error));
-    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }
+    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }.counted()
 }
 
 /// Returns the capabilities that a refusal asks for.
@@ -503,6 +513,13 @@ mod tests {
         };
         assert!(missing_capabilities(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
         assert!(missing_capabilities(&error(-32602)).is_none());
+    }
+
+    #[test]
+    fn masked_places_of_output_are_counted() {
+        let answer = Answer::default().text("a [redacted] and [redacted]").counted();
+        assert_eq!(answer.meta["brigade/masked"], 2);
+        assert!(Answer::default().text("nothing").counted().meta.is_empty());
     }
 
     /// Issue 17: what a built-in tool promises is no way around the largest result.
