@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_covers_becomes_patterns() {
+    fn uncovered_files_become_patterns() {
         let read = [
             "lib/a.py",
             "lib/deep/b.py",
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn effects_are_compared_with_what_was_seen() {
+    fn effects_are_compared_with_observations() {
         let address =
             |port| ObservedAddress { address: "10.0.0.1".into(), port, ..ObservedAddress::default() };
         let connected = |port| RunObserved { connected: Some(vec![address(port)]), ..seen() };
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn effects_to_declare_are_never_none() {
+    fn effects_to_declare_are_never_empty() {
         let use_of = |undeclared: &[&str], unused: &[&str]| ToolUse {
             effects_undeclared: undeclared
                 .iter()
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_and_was_denied_is_covered() {
+    fn bound_files_that_were_denied_are_covered() {
         let tool = tool(&["local-read"], &[], &[]);
         let denied = denials(&[("read", "lib/a.py"), ("read", "lib/b.py")]);
         let seen = seen_with(&["lib/a.py"], RunObserved { denied, ..seen() });
@@ -667,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn what_entries_of_one_process_declare_is_declared() {
+    fn declarations_of_a_shared_process_count() {
         let tool = tool(&["local-read"], &[], &[]);
         let read = files(&["data/x", "other"]);
         let observed = RunObserved { read, written: files(&["out"]), ..seen() };

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_reads_back_whoever_it_is() {
+    fn every_caller_reads_back() {
         for word in
             ["command-line", "program:", "program:x", "agent:", "agent:x", "someone-else", "other:x", ""]
         {

@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_says_why() {
+    fn records_that_are_not_calls_are_refused() {
         for text in
             ["[]", "{}", r#"{"id":"../x","status":"pending","tool_id":"t"}"#, r#"{"id":"c","status":1}"#]
         {

@@ -52,7 +52,7 @@ mod tests {
     use crate::cases::Case;
 
     #[test]
-    fn what_decides_about_the_act_is_bound() {
+    fn session_facts_that_affect_the_call_are_bound() {
         let session = |id: &str, root: Option<&str>| CallSession {
             id: id.to_owned(),
             profiles: vec!["mode.any".to_owned()],

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_split_as_posix_says() {
+    fn commands_are_split_by_posix_rules() {
         check("a b\tc\nd", Ok(&["a", "b", "c", "d"]));
         check(r#"a 'b c' "d \" \$ \x" e\ f"#, Ok(&["a", "b c", "d \" $ \\x", "e f"]));
         check("a '' \"\"", Ok(&["a", "", ""]));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_refused_by_place() {
+    fn invalid_commands_are_refused_with_their_place() {
         check("", Err(InvalidCommand::NoProgram));
         check("  \n", Err(InvalidCommand::NoProgram));
         check("'' a", Err(InvalidCommand::NoProgram));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_the_list_reads_only() {
+    fn listed_commands_only_read() {
         check(
             true,
             &[

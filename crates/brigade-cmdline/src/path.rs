@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_no_name() {
+    fn a_path_is_not_searched_on_path() {
         check("bin/z", Some("/one"), Some("/work/bin/z"));
         check("./bin/z", None, Some("/work/./bin/z"));
         check("/two/y", None, Some("/two/y"));

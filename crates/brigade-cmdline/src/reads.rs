@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_each_process_is_told() {
+    fn paths_of_a_process_are_recognized() {
         for (word, expect) in [
             ("/proc/self/cwd/x.py", true),
             ("--in=/proc/1/root/x", true),

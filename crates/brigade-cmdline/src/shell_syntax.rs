@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shell_understands_is_found() {
+    fn shell_syntax_is_found() {
         check("a | b", Some("|"));
         check("a; b", Some(";"));
         check("a && b", Some("&"));

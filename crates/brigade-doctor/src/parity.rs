@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn closeouts_of_v030_quiet_what_they_list() {
+    fn closeouts_of_v030_quiet_their_issues() {
         // Fingerprints of v0.30 in `/w`.
         let gap = ProjectionMark {
             harness: "cursor".to_owned(),

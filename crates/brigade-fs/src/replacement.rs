@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_stays() {
+    fn files_being_written_are_not_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         let make = |process: u32| {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_taken() {
+    fn only_files_are_taken() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         let path: RelPath = "gone".parse().unwrap();

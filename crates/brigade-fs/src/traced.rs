@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_the_trace_ends_is_seen() {
+    fn changes_before_the_trace_ends_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
         let traced = TracingFs::new(&disk);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_anything_says_so() {
+    fn an_empty_answer_has_a_summary() {
         assert_eq!(answer("{}").summary, "[no content]");
         assert_eq!(answer("null").summary, "[no content]");
         let large = format!(r#"{{"structuredContent": "{}"}}"#, "x".repeat(20_000));

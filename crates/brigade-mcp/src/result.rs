@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn results_are_read_as_written() {
         let structured = Json::parse(r#"{"a":1.50}"#).unwrap();
         check(
             &ToolResult::of_text("x", Some(structured)),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_secrets() {
+    fn shown_results_have_no_secrets() {
         let result = ToolResult::of_text(
             "password: open, bound-EXAMPLE-value and ghp_0123456789abcdefghijABCDEFGHIJ012345",
             Some(Json::object([("password", Json::from("open")), ("x", Json::from("bound-EXAMPLE-value"))])),

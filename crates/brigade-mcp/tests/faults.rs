@@ -105,7 +105,7 @@ fn broken_answers_fail_at_once() {
 }
 
 #[test]
-fn a_server_that_ends_says_how() {
+fn the_end_of_a_server_is_reported() {
     check(
         &["dies"],
         McpErrorKind::ServerEnded,
@@ -169,7 +169,7 @@ fn a_program_that_cannot_be_started_is_a_fault() {
 }
 
 #[test]
-fn a_program_that_is_no_server_is_a_fault() {
+fn a_program_that_is_not_a_server_is_a_fault() {
     let mut trial = Trial::new(&[]).timeout(Duration::from_millis(500));
     for (program, kind) in [
         ("/bin/true", McpErrorKind::ServerEnded),

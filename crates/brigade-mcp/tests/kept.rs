@@ -344,7 +344,7 @@ fn required_input_is_asked_for_without_a_handshake() {
 }
 
 #[test]
-fn a_server_that_cannot_be_started_says_so() {
+fn a_server_that_cannot_start_is_reported() {
     let mut spec = Spec::new(Program::at("/does/not/exist"), "/");
     spec.argv = vec!["x".into()];
     let (tell, ended) = channel();

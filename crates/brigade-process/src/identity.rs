@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_signal_everything_are_no_identity() {
+    fn ids_that_signal_everything_are_refused() {
         for pid in [0, 1, u32::MAX] {
             assert_eq!(ProcessIdentity::from_record(pid, 5, "b"), Err(ParseIdentityError));
         }

@@ -49,7 +49,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_was_lowered_is_raised_again() {
+    fn lowered_limits_are_restored() {
         // Runs in its own process, because limits apply to a whole process.
         let child = crate::launch::fork_into(|| {
             let before = OwnLimits::now();

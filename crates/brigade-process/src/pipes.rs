@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_that_nobody_keeps_are_refused() {
+    fn pipes_without_a_creator_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         drop(NamedPipes::create(folder.path()).unwrap());
         assert!(NamedPipes::connect(folder.path()).is_err());

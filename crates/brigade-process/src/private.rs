@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_however_deep_and_closed_it_is() {
+    fn deep_and_closed_folders_are_removed() {
         let around = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::create_in(around.path()).unwrap();
         let path = folder.path().to_owned();

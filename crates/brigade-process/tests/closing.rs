@@ -113,7 +113,7 @@ def read(path): return lambda: open(path).read().strip()
 ";
 
 #[test]
-fn only_what_was_given_is_read_and_executed() {
+fn only_given_files_are_read_and_executed() {
     let ground = Ground::new();
     symlink("../other/secret.txt", ground.workspace.join("data/link")).unwrap();
     fs::create_dir(ground.workspace.join("data/kept")).unwrap();
@@ -313,7 +313,7 @@ attempt('data', read('data/evil.py'))
 }
 
 #[test]
-fn what_a_run_writes_it_does_not_read() {
+fn a_run_cannot_read_what_it_writes() {
     let ground = Ground::new();
     let script = format!(
         "{ATTEMPTS}
@@ -341,7 +341,7 @@ attempt('still', read('lib/helper.py'))
 }
 
 #[test]
-fn what_is_moved_is_seen_by_what_it_is() {
+fn moved_files_keep_their_rights() {
     let ground = Ground::new();
     let script = format!(
         "{ATTEMPTS}

@@ -200,7 +200,7 @@ fn input_is_null_or_the_bytes() {
 }
 
 #[test]
-fn input_nobody_reads_is_no_error() {
+fn unread_input_is_not_an_error() {
     let mut trial = Trial::shell("exit 4");
     trial.spec.stdin = brigade_process::Input::Bytes(vec![0; 1 << 20]);
     assert_eq!(trial.output(&control()).0.exit, Exit::Code(4));

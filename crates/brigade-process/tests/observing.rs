@@ -201,7 +201,7 @@ open('lib/a.txt').read(); print('opened')
 }
 
 #[test]
-fn what_is_written_and_denied_is_seen() {
+fn writes_and_denials_are_observed() {
     let ground = Ground::new();
     let mut profile = ground.writing();
     fs::create_dir(ground.workspace.join(".git")).unwrap();
@@ -312,7 +312,7 @@ signal.setitimer(signal.ITIMER_REAL, 0); print(count > 0)
 }
 
 #[test]
-fn a_killed_keeper_is_told() {
+fn a_killed_keeper_is_reported() {
     let ground = Ground::new();
     let mut trial =
         Trial::python("import os, time\nopen('lib/a.txt').close()\nos.kill(os.getppid(), 9)\ntime.sleep(60)");

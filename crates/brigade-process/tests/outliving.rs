@@ -131,7 +131,7 @@ fn a_killed_keeper_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_stopped_keeper_goes_on_when_it_is_needed() {
+fn a_stopped_keeper_is_continued_when_needed() {
     let trial = Trial::new(fixture("setsid.py"));
     let mut child = spawn_piped(&trial.spec, ending()).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
@@ -201,7 +201,7 @@ fn a_stubborn_detached_tree_is_killed() {
 }
 
 #[test]
-fn a_detached_program_that_cannot_start_says_why() {
+fn a_failed_detached_start_returns_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let spec = Spec::new(Program::at("/does/not/exist"), "/");
     let error = spawn_detached(&spec, logs(folder.path(), CAP)).unwrap_err();
@@ -350,7 +350,7 @@ fn a_log_writer_ignores_signals_and_inherits_nothing() {
 }
 
 #[test]
-fn a_log_that_is_taken_away_begins_anew() {
+fn a_removed_log_is_created_again() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let fifo = folder.path().join("go");

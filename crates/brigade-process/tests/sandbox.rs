@@ -446,7 +446,7 @@ fn enforce_refuses_what_best_effort_reports() {
 }
 
 #[test]
-fn the_record_tells_what_an_old_kernel_lacks() {
+fn the_record_lists_what_an_old_kernel_lacks() {
     let ground = Ground::new();
     let labels = |at_most: u32| -> Enforcement {
         SandboxProfile { landlock_at_most: Some(at_most), ..ground.reading() }.check().unwrap()

@@ -169,7 +169,7 @@ fn the_sink_learns_who_runs() {
 }
 
 #[test]
-fn what_this_process_survives_ends_a_program() {
+fn programs_get_the_default_signal_action() {
     brigade_process::survive_file_size_limit();
     let mut trial = Trial::shell("kill -s XFSZ $$; echo survived");
     trial.spec.limits = Limits { file_size: Some(512), ..Limits::default() };

@@ -168,7 +168,7 @@ fn verification_names_the_first_changed_receipt() {
 }
 
 #[test]
-fn a_writer_that_gives_up_says_who_holds_the_lock() {
+fn a_lock_timeout_names_the_holder() {
     let folder = tempfile::tempdir().unwrap();
     let open = |holder: &str, timeout| {
         let fs = std::sync::Arc::new(DiskFs::open(folder.path()).unwrap());

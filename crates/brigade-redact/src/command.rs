@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_masked_shows_what_it_was(
+        fn masked_text_matches_its_original(
             before in "[ -~]{0,12}", value in "[a-z]{4,8}", between in "[ -~]{0,4}", after in "[ -~]{0,12}",
         ) {
             let exact = format!("{before}{value}{between}{value}{after}");

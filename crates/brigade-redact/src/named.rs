@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_words_are_no_values() {
+    fn code_and_words_are_not_values() {
         for line in [
             "this.token = reply.accessToken;",
             "self.token = session.access_token",

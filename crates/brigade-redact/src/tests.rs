@@ -79,7 +79,7 @@ fn exactly_the_secrets_of_the_corpus_are_masked() {
 }
 
 #[test]
-fn harmless_text_stays_as_it_is() {
+fn harmless_text_is_unchanged() {
     let mut wrong = Vec::new();
     for line in lines(HARMLESS) {
         for redactor in [rules(), rules().for_output()] {
@@ -95,7 +95,7 @@ fn harmless_text_stays_as_it_is() {
 
 /// Text that people write, such as code, is shown unchanged.
 #[test]
-fn names_decide_nothing_in_what_agents_read() {
+fn names_do_not_matter_in_text_for_agents() {
     for text in [
         "password = \"hunter2EXAMPLE\"",
         "this.token = reply.accessToken",

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_from_words_and_code() {
+    fn secrets_differ_from_words_and_code() {
         for (value, is_secret) in [
             ("hunter2EXAMPLE", true),
             ("EXAMPLE1234", true),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_and_files_are_no_values() {
+    fn placeholders_and_files_are_not_values() {
         for value in ["$TOKEN", "${TOKEN}", "<token>", "{token}", "%s", "****", "your_key", "[redacted]", ""]
         {
             assert!(is_placeholder(value), "{value}");

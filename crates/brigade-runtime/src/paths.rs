@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn state_does_not_overwrite_what_is_something_else() {
+    fn state_does_not_overwrite_other_files() {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.log_path = Some("log".into());
         for (pid, health) in [("log.stdout", "h"), ("p", "log.stderr"), ("log.stdout.1", "h")] {

@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_named_with_its_place() {
+    fn unsupported_parts_are_listed_with_their_place() {
         for (schema, expect) in [
             (
                 json!({"properties": {"x": {"$ref": "https://example.test/a"}}}),

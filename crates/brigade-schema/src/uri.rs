@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_resolved_as_rfc_3986_says() {
+    fn references_are_resolved_as_in_rfc_3986() {
         for (base, reference, expect) in [
             ("", "a.json", "a.json"),
             ("http://a/b/c/d?q", "http://x/y", "http://x/y"),

@@ -93,7 +93,7 @@ fn expired_checkpoints_are_not_approved_or_resumed() {
 }
 
 #[test]
-fn a_rejected_call_voids_what_is_not_settled() {
+fn a_rejected_call_voids_open_checkpoints() {
     for status in statuses() {
         let voided = standing(status.clone()).void("the call was rejected", after(1));
         let is_open = matches!(status, CheckpointStatus::Pending | CheckpointStatus::Approved);
@@ -103,7 +103,7 @@ fn a_rejected_call_voids_what_is_not_settled() {
 }
 
 #[test]
-fn a_receipt_says_which_choice_was_made_and_when() {
+fn a_receipt_has_the_choice_and_its_time() {
     let approved = pending().approve("yes", after(0)).unwrap();
     let expect = r#"{"checkpoint_id":"check-1","selected_choice":"yes","reviewed_at":"2027-01-15T08:00:00+00:00","review_reason":null}"#;
     assert_eq!(Json::Object(approved.to_choice().to_members()), json(expect));
@@ -136,7 +136,7 @@ fn a_document_of_any_version_reads_back_as_it_was() {
 }
 
 #[test]
-fn what_is_no_checkpoint_is_refused() {
+fn documents_that_are_not_checkpoints_are_refused() {
     for text in [
         "[]",
         "{}",

@@ -89,7 +89,7 @@ mod tests {
         permissions = ['speak']\neffects = ['local-read']\napproval_mode = 'always'\n";
 
     #[test]
-    fn an_entry_says_everything_that_a_call_needs() {
+    fn missing_fields_of_an_entry_are_reported() {
         check(WHOLE, &[]);
         check("family = 'script'\ncommand = 'true'", &[]);
         check(

@@ -261,7 +261,7 @@ fn unchecked_arguments_are_for_a_person() {
 }
 
 #[test]
-fn an_argument_is_no_secret() {
+fn secrets_in_arguments_are_refused() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let secret = |field| ("secret_argument", field);
     check_secret(
@@ -307,7 +307,7 @@ fn check_rendered(template: &str, args: &str, field: &str) {
 }
 
 #[test]
-fn a_rendered_word_is_no_secret() {
+fn secrets_in_rendered_words_are_refused() {
     check_rendered("a = '--token={x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.a");
     check_rendered("token = '{x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.token");
     check_rendered("a = '{x}'", r#"{"x":"bob:hunter2-4711"}"#, "argument_template.a");
@@ -340,7 +340,7 @@ fn words_that_only_sound_like_secrets_are_arguments() {
 }
 
 #[test]
-fn what_a_redaction_left_is_no_argument() {
+fn redacted_arguments_are_refused() {
     for args in [
         r#"{"name":"[redacted]"}"#,
         r#"{"name":"a [redacted] b"}"#,
@@ -439,7 +439,7 @@ fn inline_code_is_allowed_only_in_a_reviewed_command() {
 }
 
 #[test]
-fn what_the_catalog_says_is_no_secret() {
+fn secrets_in_the_catalog_are_refused() {
     let secret = "hunter2-EXAMPLE";
     check_secret(
         |case| case.set("command", "'sh bin/greet.sh --token=hunter2-EXAMPLE'"),
@@ -513,7 +513,7 @@ fn every_path_that_leads_out_is_named_once() {
 }
 
 #[test]
-fn what_the_policy_refuses_is_a_reason_with_its_line() {
+fn policy_refusals_name_their_line() {
     check(
         |case| case.policy.push_str("denied_effects = ['local-read']\n"),
         &[("policy_denied_effect", "denied_effects")],
@@ -561,7 +561,7 @@ fn all_reasons_come_at_once_and_in_one_order() {
 }
 
 #[test]
-fn the_fingerprint_of_a_call_is_of_what_is_asked() {
+fn the_call_fingerprint_covers_the_request() {
     let fingerprint = |change: fn(&mut Case)| {
         let mut case = Case::new();
         change(&mut case);

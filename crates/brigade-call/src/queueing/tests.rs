@@ -36,7 +36,7 @@ fn check_duplicate(change: impl FnOnce(&mut Case), expect: bool) {
 }
 
 #[test]
-fn a_queued_call_is_what_was_planned() {
+fn a_queued_call_matches_its_plan() {
     let (call, plan) = (Case::new().queued(), Case::new().plan());
     assert_eq!(call.id.as_str(), format!("call-{}", plan.call_fingerprint().short()));
     assert_eq!((call.status, call.created_at), (CallStatus::Pending, Some(after(0))));
@@ -86,7 +86,7 @@ fn a_blocked_call_keeps_its_reasons() {
 }
 
 #[test]
-fn what_a_person_has_not_seen_is_not_approved() {
+fn unseen_changes_are_not_approved() {
     check(|_| (), &[]);
     check(|case| case.args(r#"{"name":"Bob"}"#), &["changed_args"]);
     check(
@@ -145,7 +145,7 @@ fn the_policy_of_a_blocked_call_may_change() {
 }
 
 #[test]
-fn a_replan_is_what_a_person_was_shown() {
+fn a_replan_stores_the_shown_plan() {
     let mut now = Case::new();
     now.files.clear();
     now.policy.push_str("max_output_bytes = 7\n");
@@ -169,7 +169,7 @@ fn a_changed_listing_must_be_shown_before_approval() {
 }
 
 #[test]
-fn a_record_of_v030_is_compared_by_what_it_shows() {
+fn a_v030_record_is_compared_by_visible_fields() {
     let adopted = || Call {
         planned_binding: None,
         planned_code: None,

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_against_a_start_is_said() {
+    fn all_objections_to_a_start_are_reported() {
         let mut start = facts(StartPurpose::Worker, &["agent", "--token", "hunter2-EXAMPLE"]);
         start.is_approved = false;
         start.approved_program = Some(PathBuf::from("/bin/y"));

@@ -130,7 +130,7 @@ fn check_length(words: &[usize], expect: Option<&str>) {
 }
 
 #[test]
-fn what_the_system_does_not_take_is_refused() {
+fn too_long_command_lines_are_refused() {
     check_length(&[5, MAX_WORD_BYTES], None);
     check_length(
         &[5, 1, MAX_WORD_BYTES + 1],

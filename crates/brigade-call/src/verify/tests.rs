@@ -124,7 +124,7 @@ fn a_mark_lets_no_other_command_pass() {
 }
 
 #[test]
-fn what_was_approved_runs() {
+fn approved_calls_run() {
     check(|_| (), &[]);
     check_from(Case::mcp(), |_| (), &[]);
     let (case, call) = (Case::new(), Case::new().approved());
@@ -179,7 +179,7 @@ fn each_bound_fact_that_changes_is_named() {
 }
 
 #[test]
-fn what_is_not_bound_may_change() {
+fn unbound_inputs_may_change() {
     check(|case| case.set("description", "'Greets'"), &[]);
     check(|case| case.set("name", "'Hello'"), &[]);
     check(|case| case.policy.push_str("# a comment\ndenied_effects = ['network']\n"), &[]);
@@ -211,7 +211,7 @@ fn a_changed_listing_is_refused_if_it_was_pinned() {
 }
 
 #[test]
-fn a_reason_of_today_refuses_what_was_approved() {
+fn new_blockers_refuse_an_approved_call() {
     check(|case| case.program = ProgramFact::NotFound, &["program_not_found"]);
     check(|case| case.directory = DirectoryFact::Missing, &["missing_cwd"]);
     check(|case| case.variables.clear(), &["policy_env_missing"]);
@@ -384,7 +384,7 @@ fn the_next_step_of_a_checkpoint_would_be_accepted() {
 }
 
 #[test]
-fn what_changed_while_a_call_waited_stops_its_resume() {
+fn changes_while_waiting_prevent_a_resume() {
     let mut case = Case::new();
     case.files.clear();
     let behind = [checkpoint(CheckpointStatus::Approved)];

@@ -168,7 +168,7 @@ fn an_argument_that_chooses_code_is_found() {
 }
 
 #[test]
-fn what_is_no_script_is_not_taken_for_one() {
+fn commands_without_a_script_are_recognized() {
     for command in [
         "python3",
         "python3 -m pkg.tool",

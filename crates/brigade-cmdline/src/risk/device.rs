@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_and_readers_are_no_devices() {
+    fn other_files_and_readers_are_harmless() {
         check("dd if=/dev/sda of=image", &[]);
         check("dd if=a of=/dev/null", &[]);
         check("sh -c 'make >/dev/null 2>&1 </dev/null'", &[]);

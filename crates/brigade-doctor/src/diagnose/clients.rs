@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_v030_are_said_once_for_a_file() {
+    fn hooks_of_v030_are_reported_once_per_file() {
         let hooks = |count: usize| {
             let state = ClientState {
                 client: "claude".to_owned(),

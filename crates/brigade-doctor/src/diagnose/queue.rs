@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_says_why() {
+    fn the_reason_of_a_failed_run_is_reported() {
         let execution = IssueType::McpExecutionFailed;
         let malformed = IssueType::McpMalformedResponse;
         let mismatch = IssueType::McpToolMismatch;
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_without_a_reason_says_its_exit_code() {
+    fn failed_runs_without_a_reason_show_the_exit_code() {
         let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
         let code = [("exit_code", Json::from(3_i64))];
         let receipt = Receipt::from_json(Json::object(run.into_iter().chain(code))).unwrap();

@@ -130,7 +130,7 @@ fn disabled_tools_have_no_issues() {
 }
 
 #[test]
-fn contracts_are_wanted_of_what_can_be_called() {
+fn callable_tools_need_a_contract() {
     let entry = |family: &str, more: &str| {
         format!("[[tool]]\nid = \"greet\"\nname = \"x\"\nfamily = \"{family}\"\n{more}")
     };
@@ -184,7 +184,7 @@ fn fields_like_secrets_are_named_without_their_value() {
 }
 
 #[test]
-fn every_file_that_a_tool_names_is_looked_at() {
+fn every_file_of_a_tool_is_checked() {
     let entry = format!("{GREET}schema_path = \"x.json\"\n");
     let json_error = Json::parse_bytes(b"{\n  x", Dialect::Strict).unwrap_err();
     let missing = || FileFact::Missing;
@@ -359,7 +359,7 @@ fn refused_skills_are_reported_but_not_odd_ones() {
 }
 
 #[test]
-fn a_missing_source_is_said_once() {
+fn a_missing_source_is_reported_once() {
     let catalog = parse(GREET);
     let items = [
         item(&catalog, ProjectionStatus::MissingSource, Some("x")),
@@ -387,7 +387,7 @@ fn a_closeout_quiets_only_unchanged_projections() {
 }
 
 #[test]
-fn runtimes_and_their_users_are_looked_at() {
+fn runtimes_and_their_users_are_checked() {
     let catalog = parse(&format!("{GREET}runtime_id = \"helper\"\nrequires_runtime = true\n"));
     let file = b"[[runtime]]\nid = \"helper\"\nname = \"H\"\ncommand = \"sleep 9\"\nport = 80\n";
     let runtimes = Runtimes::parse("runtimes.toml", Level::Project, file);
@@ -457,7 +457,7 @@ fn check_policy(entries: &str, policy: Option<&str>, gaps: Option<&[&str]>, expe
 }
 
 #[test]
-fn policies_matter_for_what_can_run() {
+fn policies_matter_only_for_tools_that_can_run() {
     let skill = "[[tool]]\nid = \"s\"\nname = \"s\"\nfamily = \"skill\"\neffects = [\"network\"]\ncommand = \"x\"\n\
         input_schema_path = \"x\"\n";
     check_policy(GREET, None, None, &["policy_missing policy"]);
@@ -488,7 +488,7 @@ fn policies_matter_for_what_can_run() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_about_that_file() {
+fn issues_of_a_file_have_its_area() {
     let catalog = parse(&format!("{GREET}timout = 3\n"));
     let state = PolicyState::parse("policy.toml", Some(b"max_timout = 3\nmax_timeout = 1"));
     let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
@@ -504,7 +504,7 @@ fn what_is_wrong_in_a_file_is_about_that_file() {
 }
 
 #[test]
-fn a_sandbox_that_cannot_be_enforced_is_said() {
+fn an_unenforceable_sandbox_is_reported() {
     let gaps = Some(&["no Landlock"][..]);
     check_policy(GREET, Some("sandbox.mode = \"enforce\""), gaps, &["sandbox_unavailable policy"]);
     check_policy(GREET, Some("sandbox.mode = \"enforce\""), Some(&[]), &[]);
@@ -557,7 +557,7 @@ fn calls_that_need_someone_are_found() {
 }
 
 #[test]
-fn an_approved_call_says_what_changed() {
+fn changes_of_an_approved_call_are_reported() {
     let print = Fingerprint::of_bytes(b"");
     let binding = Binding::new(print, print, print, print, Caller::from_record(None));
     let approval = Approval { fingerprint: print, binding, by: ApprovedBy::command_line() };
@@ -645,7 +645,7 @@ fn checkpoints_that_need_someone_are_found() {
 }
 
 #[test]
-fn the_state_as_a_whole_is_looked_at() {
+fn the_state_as_a_whole_is_checked() {
     let broken = |file: &str| BrokenFile {
         file: file.to_owned(),
         id: None,

@@ -92,7 +92,7 @@ fn issues_with_equal_details_get_distinct_rows() {
 }
 
 #[test]
-fn what_is_asked_for_names_no_line() {
+fn acceptance_criteria_name_no_line() {
     let issue = issue("a", "").at(Place::at(".brigade/tools.toml", 7, 1));
     let row = row_of(&issue);
     let acceptance = &row.acceptance[0];
@@ -123,7 +123,7 @@ fn an_issue_that_changes_back_keeps_its_row() {
 }
 
 #[test]
-fn each_row_of_v030_stands_for_one_issue() {
+fn each_v030_row_counts_for_one_issue() {
     let rows =
         [foreign(RowStatus::Open, "0123456789abcdef"), foreign(RowStatus::Dismissed, "fedcba9876543210")];
     let issues = [issue("a", ""), issue("b", ""), issue("c", "")];
@@ -188,7 +188,7 @@ fn a_row_has_the_shape_of_the_inbox() {
 }
 
 #[test]
-fn a_provenance_of_another_form_stays_as_it_is() {
+fn a_provenance_of_another_form_is_kept() {
     for provenance in [
         r#"{"schema": "brigade.provenance-envelope.v1", "hashes": {"content": "0123", "salt": null}, "trust": {"label": "x", "by": 7}}"#,
         r#"{"hashes": "none", "session": null}"#,

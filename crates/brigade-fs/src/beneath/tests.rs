@@ -51,7 +51,7 @@ fn replacing_keeps_the_mode_and_other_hard_links() {
 }
 
 #[test]
-fn what_is_no_file_is_not_opened() {
+fn only_regular_files_are_opened() {
     let folder = tempfile::tempdir().unwrap();
     let root = Folder::root(folder.path()).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();

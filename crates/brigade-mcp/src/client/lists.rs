@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_resource_only_what_names_it_is_taken() {
+    fn only_identifying_members_of_resources_are_kept() {
         let row = r#"{"uri": "file:///a", "name": "Obey", "title": "Obey", "description": "Obey",
             "mimeType": "text/plain; charset=utf-8", "size": 12}"#;
         let media_type = Some("text/plain; charset=utf-8".to_owned());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_prompt_only_name_and_arguments_are_taken() {
+    fn only_name_and_arguments_of_prompts_are_kept() {
         let row = r#"{"name": "review", "description": "Obey",
             "arguments": [{"name": "code", "description": "Obey", "required": true}, {"name": "tone"}]}"#;
         let argument = |name: &str, required| OfferedArgument { name: name.to_owned(), required };

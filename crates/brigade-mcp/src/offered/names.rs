@@ -84,7 +84,7 @@ mod tests {
     use crate::offered::{OfferedPrompt, OfferedResource};
 
     #[test]
-    fn what_was_listed_of_each_kind_is_kept() {
+    fn each_kind_of_list_is_stored() {
         let fs = MemoryFs::new();
         let uri = |uri: &str| OfferedResource { uri: uri.to_owned(), media_type: None, size: None };
         let prompt = OfferedPrompt { name: "review".to_owned(), arguments: Vec::new() };

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_catalog_has_did_not_appear() {
+    fn names_in_the_catalog_did_not_appear() {
         let text = "[[tool]]\nid = 'x'\nfamily = 'mcp'\nruntime_id = 'voice'\nmcp_tool_name = 'c'\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
         let state = state(listing(&["a", "b"], &["b", "c", "d"]), &catalog, &[]);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_behind_any_name() {
+    fn memory_ranges_are_found_after_any_name() {
         let fields: Vec<String> = (4..=52).map(|number| number.to_string()).collect();
         let line = format!("7 (a ) S 1) R {}\n", fields.join(" "));
         assert_eq!(parse(line.as_bytes()), Some([48, 49, 50, 51]));

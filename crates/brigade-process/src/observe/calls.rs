@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_told_call_jumps_to_the_same_end() {
+    fn every_observed_call_notifies() {
         let program = NotifyFilter::program(7);
         let last = program.len() - 1;
         assert_eq!(program[last].k, libc::SECCOMP_RET_USER_NOTIF);

@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_reads_back() {
+    fn added_entries_read_back() {
         let shared = table();
         let table = shared.table_of_keeper();
         table.count(List::Read);

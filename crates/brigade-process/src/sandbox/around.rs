@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_opened_around_what_is_closed() {
+    fn a_folder_is_opened_around_closed_paths() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for folder in ["bin", "lib/deep", "work/one/in", "work/two"] {

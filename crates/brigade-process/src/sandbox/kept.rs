@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn git_is_kept_whatever_it_is() {
+    fn every_kind_of_git_entry_is_kept() {
         check(|_| {}, &[], WritableScope::Folder);
         check(|workspace| fs::create_dir(workspace.join(".git")).unwrap(), &[], WritableScope::Folder);
         check(git_file("gitdir: real.git\n"), &["real.git"], WritableScope::Folder);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_a_kept_entry_is_kept() {
+    fn paths_to_a_kept_entry_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path();
         fs::create_dir_all(workspace.join(".git/hooks")).unwrap();

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_changed_stays() {
+    fn files_changed_by_others_are_not_replaced() {
         let (folder, git) = repository();
         let opened = OpenedRepository::open(folder.path()).unwrap();
         fs::write(opened.entries().join("index"), "of the run").unwrap();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_removed() {
+    fn files_removed_by_a_run_are_removed() {
         let (folder, git) = repository();
         fs::write(git.join("MERGE_HEAD"), "x").unwrap();
         let opened = OpenedRepository::open(folder.path()).unwrap();

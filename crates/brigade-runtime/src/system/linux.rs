@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_seen_as_it_is() {
+    fn facts_of_this_process_are_read() {
         let me = super::super::observe(std::process::id()).unwrap();
         assert!(me.argv.unwrap()[0].contains("brigade_runtime"));
         assert!(me.started.is_some());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_a_program_name_are_no_fields() {
+    fn brackets_in_a_program_name_are_skipped() {
         let expect = Relations { parent: 7, session: 9 };
         assert_eq!(parse_relations(b"12 (a) b) R 1 (x) S 7 8 9 0 -1"), Some(expect));
         assert_eq!(parse_relations(b"12 (a"), None);

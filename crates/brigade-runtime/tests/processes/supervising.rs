@@ -151,7 +151,7 @@ fn remaining_processes_are_reported_and_ended() {
 }
 
 #[test]
-fn what_a_killed_starter_left_is_found_again() {
+fn leftovers_of_a_killed_starter_are_found() {
     let workspace = Workspace::one("sleep 300", "");
     let process = workspace.must_start();
     let me = ProcessIdentity::current().unwrap();
@@ -181,7 +181,7 @@ fn output_of_a_failed_start_is_reported() {
 }
 
 #[test]
-fn what_is_slow_to_get_ready_goes_on() {
+fn a_slow_runtime_keeps_running() {
     for entry in ["health_command = 'false'\ntimeout = 0.3".to_owned(), format!("port = {}", free_port())] {
         let workspace = Workspace::one("sleep 300", &entry);
         let options = StartOptions { wait: Some(Duration::from_millis(300)), ..options() };
@@ -415,7 +415,7 @@ fn a_health_command_has_a_time_limit() {
 }
 
 #[test]
-fn fifty_runtimes_are_looked_at_together() {
+fn fifty_runtimes_are_checked_in_parallel() {
     let entries: Vec<String> = (0..50)
         .map(|n| {
             format!(

@@ -3,7 +3,7 @@
 use super::Case;
 
 #[test]
-fn an_argument_is_no_code() {
+fn arguments_that_choose_code_are_refused() {
     for command in [
         "python3",
         "bash",

@@ -181,7 +181,7 @@ fn a_decision_is_an_issue_after_three_days() {
 }
 
 #[test]
-fn files_that_are_not_what_they_were_are_named() {
+fn changed_kitchen_files_are_reported() {
     let mut found = prd(&[approved()], false);
     found.changed = (1..8).map(|number| format!("task.t-{number}")).collect();
     found.left = vec!["a".parse().unwrap()];
