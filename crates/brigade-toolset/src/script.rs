@@ -1,4 +1,4 @@
-//! Saved scripts: `script.*`. They run nowhere until a person makes a tool of one.
+//! Saved scripts: `script.*`. A saved script does not run until a person makes a tool of it.
 
 use brigade_core::{Json, Timestamp, codes};
 use brigade_db::scripts::{Script, ScriptText};

@@ -1,4 +1,4 @@
-//! What `.git` and `.brigade` lead to.
+//! Targets of links at `.git` and `.brigade`.
 
 use super::*;
 
