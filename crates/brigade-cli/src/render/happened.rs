@@ -1,4 +1,4 @@
-//! What happens while a service runs, in one line each.
+//! Formats the events of a running service, one line each.
 
 use brigade::kitchen::{Activity, RunningRow, ServiceView};
 use brigade::kitchen::{
@@ -80,7 +80,7 @@ impl TaskLine<'_> {
     }
 }
 
-/// Returns the line about a record; `None` for one that says nothing new to people. `life` is after it.
+/// Returns the line for a record, or `None` if it has no news for people. `life` is the state after the record.
 pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> {
     let about = TaskLine { prd, life };
     let because =
@@ -131,7 +131,7 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
             about.task(WAITS, Tone::Bad, task, &format!("is not committed: {refused}"))
         }
         Record::Integrated { task, moved: true, .. } => {
-            about.waits(task, "stands on the new tip of the branch, and is verified again")
+            about.waits(task, "was moved to the new tip of the branch; it is verified again")
         }
         Record::Integrated { task, conflict, .. } if !conflict.is_empty() => {
             about.task(WAITS, Tone::Bad, task, &format!("conflicts in {}", conflict.join(", ")))
@@ -194,19 +194,19 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
     })
 }
 
-/// Returns the first line of a text, with a sign if there are more.
+/// Returns the first line of a text, with a mark if there are more.
 pub(crate) fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
 }
 
-/// Returns a line that a worker printed.
+/// Formats a line that a worker printed.
 pub(crate) fn printed_line(task: &str, line: &str) -> Text {
     Text::new(Tone::Faint, task).then(Tone::Faint, " | ").then(Tone::Plain, line)
 }
 
-/// Says that lines of a worker are left out.
+/// Reports that lines of a worker were left out.
 pub(crate) fn left_out(task: &str, lines: u64) -> Text {
     Text::new(Tone::Faint, &format!("{task} | [{lines} lines are left out here]"))
 }
@@ -221,7 +221,7 @@ pub(crate) fn progress(scene: &ServiceView) -> Text {
     Text::new(Tone::Strong, &scene.prd).then(Tone::Plain, &text)
 }
 
-/// Returns the line of something that runs.
+/// Formats a running task.
 pub(crate) fn running(row: &RunningRow) -> Text {
     let (marker, tone) = match row.doing {
         Activity::Working => (RUNS, Tone::Accent),

@@ -21,7 +21,7 @@ pub(super) fn number(number: Option<impl ToString>) -> Text {
     Text::from(number.map_or_else(String::new, |number| number.to_string()))
 }
 
-/// Names the tool of a call or run, and what is done to it if that is no run.
+/// Formats the tool of a call or run, and what is done to it unless it is run.
 pub(super) fn tool_of(id: &str, kind: &str) -> Text {
     let tool = Text::from(id);
     if kind == "run" { tool } else { tool.then(Tone::Faint, &format!(" ({kind})")) }

@@ -186,12 +186,12 @@ impl View for ObserveReport {
     }
 }
 
-/// Returns whether an id is that of the start of a server that is kept.
+/// Returns whether an id is that of a kept server's start.
 fn is_start(id: &str) -> bool {
     id.starts_with("start-")
 }
 
-/// Shows a list below its name and number; nothing of an empty one.
+/// Shows a list under its name and length. Shows nothing for an empty list.
 fn group(page: &mut Page, name: &str, lines: impl ExactSizeIterator<Item = Text>) {
     if lines.len() == 0 {
         return;
@@ -248,7 +248,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field_if("checkpoint", receipt.checkpoint_id.as_deref());
 }
 
-/// Adds the file of a stream, under the first label if it holds all that was printed.
+/// Adds the log file of a stream. The first label is used if the file is complete.
 fn log([whole, part]: [&str; 2], file: Option<&str>, dropped: u64, sheet: &mut Sheet) {
     if dropped == 0 {
         return sheet.field_if(whole, file);
