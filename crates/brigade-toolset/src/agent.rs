@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_deployed_is_refused() {
+    fn invalid_manifests_are_not_deployed() {
         let bench = Bench::new();
         let code = |from: &str, to: &str| {
             bench.code("agent:ada", "agent.create", &deploy(&GREETER.replace(from, to)))

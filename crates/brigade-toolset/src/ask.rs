@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn invalid_questions_are_refused() {
         check(r#"{"question": "Which port?"}"#, Ok(1));
         check(
             r#"{"questions": [{"question": "A?"}, {"question": "B?", "options": [{"label": "x"}]}]}"#,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_can_be_read() {
+    fn found_sections_can_be_read() {
         let bench = Bench::new();
         let found = bench.call("session.docs", r#"{"query": "which paths are protected secrets?"}"#);
         let rows = found.get("sections").unwrap().as_array().unwrap();

@@ -129,7 +129,7 @@ mod tests {
     use crate::stored::testing::Bench;
 
     #[test]
-    fn a_text_is_no_image() {
+    fn a_text_is_not_an_image() {
         for text in ["BM secret", "P6", "P6 secret", "P6\n", "qoif secret texts", "RIFF of a WEBP"] {
             assert!(!is_image(text.as_bytes()), "{text}");
         }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_has_a_function_and_nothing_else_has() {
+    fn exactly_the_built_tools_have_functions() {
         for definition in definitions() {
             let has = function(definition.id).is_some();
             let is_answered = definition.is_control || ELSEWHERE.contains(&definition.id);

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shipped_has_no_faults() {
+    fn shipped_manifests_have_no_faults() {
         for text in [
             include_str!("shipped/coder.yaml"),
             include_str!("shipped/formatter.yaml"),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_for_writers_are_what_they_say() {
+    fn examples_for_writers_are_valid() {
         let indented = |text: &str| -> String {
             let lines = text
                 .lines()

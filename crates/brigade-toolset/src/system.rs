@@ -219,7 +219,7 @@ mod tests {
     use crate::stored::testing::Bench;
 
     #[test]
-    fn every_setting_has_its_origin_and_none_is_a_secret() {
+    fn every_setting_has_an_origin_and_no_secret() {
         let bench = Bench::new();
         let config = bench.call("system.config", "{}");
         let origin = |config: &Json, key: &str| config.get("origins").unwrap().get(key).cloned();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_really_there() {
+    fn listed_programs_exist() {
         let bench = Bench::new();
         let info = bench.call("system.info", "{}");
         assert_eq!(info.get("status").and_then(Json::as_str), Some("healthy"));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_named() {
+    fn unreachable_targets_are_named() {
         let bench = Bench::new();
         let valid = |manifest: &str| {
             let found = bench.call("workflow.validate", &deploy(manifest));

@@ -125,7 +125,7 @@ fn the_parts_of_a_file_make_the_whole_file() {
 }
 
 #[test]
-fn what_is_cut_shows_no_part_of_a_bound_value() {
+fn a_cut_shows_no_part_of_a_bound_value() {
     let mut work = Work::new();
     work.max_bytes = 16_000 + (1 << 10);
     for short in [2, 8, 18] {
@@ -203,7 +203,7 @@ fn binary_files_are_described_and_others_refused() {
 }
 
 #[test]
-fn no_path_leads_out_and_none_to_keys() {
+fn paths_outside_and_to_keys_are_refused() {
     let mut work = Work::new();
     std::fs::write(work.folder.path().join("secret"), "s").unwrap();
     work.put("in.txt", b"inside");
@@ -360,7 +360,7 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
 }
 
 #[test]
-fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
+fn the_result_of_an_edit_is_bounded() {
     let work = Work::new();
     let text = "a".repeat(1 << 20);
     work.put("f", text.as_bytes());
@@ -403,7 +403,7 @@ fn no_edit_exceeds_the_size_limit_of_the_profile() {
 }
 
 #[test]
-fn several_edits_are_made_in_order_or_none_is() {
+fn several_edits_are_atomic_and_ordered() {
     let work = Work::new();
     work.put("f", b"one two");
     let edits = |last: &str| {
@@ -591,7 +591,7 @@ fn paths_mean_what_they_say() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn names_that_no_argument_can_say_are_told() {
+fn unusable_names_are_reported() {
     use std::os::unix::ffi::OsStrExt as _;
 
     let work = Work::new();
@@ -605,7 +605,7 @@ fn names_that_no_argument_can_say_are_told() {
 }
 
 #[test]
-fn a_result_of_rows_is_no_larger_than_it_may_be() {
+fn a_result_of_rows_fits_the_limit() {
     let mut work = Work::new();
     work.max_bytes = 8 << 10;
     for at in 0..200 {
@@ -646,7 +646,7 @@ fn a_result_of_rows_is_no_larger_than_it_may_be() {
 /// Issue 17: deleting thousands of nested directories crashed the process, and a search did not report those that it
 /// left out.
 #[test]
-fn directories_that_lie_too_deep_are_told() {
+fn too_deep_directories_are_reported() {
     let work = Work::new();
     let deep = format!("d{}", "/x".repeat(300));
     work.put(&format!("{deep}/f"), b"needle\n");

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_see_becomes_markdown() {
+    fn visible_content_becomes_markdown() {
         check(
             "<html><head><title>A  page</title><style>p {}</style></head><body><h1>Head</h1><p>One\n two\
              <br>three</p><script>var a = '<p>no</p>';</script></body></html>",

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the test writes the documents that are searched")]
-    fn documents_stand_in_for_the_web() {
+    fn documents_are_searched_instead_of_the_web() {
         let bench = Bench::new();
         let write = |path: &str, bytes: &[u8]| {
             let path = bench.fs_root().join(path);

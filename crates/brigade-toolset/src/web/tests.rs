@@ -152,7 +152,7 @@ fn every_hop_is_judged() {
 }
 
 #[test]
-fn what_is_endless_is_cut_and_what_is_slow_is_left() {
+fn endless_pages_are_cut_and_slow_ones_abandoned() {
     let port = server(|path, stream| match path {
         "/large" => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n");

@@ -96,7 +96,7 @@ fn changed_record_does_not_repeat_a_call() {
 }
 
 #[test]
-fn templates_see_how_the_execution_stands() {
+fn templates_see_the_state_of_the_execution() {
     let (bench, tasks) = (Bench::new(), IdleTasks::default());
     let id = begun(&bench, &tasks);
     let store = bench.stores.writing(&bench.fs).unwrap();
