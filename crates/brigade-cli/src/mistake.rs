@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_ends_as_one_line_and_its_own_exit_code() {
+    fn a_panic_is_one_line_with_a_separate_exit_code() {
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
         let words = ["brigade", "--json"].map(OsString::from);

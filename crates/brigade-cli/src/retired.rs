@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_of_v030_is_answered_whatever_its_options_are() {
+    fn a_v030_hook_is_answered_with_any_options() {
         for (line, is_hook) in [
             ("brigade work hook-run --event Stop --package brigade-claude-work-loop@1.3.1", true),
             ("brigade work hook-run --target /gone --event Other -x", true),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_before_a_verb_go_behind_it() {
+    fn flags_before_a_verb_move_after_it() {
         check("brigade --dry-run service a.json", "brigade service --dry-run a.json");
         check(
             "brigade -t /w --only A,B --json service a.json --skip C",

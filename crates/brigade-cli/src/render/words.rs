@@ -42,7 +42,7 @@ pub(super) fn status(word: &str) -> Text {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_is_not_there_is_not_counted() {
+    fn zero_counts_are_left_out() {
         let of = |counts: &[(&str, u64)]| {
             super::counts(&counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
         };

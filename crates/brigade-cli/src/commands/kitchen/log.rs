@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_stands_where_the_stream_changes() {
+    fn a_heading_marks_a_change_of_the_stream() {
         use OutputStream::{Stderr, Stdout};
         let mut shown = LogProgress::default();
         let pieces = [
