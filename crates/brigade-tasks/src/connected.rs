@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_what_its_tasks_may_call() {
+    fn a_manifest_limits_the_calls_of_its_tasks() {
         check("", None, None);
         check(", tools: []", Some(&[]), None);
         check(", tools: [readFile, {name: weather}]", Some(&["fs.read", "weather"]), None);
