@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_no_command() {
+    fn data_is_not_a_command() {
         check(r#""{{input.x}} a""#, Err("template"));
         check(
             r#"{"tool": "cmd.run", "arguments": {"command": "{{input.x}}"}}"#,
