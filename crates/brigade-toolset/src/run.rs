@@ -52,8 +52,7 @@ pub fn function(id: &str) -> Option<Function> {
 /// # Errors
 /// Fails if they do not match. The schema of the row rules this out.
 pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
-    from_json(input)
-        .map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
+    from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
 /// Converts a panic of `work` to a failure, so that callers which wait for it are notified.
