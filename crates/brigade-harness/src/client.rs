@@ -59,7 +59,7 @@ pub enum Grade {
     Vendor,
     /// Other programs that write the same file.
     Observed,
-    /// None.
+    /// There is no evidence.
     Unconfirmed,
 }
 

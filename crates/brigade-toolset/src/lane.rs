@@ -330,7 +330,7 @@ fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&describe(context, &repository, &lane)?))
 }
 
-/// Creates the row of a lane.
+/// Stores the changed row of a lane.
 fn store_lane(
     context: &mut Context<'_>,
     repository: &Repository,

@@ -42,6 +42,7 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
 impl StateCommand {
     /// Reads the command of a state.
     ///
+    /// # Errors
     /// Fails with a message that does not quote the command.
     pub fn parse(command: &Json) -> Result<StateCommand, String> {
         match command {
