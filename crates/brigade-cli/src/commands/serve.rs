@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
     #[arg(long = "profile", value_name = "SLOT.NAME")]
     profiles: Vec<String>,
 
-    /// How tools are listed, instead of as gateway.toml says
+    /// How tools are listed [default: as in gateway.toml]
     #[arg(long, value_name = "full|compact|search", hide_possible_values = true)]
     list: Option<ListWord>,
 
