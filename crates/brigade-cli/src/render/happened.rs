@@ -50,7 +50,7 @@ impl TaskLine<'_> {
             (CommandResult::Passed, _) => return self.waits(task, &format!("{what} passed: {command}")),
             (CommandResult::Failed, Some(code)) => format!("{what} failed with {code}: {command}"),
             (CommandResult::Failed, None) => format!("{what} was ended by a signal: {command}"),
-            (CommandResult::TimedOut, _) => format!("{what} came to its time limit: {command}"),
+            (CommandResult::TimedOut, _) => format!("{what} reached its time limit: {command}"),
             (CommandResult::NotStarted, _) => format!("{what} could not be started: {command}"),
         };
         self.task(WAITS, Tone::Bad, task, &how)
@@ -67,7 +67,7 @@ impl TaskLine<'_> {
                 let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
                 self.task(DONE, Tone::Good, task, &format!("done{time}{commit}"))
             }
-            TaskOutcome::AlreadyDone => self.task(DONE, Tone::Good, task, "was done already"),
+            TaskOutcome::AlreadyDone => self.task(DONE, Tone::Good, task, "was already done"),
             TaskOutcome::Absorbed => {
                 let by = own.and_then(|own| own.absorbed_by.as_ref());
                 let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
@@ -95,18 +95,18 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
         Record::AttemptEnded { task, how, reason, signal, .. } => match how {
             AttemptEnd::Said => {
                 let said = match signal.as_ref()? {
-                    Signal::Complete => "says that it is complete".to_owned(),
-                    Signal::AlreadyDone => "says that it was done already".to_owned(),
-                    Signal::Absorbed(by) => format!("says that {by} did it"),
-                    Signal::Blocked => "says that it is blocked".to_owned(),
+                    Signal::Complete => "reports that it is complete".to_owned(),
+                    Signal::AlreadyDone => "reports that it was already done".to_owned(),
+                    Signal::Absorbed(by) => format!("reports that {by} did it"),
+                    Signal::Blocked => "reports that it is blocked".to_owned(),
                     Signal::Continue => "needs another attempt".to_owned(),
                     Signal::Question(question) => format!("asks: {}", first_line(question)),
                 };
                 about.waits(task, &format!("{said}{}", because(reason)))
             }
             AttemptEnd::Iteration => about.waits(task, &format!("needs another attempt{}", because(reason))),
-            AttemptEnd::Limit => about.waits(task, "came to the limit of its provider"),
-            AttemptEnd::TimeLimit => about.waits(task, "came to its time limit"),
+            AttemptEnd::Limit => about.waits(task, "reached the limit of its provider"),
+            AttemptEnd::TimeLimit => about.waits(task, "reached its time limit"),
             AttemptEnd::Stalled => about.waits(task, "was ended because it printed nothing"),
             AttemptEnd::Interrupted => about.waits(task, &format!("was interrupted{}", because(reason))),
         },
@@ -138,7 +138,7 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
         }
         Record::TaskEnded { task, outcome, reason, .. } => about.ended(task, *outcome, reason.as_deref()),
         Record::Escalated { task, from, to, reason } => {
-            let text = format!("goes from {} to {}: {reason}", from.title(), to.title());
+            let text = format!("moves from {} to {}: {reason}", from.title(), to.title());
             about.task(RAISED, Tone::Warning, task, &text)
         }
         Record::DecisionAsked { decision } => {

@@ -165,8 +165,8 @@ impl View for ObserveReport {
         group(page, "code that a run tried to write", self.code_written.iter().map(Text::from));
         if !self.code_written.is_empty() {
             page.note(
-                "it stays code, which no run writes; if a file of it is state and no code, `--write --as-data PATH` makes it \
-                 data, which nothing binds",
+                "it stays code, and no run may write it; if a file is state instead of code, `--write --as-data PATH` \
+                 makes it data, which approvals do not bind",
             );
         }
         let effects = self.effects_undeclared.iter().map(|used| {
