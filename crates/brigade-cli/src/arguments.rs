@@ -72,7 +72,7 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// A duration in seconds: zero or more, with an optional fraction.
+/// A duration in seconds: zero or more, optionally with a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds(pub(crate) Duration);
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn global_options_stand_anywhere_and_the_last_one_counts() {
+    fn global_options_may_be_anywhere_and_the_last_counts() {
         for line in [
             "brigade --json -t /x tools list",
             "brigade tools list --target /x --json",

@@ -41,19 +41,19 @@ pub(crate) enum Command {
     Kitchen(Lazy<kitchen::Kitchen>),
     /// Let the executive plan a feature as a PRD
     Plan(Lazy<kitchen::plan::PlanArgs>),
-    /// Work through a PRD until all is done, or nothing can go on
+    /// Work through a PRD until all tasks are done or none can continue
     Service(Lazy<kitchen::service::ServiceArgs>),
-    /// Work on one task until it ends, or nothing can go on
+    /// Work on one task until it ends or cannot continue
     Ticket(Lazy<kitchen::ticket::TicketArgs>),
     /// Continue a PRD after an interruption or a failure
     Resume(Lazy<kitchen::resume::ResumeArgs>),
     /// Show the progress of a PRD
     Status(Lazy<kitchen::status::StatusArgs>),
-    /// Check a PRD, and show which tier begins with each task
+    /// Check a PRD, and show the first tier of each task
     Validate(Lazy<kitchen::validate::ValidateArgs>),
     /// Write a report of a PRD in Markdown
     Summary(Lazy<kitchen::summary::SummaryArgs>),
-    /// Write the map of the code base, which prompts of workers quote
+    /// Write the map of the code base, which the prompts of workers quote
     Map(Lazy<kitchen::map::MapArgs>),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),

@@ -1,7 +1,7 @@
-//! Every document of `--json`: which type it has, in each form that it takes.
+//! The registry of `--json` documents, with the types of each.
 //!
-//! A command that is refused writes the document of its report in another form. The schemas in `docs/schemas` are made
-//! of these types, and tests read what the program wrote as them.
+//! A refused command writes another form of its document. The schemas in `docs/schemas` are generated from these types,
+//! and tests parse the program's output with them.
 
 use brigade::core::Json;
 use brigade::core::json::{Mismatch, from_json, write_document};
@@ -23,7 +23,7 @@ pub struct Document {
     forms: Vec<Form>,
 }
 
-/// One form of a document: a type.
+/// One form of a document, defined by a type.
 struct Form {
     rewritten: fn(&Json) -> Result<String, Mismatch>,
     #[cfg(feature = "schemas")]
@@ -36,7 +36,7 @@ impl Document {
         self.id
     }
 
-    /// Checks that a text is exactly what one form of this document writes.
+    /// Checks that a text is exactly what one form of this document would write.
     fn check(&self, text: &str, json: &Json) -> Result<(), String> {
         let mut problems = Vec::new();
         for form in &self.forms {
@@ -46,18 +46,17 @@ impl Document {
                 Err(mismatch) => problems.push(mismatch.to_string()),
             }
         }
-        Err(format!("{} is written in another way than its type says:\n{}", self.id, problems.join("\n")))
+        Err(format!("{} does not match its type:\n{}", self.id, problems.join("\n")))
     }
 }
 
-/// Checks that a text is a document of ours as its type writes it: every member that the type has, no other, in the
-/// same order.
+/// Checks that a text is one of our documents: all members of its type, no others, in the same order.
 ///
 /// # Errors
-/// When it is not, with what differs.
+/// Fails with the differences.
 pub fn check(text: &str) -> Result<(), String> {
     let json = Json::parse(text).map_err(|error| error.to_string())?;
-    let id = json.get("schema").and_then(Json::as_str).ok_or("the document names no schema")?;
+    let id = json.get("schema").and_then(Json::as_str).ok_or("the document has no `schema`")?;
     let document = all().into_iter().find(|document| document.id == id);
     document.ok_or_else(|| format!("there is no document {id}"))?.check(text, &json)
 }
@@ -228,7 +227,7 @@ mod schema {
     }
 
     impl Document {
-        /// Returns the schema of the document: of all its forms in one, since a reader does not know which one comes.
+        /// Returns one schema for all forms, because a reader does not know which form to expect.
         pub fn schema(&self) -> Value {
             let mut forms = self.forms.iter().map(|form| (form.schema)().to_value());
             let mut schema = forms.next().expect("a document has a form");
@@ -246,7 +245,7 @@ mod schema {
         }
     }
 
-    /// Writes keywords whose meaning is documented one by one as one list: `oneOf` is not in our subset.
+    /// Merges separately documented keywords into one list, because our subset of JSON Schema lacks `oneOf`.
     fn list_words(schema: &mut Value) {
         match schema {
             Value::Object(members) => {
@@ -296,7 +295,7 @@ mod schema {
         schema.get_mut(key).and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Lets a member be what it is in another form, too.
+    /// Widens the schema of a member to allow its values in another form.
     fn widen(known: &mut Value, mut other: Value) {
         let description = known.get("description").cloned();
         for schema in [&mut *known, &mut other] {
@@ -318,7 +317,7 @@ mod schema {
         }
     }
 
-    /// Tells whether a schema is another one, or `null`.
+    /// Returns whether a schema equals another one, or allows `null` in addition.
     fn permits(schema: &Value, other: &Value) -> bool {
         let is_any = schema.as_object().is_some_and(Map::is_empty);
         let is_one = schema["anyOf"].as_array().is_some_and(|some| some.contains(other));

@@ -60,9 +60,9 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "validate",
         &[
-            ("brigade kitchen validate", "Check the PRD that somebody works on, or will"),
-            ("brigade kitchen validate --strict", "Warnings count, too"),
-            ("brigade kitchen validate --json", "Errors with places, and waves"),
+            ("brigade kitchen validate", "Check the PRD in progress, or the next one"),
+            ("brigade kitchen validate --strict", "Also fail on warnings"),
+            ("brigade kitchen validate --json", "Print errors with places, and waves"),
         ],
     ),
     (
@@ -70,7 +70,7 @@ const TABLE: &[Examples] = &[
         "approve",
         &[
             ("brigade kitchen approve", "Show what would be executed, and ask"),
-            ("brigade kitchen approve --revoke", "Take the approval back"),
+            ("brigade kitchen approve --revoke", "Revoke the approval"),
             ("brigade kitchen approve --workers --fingerprint FINGERPRINT", "Let the tiers plan"),
         ],
     ),
@@ -78,7 +78,7 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "service",
         &[
-            ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
+            ("brigade kitchen service --dry-run", "Show the waves of the PRD in progress"),
             ("brigade kitchen service --only US-001", "Serve one task"),
         ],
     ),
@@ -119,16 +119,16 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "resume",
         &[
-            ("brigade kitchen resume", "Go on after an interruption"),
+            ("brigade kitchen resume", "Continue after an interruption"),
             ("brigade kitchen resume brigade/tasks/prd-words.json retry", "Try the failed task again"),
-            ("brigade kitchen resume skip --all", "Leave out all failed tasks, and go on"),
+            ("brigade kitchen resume skip --all", "Skip all failed tasks, and continue"),
         ],
     ),
     (
         "kitchen",
         "status",
         &[
-            ("brigade kitchen status", "Show where each task stands"),
+            ("brigade kitchen status", "Show the progress of each task"),
             ("brigade kitchen status --brief", "One line of JSON, for supervisors"),
             ("brigade kitchen status --watch --all", "Follow a service, with all escalations"),
         ],
@@ -137,7 +137,7 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "decisions",
         &[
-            ("brigade kitchen decisions", "List what waits"),
+            ("brigade kitchen decisions", "List waiting questions"),
             ("brigade kitchen decisions --all --json", "Answered ones, too, for scripts"),
         ],
     ),
@@ -170,7 +170,7 @@ const TABLE: &[Examples] = &[
         "demo",
         &[
             ("brigade kitchen demo", "Show a service in a temporary directory"),
-            ("brigade kitchen demo --in greeting --json", "Keep it in a directory of yours, for scripts"),
+            ("brigade kitchen demo --in greeting --json", "Keep it in your own directory, for scripts"),
         ],
     ),
     (
@@ -255,14 +255,14 @@ const TABLE: &[Examples] = &[
         "find",
         &[
             ("brigade tools find --capability \"parse yaml\"", "Show which tools can do it"),
-            ("brigade tools find --category data --available", "Leave out tools that are not there"),
+            ("brigade tools find --category data --available", "Leave out tools that are missing"),
         ],
     ),
     (
         "tools",
         "check",
         &[
-            ("brigade tools check count-words", "Look whether one tool is there"),
+            ("brigade tools check count-words", "Check whether one tool is installed"),
             ("brigade tools check --all --json", "List which tools are there, missing or outdated"),
             ("brigade tools check --all --run-checks", "Start install checks and version commands, too"),
         ],
@@ -519,18 +519,14 @@ const TABLE: &[Examples] = &[
         ],
     ),
     #[cfg(feature = "builtin")]
-    (
-        "work",
-        "turn",
-        &[("brigade work turn --as local < turn.txt", "Say that a turn of the agent began, in a hook")],
-    ),
+    ("work", "turn", &[("brigade work turn --as local < turn.txt", "Report the start of a turn, in a hook")]),
     #[cfg(feature = "builtin")]
     (
         "memory",
         "list",
         &[
             ("brigade work memory list", "List what agents remember"),
-            ("brigade work memory list --as local --scope agent", "List what is one agent's own"),
+            ("brigade work memory list --as local --scope agent", "List the memories of one agent"),
         ],
     ),
     #[cfg(feature = "builtin")]
@@ -543,7 +539,7 @@ const TABLE: &[Examples] = &[
         "pin",
         &[
             ("brigade work memory pin MEMORY", "Keep it for good"),
-            ("brigade work memory pin MEMORY --off", "Let it go again when there is no room"),
+            ("brigade work memory pin MEMORY --off", "Allow its eviction again"),
         ],
     ),
     #[cfg(feature = "builtin")]
@@ -551,7 +547,7 @@ const TABLE: &[Examples] = &[
     #[cfg(feature = "builtin")]
     ("pr", "list", &[("brigade work pr list", "List pull requests of lanes")]),
     #[cfg(feature = "builtin")]
-    ("pr", "show", &[("brigade work pr show 1", "Show the first one, and what was said about it")]),
+    ("pr", "show", &[("brigade work pr show 1", "Show the first one with its review")]),
     #[cfg(feature = "builtin")]
     (
         "pr",
@@ -573,7 +569,7 @@ const TABLE: &[Examples] = &[
         ],
     ),
     #[cfg(feature = "builtin")]
-    ("pr", "close", &[("brigade work pr close 1", "Close it without its work")]),
+    ("pr", "close", &[("brigade work pr close 1", "Close it without merging")]),
     (
         "inbox",
         "list",

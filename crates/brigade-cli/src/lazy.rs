@@ -1,8 +1,8 @@
 //! Command groups whose arguments are built only when they are used.
 //!
-//! Building the whole command tree takes longer than most commands run. So a group is built when its name has been
-//! parsed, or for help, completions and manual pages. While a command line is parsed by [`sparing`], a group has only
-//! the commands whose names occur in that line: clap copies every global option into each command of a group.
+//! Building the whole command tree takes longer than most commands run. So a group is built only after its name was
+//! parsed, or for help, completions and manual pages. While [`sparing`] parses a command line, a group has only the
+//! commands whose names occur in that line, because clap copies every global option into each command of a group.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -11,9 +11,9 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 use crate::examples;
 
-/// A command group that is built when it is needed.
+/// A command group that is built on demand.
 ///
-/// Its help text is on the enum variant that holds it, because that is shown without building the group.
+/// The help text is on the enum variant that holds the group, because help is shown without building it.
 #[derive(Debug)]
 pub(crate) struct Lazy<T>(pub(crate) T);
 
@@ -60,9 +60,9 @@ thread_local! {
     static WORDS: RefCell<Vec<OsString>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Parses a command line with groups that have only the commands it may mean. What `parse` accepts so, it accepts with
-/// whole groups, too, with the same result, because commands are found by their exact names. After an error, and for
-/// help, parse again without this: messages would name only these commands.
+/// Parses a command line with groups that have only the commands which it may name. If `parse` succeeds, the result is
+/// the same as with whole groups, because commands are found by exact names. After an error, and for help, parse again
+/// without this function: messages would mention only these commands.
 pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
     WORDS.set(words.to_vec());
     let parsed = parse();
@@ -70,7 +70,7 @@ pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
     parsed
 }
 
-/// Builds a group, with all of its commands or those that the line may mean.
+/// Builds a group, with all commands or only those that the line may name.
 fn group<T: Subcommand>(command: Command) -> Command {
     let words = WORDS.with_borrow(Clone::clone);
     if !words.is_empty() {

@@ -1,11 +1,11 @@
 //! The command line of Brigade.
 //!
-//! Owns the arguments, the output and the exit codes. Makes no decisions: each command calls one function of the façade
-//! `brigade` and shows its report as text or JSON.
+//! This crate owns the arguments, the output and the exit codes. It makes no decisions: each command calls one function
+//! of the façade `brigade` and shows its report as text or JSON.
 //!
-//! [`run`] is the whole program, with the environment of the process as values. So one command can run another
-//! (`brigade demo` does), and nothing here reads the process. [`command`] returns the command tree, for completions and
-//! manual pages.
+//! [`run`] is the whole program, and gets the environment of the process as values. So one command can run another one,
+//! as `brigade demo` does, and nothing here reads the process. [`command`] returns the command tree, for completions
+//! and manual pages.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

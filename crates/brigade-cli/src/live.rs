@@ -1,7 +1,7 @@
-//! Shows a running service on standard error, and asks a person who is there.
+//! Shows a running service on standard error, and asks the person at the terminal.
 //!
-//! On a terminal, a progress line and a line for each running task are redrawn in place, and what happens scrolls above
-//! them. Elsewhere each line is written as it comes.
+//! On a terminal, a progress line and a line per running task are redrawn in place, and events scroll above them.
+//! Elsewhere each line is written when it arrives.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -15,34 +15,34 @@ use crate::render::happened::{event_line, left_out, printed_line, progress, runn
 use crate::render::text::{Colour, Text, Tone};
 use crate::surroundings::Terminal;
 
-/// The size of a terminal that does not tell it, in columns and rows.
+/// The size of a terminal of unknown size, in columns and rows.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
-/// The most lines that are kept while somebody types.
+/// The maximum number of lines that are held back while a person types.
 const MAX_HELD_LINES: usize = 500;
 
-/// What is shown of a service.
+/// How much of a service is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LiveDetail {
     /// Everything.
     All,
-    /// Only what a person is asked.
+    /// Only questions to a person.
     Questions,
 }
 
-/// Who is asked.
+/// Whether questions can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PromptMode {
     /// The person at the terminal.
     APerson,
-    /// Nobody is there.
+    /// No person is present.
     Nobody,
 }
 
-/// A service, as a person follows it.
+/// The display of a service.
 pub(crate) struct Live<'s> {
     stage: Mutex<Stage<'s>>,
-    /// One question is asked at a time.
+    /// Only one question is asked at a time.
     asking: Mutex<()>,
     shown: LiveDetail,
     asks: PromptMode,
@@ -51,11 +51,11 @@ pub(crate) struct Live<'s> {
 struct Stage<'s> {
     out: &'s mut (dyn Write + Send),
     colour: Colour,
-    /// Where lines are redrawn in place.
+    /// The area that is redrawn in place.
     region: Option<Region>,
-    /// What stands below everything else.
+    /// The lines below all others.
     scene: Option<ServiceView>,
-    /// Whether somebody types. Nothing else is written then.
+    /// Whether a person is typing. Nothing else is written then.
     is_asking: bool,
     held: VecDeque<Text>,
 }
@@ -63,7 +63,7 @@ struct Stage<'s> {
 /// Lines at the end of a terminal that are redrawn in place.
 pub(crate) struct Region {
     terminal: Terminal,
-    /// The widths of the lines, as they were drawn.
+    /// The widths of the drawn lines.
     drawn: Vec<usize>,
 }
 
@@ -72,15 +72,15 @@ impl Region {
         Region { terminal, drawn: Vec::new() }
     }
 
-    /// Returns the numbers of columns and rows, as they are now.
+    /// Returns the current numbers of columns and rows.
     pub(crate) fn size(&self) -> (usize, usize) {
         let (columns, rows) = (self.terminal.measure)().unwrap_or(USUAL_SIZE);
-        // A terminal without a size reports zeroes.
+        // A terminal of unknown size reports zeroes.
         let or_usual = |size: usize, usual: usize| if size == 0 { usual } else { size };
         (or_usual(columns, USUAL_SIZE.0), or_usual(rows, USUAL_SIZE.1))
     }
 
-    /// Goes back to the start of what was drawn, and removes it. A terminal that became narrower has broken its lines.
+    /// Moves to the start of the drawn lines and erases them. If the terminal became narrower, it has wrapped them.
     pub(crate) fn erase(&mut self, out: &mut String) {
         let (columns, _) = self.size();
         let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
@@ -94,7 +94,7 @@ impl Region {
         self.drawn.clear();
     }
 
-    /// Goes behind what was drawn, which stays. Returns whether there was something.
+    /// Moves below the drawn lines and keeps them. Returns whether there were any.
     pub(crate) fn leave(&mut self, out: &mut String) -> bool {
         let was_drawn = !self.drawn.is_empty();
         if was_drawn {
@@ -104,14 +104,14 @@ impl Region {
         was_drawn
     }
 
-    /// Draws lines where the cursor is, each cut to the width, and no more than fit.
+    /// Draws lines at the cursor. Cuts each to the width, and leaves out lines that do not fit.
     pub(crate) fn draw(&mut self, lines: impl IntoIterator<Item = Text>, colour: Colour, out: &mut String) {
         let (columns, rows) = self.size();
         for line in lines.into_iter().take(rows.saturating_sub(1).max(1)) {
             if !self.drawn.is_empty() {
                 out.push('\n');
             }
-            // The last column stays free, where terminals differ in when they break a line.
+            // The last column stays free, because terminals differ in when they wrap.
             let line = line.cut(columns.saturating_sub(1).max(1));
             self.drawn.push(line.width());
             line.write(colour, out);
@@ -146,7 +146,7 @@ impl Drop for Live<'_> {
 }
 
 impl Stage<'_> {
-    /// Writes lines above what is redrawn.
+    /// Writes lines above the redrawn area.
     fn say(&mut self, lines: Vec<Text>) {
         if self.is_asking {
             self.held.extend(lines);
@@ -166,11 +166,11 @@ impl Stage<'_> {
             let room = region.size().1.saturating_sub(3).max(1);
             region.draw(scene_lines(scene, room), self.colour, &mut text);
         }
-        // Whether somebody sees it changes nothing for the service.
+        // A failed write does not affect the service.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
-    /// Writes what stands before what is typed.
+    /// Writes the prompt of the input line.
     fn prompt(&mut self, prompt: &str) {
         let mut text = String::new();
         Text::new(Tone::Strong, prompt).write(self.colour, &mut text);
@@ -179,7 +179,7 @@ impl Stage<'_> {
     }
 }
 
-/// Returns the progress line, and a line for each thing that runs, as far as there is room for them.
+/// Returns the progress line and a line for each running task, up to the available rows.
 pub(crate) fn scene_lines(scene: &ServiceView, room: usize) -> Vec<Text> {
     let mut lines = vec![progress(scene)];
     let fits = if scene.rows.len() <= room { scene.rows.len() } else { room.saturating_sub(1) };
@@ -190,12 +190,12 @@ pub(crate) fn scene_lines(scene: &ServiceView, room: usize) -> Vec<Text> {
     lines
 }
 
-/// What was answered to a prompt.
+/// The reply to a prompt.
 enum Reply {
     Text(String),
     /// The person decides later.
     Later,
-    /// Somebody else decided, or the service ends.
+    /// Another answer was given, or the service ends.
     Withdrawn,
 }
 
@@ -209,7 +209,7 @@ impl Live<'_> {
         }
     }
 
-    /// Writes a line about the question, above the next prompt.
+    /// Writes a line about the question above the next prompt.
     fn remark(&self, tone: Tone, text: &str) {
         let mut stage = self.stage();
         let mut line = String::new();
@@ -262,14 +262,14 @@ impl Live<'_> {
     }
 }
 
-/// What came of a question.
+/// The outcome of a question.
 enum PromptOutcome {
     Answer(Answer),
     Later,
     Withdrawn,
 }
 
-/// Returns the choice that was typed, whole or by its beginning. Without choices, any text is one.
+/// Returns the choice with this name or prefix. Without choices, any text is accepted.
 fn match_choice(choices: &[&str], typed: &str) -> Option<String> {
     let typed_word = typed.to_lowercase();
     match choices {
@@ -291,7 +291,7 @@ fn question(prd: &PrdName, decision: &Decision) -> Vec<Text> {
         DecisionKind::Manual => "has to be checked by hand:",
         DecisionKind::Verdict => "has a review without a clear verdict:",
         DecisionKind::Phase => "was reviewed as a whole:",
-        DecisionKind::Gate => "is complete. Go on with the next PRD?",
+        DecisionKind::Gate => "is complete. Continue with the next PRD?",
     };
     let head = Text::new(Tone::Warning, "?").then(Tone::Strong, &format!(" {about}"));
     let mut lines = vec![head.then(Tone::Plain, &format!(" {what}"))];

@@ -14,7 +14,7 @@ use crate::surroundings::Surroundings;
 
 /// Starts logging if `--verbose` or `BRIGADE_LOG` is set.
 ///
-/// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; an invalid one counts as `debug`. Only
+/// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; an invalid value counts as `debug`. Only
 /// messages of our own crates are shown, because other crates may log values, such as messages to an MCP server.
 pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
     let wanted = surroundings.log.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
@@ -24,7 +24,7 @@ pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
         (None, false) => return,
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_timer(Clock);
-    // The end of a span tells how long it took.
+    // The end of a span shows its duration.
     let lines = lines.with_span_events(FmtSpan::CLOSE);
     // Only the first command of a process can install the subscriber.
     let ours = filter_fn(|metadata| metadata.target().starts_with("brigade"));

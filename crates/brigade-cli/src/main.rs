@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
 }
 
-/// Returns what the variable of the shell program asks to be logged.
+/// Returns the log setting of the shell program's variable.
 #[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
 fn debug() -> Option<String> {
     let value = std::env::var("BRIGADE_DEBUG").ok()?;

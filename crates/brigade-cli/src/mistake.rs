@@ -11,11 +11,11 @@ use crate::render::failure::ErrorReport;
 use crate::surroundings::Streams;
 use crate::usage;
 
-/// Where the last panic came from.
+/// The location of the last panic.
 static PLACE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Silences panics of this process. [`run`](crate::run) reports their source location, but not their text, which may
-/// hold secrets.
+/// contain secrets.
 pub fn report_mistakes() {
     set_hook(Box::new(|panic| {
         let place = panic.location().map(place);
@@ -46,7 +46,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Returns a source location without the directory it was built in.
+/// Returns a source location without the build directory.
 fn place(location: &Location<'_>) -> String {
     let file = location.file();
     let short = ["/crates/", "/registry/src/", "/library/"]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_ends_as_one_line_and_its_own_exit_code() {
+    fn a_panic_is_one_line_with_a_separate_exit_code() {
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
         let words = ["brigade", "--json"].map(OsString::from);

@@ -1,4 +1,4 @@
-//! What a command needs of a workspace.
+//! Which commands need a workspace.
 
 use std::ops::ControlFlow;
 
@@ -14,17 +14,17 @@ use crate::commands::work::inbox::Inbox;
 use crate::output::Output;
 use crate::session::Session;
 
-/// What a command does where no workspace is.
+/// How a command behaves without a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutsideBehavior {
-    /// It needs none.
+    /// It does not need one.
     Works,
-    /// It does what v0.30 does there, and says as text that there is no workspace.
+    /// It behaves like v0.30; as text, it also reports that there is no workspace.
     WorksEmpty,
-    /// It shows nothing. Its document and exit code are what they were in v0.30; as text it only says that there is no
+    /// It shows nothing. The document and exit code are those of v0.30; the text only reports that there is no
     /// workspace.
     ShowsNothing,
-    /// It fails. Its document is what it was in v0.30.
+    /// It fails. The document is that of v0.30.
     FailsAsText,
     /// It fails.
     Fails,
@@ -36,7 +36,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         Command::Demo(_) | Command::Completions(_) => O::Works,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
-        // The files of the shell program need no `.brigade` beside them.
+        // The files of the shell program do not need a `.brigade` directory.
         Command::Kitchen(_)
         | Command::Plan(_)
         | Command::Map(_)
@@ -87,10 +87,10 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
     }
 }
 
-/// Checks that there is a workspace, if a command needs one. Returns whether the command is done with that.
+/// Checks that there is a workspace, if a command needs one. Returns whether the command has nothing left to do.
 ///
 /// # Errors
-/// When there is none, and the command cannot do anything without.
+/// Fails if there is no workspace and the command needs one.
 pub(crate) fn check(
     command: &Command,
     session: &Session<'_>,

@@ -46,7 +46,7 @@ pub(crate) struct Output<'a, 's> {
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
     words: OnceCell<CommandWords>,
-    /// The exit of the first failed write to standard output. Later writes are skipped.
+    /// The exit code of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
 }
 
@@ -80,7 +80,7 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
-    /// Sets the session whose workspace has the files that errors quote.
+    /// Sets the session. Errors quote lines of files in its workspace.
     pub(crate) fn of_session(self, session: &'a Session<'a>) -> Output<'a, 's> {
         Output { session: Some(session), ..self }
     }
@@ -105,7 +105,7 @@ impl<'a, 's> Output<'a, 's> {
         self.clock.now()
     }
 
-    /// Says that there is no workspace, and proposes nothing else than making one.
+    /// Reports that there is no workspace. The only proposed command then creates one.
     pub(crate) fn without_workspace(&mut self, note: &str) {
         if !self.shape.quiet && !self.shape.json {
             let mut page = self.new_page();
@@ -116,12 +116,12 @@ impl<'a, 's> Output<'a, 's> {
         self.words = OnceCell::from(self.words().clone().before_workspace());
     }
 
-    /// Returns how commands are typed for the workspace of the command.
+    /// Returns how to format commands for the workspace.
     pub(crate) fn words(&self) -> &CommandWords {
         self.words.get_or_init(|| self.session.map(Session::words).unwrap_or_default())
     }
 
-    /// Makes an empty page.
+    /// Creates an empty page.
     pub(crate) fn new_page(&self) -> Page {
         Page::new(self.now(), self.words().clone())
     }
@@ -229,10 +229,11 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
-    /// Passes data on as it arrives: `give` gets what writes a part at once, and returns how the last one was written.
+    /// Passes data on as it arrives. `give` gets a function that writes one part, and returns the result of the last
+    /// write.
     ///
     /// # Errors
-    /// With the error of `give`. A failed write is reported like that of [`Output::write`].
+    /// Returns the error of `give`. A failed write is reported as in [`Output::write`].
     pub(crate) fn pass<E>(
         &mut self,
         give: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<ControlFlow<io::Error>, E>,
@@ -242,7 +243,7 @@ impl<'a, 's> Output<'a, 's> {
             let mut written = Ok(());
             exit = self.write(Exit::Done, |out| {
                 written = out.write_all(bytes).and_then(|()| out.flush());
-                // The failure is reported here; the caller only has to stop.
+                // The failure is reported here. The caller only has to stop.
                 match &written {
                     Ok(()) => Ok(()),
                     Err(error) => Err(error.kind().into()),
@@ -283,7 +284,7 @@ impl<'a, 's> Output<'a, 's> {
         exit
     }
 
-    /// Shows a service on standard error while it runs. A person is asked if one is there.
+    /// Shows a running service on standard error. Asks the person at the terminal, if there is one.
     pub(crate) fn live(&mut self, surroundings: &Surroundings) -> Live<'_> {
         let is_there = surroundings.typed && surroundings.error.is_some() && !self.shape.json;
         let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);

@@ -1,4 +1,4 @@
-//! Shows on the terminal how long a run takes, and the last line that it printed.
+//! Shows the elapsed time and the last output line of a run on the terminal.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use brigade::redact::Redactor;
 
 use crate::render::text::{Colour, Text, Tone};
 
-/// A run that takes less shows nothing.
+/// A run that is shorter than this shows nothing.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many bytes of output without secrets are kept to find the last line in.
+/// How many bytes of masked output are kept to find the last line.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
-/// The width of a terminal that does not tell it, in columns.
+/// The width of a terminal of unknown size, in columns.
 const USUAL_WIDTH: usize = 80;
 
-/// One line on standard error while a run lasts. It is removed when the run ends.
+/// A line on standard error during a run. It is removed when the run ends.
 pub(crate) struct TerminalProgress {
     shared: Arc<Shared>,
     drawing: Mutex<Option<JoinHandle<()>>>,
@@ -36,7 +36,7 @@ struct Shared {
 }
 
 struct State {
-    /// Masks the output as it comes: a secret may begin long before the last line.
+    /// Masks the output as it arrives, because a secret may begin long before the last line.
     redactor: Redactor,
     /// The end of the masked output.
     shown: Vec<u8>,
@@ -55,7 +55,7 @@ impl State {
         self.shown.drain(..self.shown.len().saturating_sub(MAX_KEPT_BYTES));
     }
 
-    /// Returns the end of the output as it would be if nothing followed.
+    /// Returns the masked output as if it ended now.
     fn printed(&self) -> Vec<u8> {
         let mut shown = self.shown.clone();
         shown.extend(self.redactor.pending());
@@ -89,7 +89,7 @@ impl Shared {
             }
             let line = line(began.elapsed(), &state.printed(), width);
             drop(state);
-            // Whether the terminal takes it changes nothing for the run.
+            // A failed write does not affect the run.
             let _ = write!(io::stderr(), "\r\x1b[2K{line}");
             is_drawn = true;
             wait = INTERVAL;
@@ -144,13 +144,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_shows_the_time_and_the_last_line_without_secrets() {
+    fn the_progress_line_has_no_secrets() {
         let check = |seconds, printed: &str, width, expect: &str| {
             let mut state = State::default();
             printed.as_bytes().chunks(3).for_each(|bytes| state.print(bytes));
             assert_eq!(line(Duration::from_secs(seconds), &state.printed(), width), expect);
         };
-        // Issue 12: a secret that begins before the kept end.
+        // Issue 12: the secret begins before the kept part.
         let key =
             format!("-----BEGIN RSA PRIVATE KEY-----\n{}", "MIIEpAIBAAKCAQEA7EXAMPLE7EXAMPLE\n".repeat(400));
         check(3, &key, 80, "3 s  [redacted]");

@@ -9,10 +9,10 @@ use crate::arguments::ColorWhen;
 use crate::output::{Output, Shape};
 use crate::surroundings::{Streams, Surroundings};
 
-/// The commands below `work` that v0.30 wrote into the hooks of agent programs.
+/// The subcommands of `work` that v0.30 wrote into the hooks of agent programs.
 const HOOKS: [&str; 2] = ["hook-run", "presence-hook"];
 
-/// Returns the command if a command line is that of such a hook.
+/// Returns the command, if the command line is that of such a hook.
 pub(crate) fn hook(words: &[OsString]) -> Option<&'static str> {
     match words {
         [_, work, name, ..] if work == "work" => HOOKS.into_iter().find(|hook| name == hook),
@@ -20,18 +20,19 @@ pub(crate) fn hook(words: &[OsString]) -> Option<&'static str> {
     }
 }
 
-/// Answers a hook as one that has nothing to say, whatever its options are.
+/// Answers a hook without an objection, whatever its options are.
 ///
-/// Agent programs take exit code 2, which unknown commands have, as a refusal of what they were about to do.
+/// Unknown commands exit with 2. Agent programs would read that as a refusal of the action.
 pub(crate) fn answer(hook: &str, surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
     if !surroundings.typed {
-        // A program that cannot write its message may take that as a failure. What cannot be read is not missed.
+        // A caller that cannot write its message may count this as a failure, so the input is read. Read errors do not
+        // matter.
         let _ = io::copy(streams.input, &mut io::sink());
     }
     let shape = Shape { json: false, color: ColorWhen::Auto, quiet: false };
     let mut output = Output::new(shape, surroundings, streams);
     output.note(&format!(
-        "`brigade work {hook}` is a hook of v0.30 and does nothing; `brigade tools doctor` shows its file"
+        "`brigade work {hook}` is a hook of v0.30 and has no effect; `brigade tools doctor` shows its file"
     ));
     output.text("{}\n")
 }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_of_v030_is_answered_whatever_its_options_are() {
+    fn a_v030_hook_is_answered_with_any_options() {
         for (line, is_hook) in [
             ("brigade work hook-run --event Stop --package brigade-claude-work-loop@1.3.1", true),
             ("brigade work hook-run --target /gone --event Other -x", true),

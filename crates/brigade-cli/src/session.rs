@@ -1,4 +1,4 @@
-//! The workspace of a command, opened when it is needed.
+//! The workspace of a command, opened on demand.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl<'a> Session<'a> {
         self.open(self.context())
     }
 
-    /// Returns the token that Ctrl-C and other requests to end trigger.
+    /// Returns the token that Ctrl-C and termination requests cancel.
     pub(crate) fn cancel(&self) -> Result<CancelToken, Error> {
         let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
         CancelToken::on_signals(&signals).map_err(|error| {
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns a new directory for temporary files, which is not made.
+    /// Returns a path for temporary files. The directory is not created.
     pub(crate) fn temporary_folder(&self, name: &str) -> PathBuf {
         let now = self.surroundings.clock.now();
         let name = format!("{name}-{}-{:06}", now.compact(), now.unix_micros() % 1_000_000);
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns how commands are typed for the workspace.
+    /// Returns how to format commands for the workspace.
     pub(crate) fn words(&self) -> CommandWords {
         let root = match (self.workspace(), &self.target) {
             (Ok(workspace), _) => Ok(workspace.root().to_owned()),

@@ -9,11 +9,11 @@ use brigade::core::Clock;
 /// What a command reads from its process.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The current directory, or why it is not known.
+    /// The current directory, or the error if it is unknown.
     pub current_directory: Result<PathBuf, io::ErrorKind>,
     /// Whether `NO_COLOR` is set.
     pub no_color: bool,
-    /// Whether `TERM` is `dumb`: the terminal knows no escape sequences.
+    /// Whether `TERM` is `dumb`: the terminal has no escape sequences.
     pub dumb: bool,
     /// Whether the locale is UTF-8.
     pub unicode: bool,
@@ -21,7 +21,7 @@ pub struct Surroundings {
     pub log: Option<String>,
     /// The value of `BRIGADE_GATEWAY` inside of a task: the directory of the pipes to its session.
     pub task_gateway: Option<PathBuf>,
-    /// Which environment variables programs and policies see.
+    /// The environment variables that programs and policies see.
     pub variables: Variables,
     /// How far the time of this host is ahead of UTC, in minutes.
     pub local_offset_minutes: i32,
@@ -31,9 +31,9 @@ pub struct Surroundings {
     pub temporary_directory: PathBuf,
     /// Whether standard input is a terminal.
     pub typed: bool,
-    /// The terminal behind standard output, if it is one.
+    /// The terminal of standard output, if it is one.
     pub output: Option<Terminal>,
-    /// The terminal behind standard error, if it is one.
+    /// The terminal of standard error, if it is one.
     pub error: Option<Terminal>,
 }
 
@@ -52,7 +52,7 @@ pub enum Variables {
 pub struct Terminal {
     /// The number of columns, if known.
     pub width: Option<usize>,
-    /// Returns the numbers of columns and rows as they are now, if known: a person may change them.
+    /// Returns the current numbers of columns and rows, if known. They change when the window is resized.
     pub measure: fn() -> Option<(usize, usize)>,
 }
 
@@ -62,7 +62,7 @@ pub struct Streams<'a> {
     pub input: &'a mut dyn io::Read,
     /// Standard output.
     pub output: &'a mut dyn io::Write,
-    /// Standard error. A service writes to it from threads.
+    /// Standard error. A service writes to it from several threads.
     pub error: &'a mut (dyn io::Write + Send),
 }
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_counted_by_the_clock_that_wrote_the_records() {
+    fn ages_use_the_clock_of_the_records() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("sample");
         Workspace::with_files(&workspace, &crate::commands::sample_files(), Env::of_process()).unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
 }
 
 fn parse_rearranged(words: &[OsString]) -> Result<Arguments, clap::Error> {
-    // Never freed: the program is about to end, and freeing the tree takes as long as building it.
+    // This is never freed: the program is about to end, and freeing the tree takes as long as building it.
     let mut command = ManuallyDrop::new(Arguments::command());
     let matches = match words {
         [program, help, of @ ..] if help == "help" => {
@@ -69,8 +69,8 @@ pub(crate) fn explain(
     }
 }
 
-/// Rewrites a message of clap so that it has one next step, in the form of all others: what was probably meant, or
-/// where the help of the command is.
+/// Rewrites a message of clap so that it has one next step in our form: the probable correction, or the help of the
+/// command.
 fn in_our_words(trouble: &clap::Error, words: &[OsString], text: &str) -> String {
     const TIP: &str = "  tip: ";
     const TRAILER: &str = "For more information, try '--help'.";
@@ -118,12 +118,12 @@ fn only_in_v030(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
     })
 }
 
-/// Returns the known word that is nearest to the one that was not understood.
+/// Returns the known word that is most similar to the unknown one.
 fn nearest_word(trouble: &clap::Error) -> Option<String> {
     let context = |kinds: &[ContextKind]| kinds.iter().find_map(|kind| trouble.get(*kind));
     let typed = context(&[
         ContextKind::InvalidSubcommand,
-        // The value of an option that is known.
+        // The invalid value of a known option.
         ContextKind::InvalidValue,
         ContextKind::InvalidArg,
     ]);
@@ -162,7 +162,7 @@ fn help_command(words: &[OsString]) -> String {
     format!("{typed} --help")
 }
 
-/// Returns the command line that was probably meant: a command below the right word, or arguments as JSON.
+/// Returns the command line that was probably meant: the command in the right group, or arguments as JSON.
 fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
     let said = |kind: ContextKind| match trouble.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
@@ -183,12 +183,12 @@ fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String
                 return typed(&[before, rest, &["--help"]]);
             }
             let mut command = Arguments::command();
-            // Groups are built on request.
+            // Groups are built on demand.
             command.build();
             let groups = command.get_subcommands();
-            // The words of the wrong group are left out, not the options before them.
+            // Leave out the words of the wrong group, but keep the options before them.
             let options: Vec<&str> = before.iter().filter(|word| word.starts_with('-')).copied().collect();
-            // A word of a group within a group is one of that group.
+            // The command may be in a nested group.
             let is_deeper = 1 < before.len() - options.len();
             let has_values = options.iter().any(|word| !matches!(*word, "--json" | "--quiet" | "--verbose"));
             let mut groups = groups.filter(|_| !has_values && !is_deeper);
@@ -224,7 +224,7 @@ fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String
     }
 }
 
-/// Converts a message of clap to a document: the first paragraph is the error, tips are hints.
+/// Converts a message of clap to a document: the first paragraph is the error, and tips are hints.
 fn report(text: &str) -> ErrorReport {
     let first = text.split("\n\n").next().unwrap_or(text);
     let message = first.strip_prefix("error: ").unwrap_or(first);
@@ -301,7 +301,7 @@ mod tests {
 
     /// Issue 13: a command in the wrong place was only refused.
     #[test]
-    fn a_command_in_the_wrong_place_is_answered_with_the_right_one() {
+    fn a_misplaced_command_gets_the_right_one_proposed() {
         for (line, command) in [
             ("brigade doctor", Some("brigade tools doctor")),
             ("brigade --json list", Some("brigade --json tools list")),
@@ -332,13 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn the_next_step_is_what_was_probably_meant_or_the_help() {
+    fn the_next_step_is_a_correction_or_the_help() {
         for (line, tip) in [
             ("brigade tools lst", "did you mean `list`?"),
             ("brigade tools list --availabl", "did you mean `--available`?"),
             ("brigade tools list --family scrpt", "did you mean `script`?"),
             ("brigade --color alway tools list", "did you mean `always`?"),
-            // Nothing of these is similar.
+            // No command is similar to these.
             ("brigade tools call approve x --reason y", "brigade tools call approve --help"),
             ("brigade tools script list", "brigade tools script --help"),
             (
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_wanted_wherever_it_stands_before_the_end_of_options() {
+    fn json_may_be_anywhere_among_the_options() {
         assert!(wants_json(&words("brigade --json tools")));
         assert!(wants_json(&words("brigade tools nonsense --json")));
         assert!(!wants_json(&words("brigade tools -- --json")));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_on_a_command_line_that_is_not_understood_is_not_repeated() {
+    fn a_usage_error_does_not_repeat_a_secret() {
         let words = words("brigade tools list ghp_0123456789abcdefghijABCDEFGHIJ012345");
         let trouble = parse(&words).unwrap_err();
         let surroundings = Surroundings::for_test("/");

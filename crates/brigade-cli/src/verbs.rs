@@ -1,8 +1,8 @@
-//! The flags of the shell program, which it took before the verb: `brigade --dry-run service PRD`.
+//! Flags of the shell program that precede the verb: `brigade --dry-run service PRD`.
 
 use std::ffi::{OsStr, OsString};
 
-/// The verbs of the shell program, which also stand at the top level.
+/// The verbs of the shell program. They also exist at the top level.
 const VERBS: [&str; 8] = ["plan", "service", "ticket", "status", "resume", "validate", "summary", "map"];
 
 /// Flags without a value.
@@ -23,28 +23,28 @@ const OPTIONS: [&str; 11] = [
     "--fingerprint",
 ];
 
-/// Options of every command that have a value.
+/// Global options with a value.
 const GLOBALS: [&str; 4] = ["--target", "-t", "--color", "--lock-timeout"];
 
-/// Flags that every verb of the shell program takes, also where they say nothing.
+/// Flags that every verb of the shell program accepts, even without effect.
 const COMMON_FLAGS: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"];
 
-/// Returns whether a flag says nothing to a verb, which takes it all the same.
+/// Returns whether a verb accepts a flag without effect.
 fn says_nothing(verb: &str, flag: &str) -> bool {
     match verb {
         "plan" | "map" | "summary" => COMMON_FLAGS.contains(&flag),
-        // They start and change nothing anyway.
+        // These verbs never start or change anything.
         "validate" | "status" => flag == "--dry-run" || COMMON_FLAGS.contains(&flag),
         "ticket" => ["--auto-continue", "--sequential"].contains(&flag),
         _ => false,
     }
 }
 
-/// Leaves out flags behind a verb that say nothing to it.
+/// Removes flags after a verb that have no effect on it.
 fn without_silent(verb: &str, rest: Vec<OsString>) -> Vec<OsString> {
     let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
     let is_silent = |word: &OsString| word.to_str().is_some_and(|flag| says_nothing(verb, flag));
-    // A task may be named like a flag.
+    // A task may have a name like a flag.
     let others = rest[..end].iter().filter(|word| !word.to_string_lossy().starts_with('-')).count();
     if verb == "ticket" && others < 2 {
         return rest;
@@ -53,8 +53,7 @@ fn without_silent(verb: &str, rest: Vec<OsString>) -> Vec<OsString> {
     kept.map(|(_, word)| word).collect()
 }
 
-/// Moves flags of a verb that stand before it behind it, and leaves out those that say nothing to it. Other command
-/// lines stay as they are.
+/// Moves flags that precede a verb after it, and removes those without effect. Returns other command lines unchanged.
 pub(crate) fn rearrange(words: &[OsString]) -> Vec<OsString> {
     let (mut kept, mut moved) = (Vec::new(), Vec::new());
     let mut rest = words.iter().cloned();
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_before_a_verb_go_behind_it() {
+    fn flags_before_a_verb_move_after_it() {
         check("brigade --dry-run service a.json", "brigade service --dry-run a.json");
         check(
             "brigade -t /w --only A,B --json service a.json --skip C",

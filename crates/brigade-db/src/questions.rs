@@ -446,7 +446,7 @@ fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result
 
 /// The agent that asks.
 pub struct Asker<'a> {
-    /// Its id.
+    /// Its name.
     pub agent: &'a str,
     /// Its session; empty without one.
     pub session: &'a str,

@@ -66,7 +66,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_new_store_is_private_and_reading_makes_none() {
+fn a_new_store_is_private_and_reading_creates_none() {
     let folder = tempfile::tempdir().unwrap();
     assert!(read(folder.path()).unwrap().is_none());
     assert!(!folder.path().join(".brigade").exists());
@@ -86,7 +86,7 @@ fn a_new_store_is_private_and_reading_makes_none() {
 }
 
 #[test]
-fn a_link_is_refused_wherever_it_stands() {
+fn a_link_anywhere_on_the_path_is_refused() {
     for link in ["state.db", "state.db-wal", "state.db-shm", "state.db-journal"] {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ fn a_link_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn directories_and_pipes_are_no_store() {
+fn directories_and_pipes_are_not_a_store() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join(STATE_DB)).unwrap();
     assert_eq!(open(folder.path()).unwrap_err().code_word(), "not_a_file");
@@ -251,14 +251,14 @@ fn add_forever(folder: &Path) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn committed_writes_survive_kill_9() {
     if let Some(folder) = as_child() {
         add_forever(&folder);
     }
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged = Vec::new();
     for round in 0..6 {
-        let mut writer = child("what_was_acknowledged_survives_kill_9", folder.path()).spawn().unwrap();
+        let mut writer = child("committed_writes_survive_kill_9", folder.path()).spawn().unwrap();
         let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
         // The child is killed right after a line, somewhere in its next transaction.
         let added =

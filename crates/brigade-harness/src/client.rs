@@ -59,7 +59,7 @@ pub enum Grade {
     Vendor,
     /// Other programs that write the same file.
     Observed,
-    /// None.
+    /// There is no evidence.
     Unconfirmed,
 }
 
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn project_files_are_in_the_workspace_and_user_files_are_not() {
+    fn only_project_files_are_in_the_workspace() {
         for client in CLIENTS {
             for files in [&client.project, &client.user].into_iter().flatten() {
                 assert!(!files.linux.is_empty() && !files.macos.is_empty() && !files.windows.is_empty());

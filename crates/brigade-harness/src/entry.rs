@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_is_ours_and_has_only_our_keys() {
+    fn written_entries_are_ours_and_have_only_our_keys() {
         for client in clients() {
             for connection in [Connection::stdio("brigade", "a", "/w"), Connection::http("http://h/mcp", "a")]
             {

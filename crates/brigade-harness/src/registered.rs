@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_holds_nothing() {
+    fn an_unreadable_file_gives_an_empty_cache() {
         let text = String::from_utf8(RegistrationCache::default().to_text()).unwrap();
         for broken in ["", "{", "[]", &text.replace(".v1", ".v2"), &text[..text.len() / 2]] {
             assert_eq!(RegistrationCache::parse(broken.as_bytes()), RegistrationCache::default());

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_files_are_read_back() {
         let text = remembered().to_text();
         assert_eq!(RememberedEntries::parse(&text), Ok(remembered()));
         let text = String::from_utf8(text).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_said_stays_while_it_cannot_be_read() {
+    fn contents_stay_while_a_file_is_unreadable() {
         let before = remembered();
         let mut now = before.entries[1..].to_vec();
         let keep =

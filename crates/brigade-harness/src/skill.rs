@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_says_what_a_skill_is() {
+    fn front_matter_describes_a_skill() {
         let text = "\u{feff}---\nname: pdf\ndescription: Fills forms\nallowed-tools: Bash(git add:*, x), Read\nlicense: MIT\n\
                     color: red\n---\n# Title\n---\n";
         let reading = read_skill(&file("pdf"), text.as_bytes());
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_skills_are_listed_and_told() {
+    fn unusual_skills_are_listed_with_an_issue() {
         let of = |text: &str| {
             let reading = read_skill(&file("dir"), text.as_bytes());
             let codes =

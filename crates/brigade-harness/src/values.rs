@@ -40,7 +40,7 @@ pub enum ValueKind {
     Header,
     /// A URL: its user, path or query.
     Url,
-    /// A key option.
+    /// An option that takes a key.
     Key,
 }
 

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_looked_through_once() {
+    fn unclosed_references_are_scanned_once() {
         // A quadratic reader needs many seconds for these.
         for part in ["${", "{env:", "${{", "${a:-", "${input:", "$("] {
             let text = part.repeat(20_000);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_no_name() {
+    fn a_token_is_not_a_name() {
         let token = "ghp_abcdefCNRY0123456789abcdefABCDEF0123";
         let forms = ["${X}", "$X", "${env:X}", "${{ secrets.X }}", "{env:X}", "${X:-d}"];
         for text in forms.map(|form| form.replace('X', token)) {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_references_alone_is_no_literal() {
+    fn a_text_of_only_references_is_not_a_literal() {
         let is_literal = |text: &str| references(text).is_literal();
         assert!(
             !is_literal("Bearer ${T}") && !is_literal("${A}:${B}") && !is_literal("") && !is_literal("$T")

@@ -182,7 +182,7 @@ fn exactly_one_runtime_is_named() {
 }
 
 #[test]
-fn what_does_nothing_is_a_warning() {
+fn fields_without_effect_are_warnings() {
     let text = changed(AGENT, "  task:\n", "  colour: blue\n  env: {A: b}\n  task:\n    mood: good\n");
     let read = read::<Agent>(&text);
     assert!(read.manifest.is_some());
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again(
+    fn manifests_survive_a_round_trip(
         name in "[a-z0-9][a-z0-9-]{0,20}",
         description in "\\PC{0,40}",
         labels in proptest::collection::btree_map("\\PC{1,10}", "\\PC{0,10}", 0..4),

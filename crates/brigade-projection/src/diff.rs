@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_too_long_is_only_named() {
+    fn binary_and_long_files_are_only_named() {
         assert_eq!(unified("a", Some(b"\xff"), Some(b"a")), "Binary files a/a and b/a differ\n");
         let long = "x\n".repeat(50_000);
         assert_eq!(
@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_skipped_changes_nothing(
+        fn skipped_lines_do_not_change_the_diff(
             before in "[ab]\n{0,3}[ab\n]{0,20}", old in "[ab\n]{0,6}", new in "[ab\n]{0,6}", behind in "[ab\n]{0,20}",
         ) {
             let (old, new) = (format!("{before}{old}{behind}"), format!("{before}{new}{behind}"));

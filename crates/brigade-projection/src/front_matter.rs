@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_of_yaml_refuse_is_reported() {
+    fn yaml_that_readers_reject_is_reported() {
         let check = |block: &str, expect: bool| {
             let text = format!("---\n{block}---\nbody\n");
             assert_eq!(split(&text).unwrap().problem().is_some(), expect, "{block}");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lacks_is_added() {
+    fn only_missing_keys_are_added() {
         let wanted = [("name", "n".to_owned()), ("description", "d".to_owned())];
         let complete = |text| complete(text, &wanted);
         assert_eq!(complete("body\n").as_deref(), Some("---\nname: n\ndescription: d\n---\nbody\n"));

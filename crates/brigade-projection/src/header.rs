@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_makes_no_file_managed() {
+    fn an_invalid_header_does_not_manage_a_file() {
         let lines = [
             "<!-- brigade-tool-projection: {} -->",
             "<!-- brigade-tool-projection: [] -->",
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_found(body in any_body(), comment in any_comment(), id in ".{1,12}") {
+        fn a_written_header_is_found(body in any_body(), comment in any_comment(), id in ".{1,12}") {
             let header = header(&id);
             let text = insert(&body, comment, &header);
             let managed = find(&text).expect("a header was written");

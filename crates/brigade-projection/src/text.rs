@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Decodes a file as strict UTF-8. Removes a byte order mark and converts CRLF and CR to LF.
 ///
-/// Returns `None` if the bytes are not UTF-8. Different line endings of an editor or git so make no difference.
+/// Returns `None` if the bytes are not UTF-8. So line endings changed by an editor or git make no difference.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(bytes).ok()?;
     Some(line_feeds(text.strip_prefix('\u{feff}').unwrap_or(text)))

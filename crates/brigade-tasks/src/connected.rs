@@ -51,12 +51,12 @@ impl TaskConnection {
             if profiles.is_of_task(name) {
                 continue;
             }
-            // The limits of a task whose session has ended are lost.
+            // The limits of a task whose session has ended are lost, so no session is opened.
             let Ok(name) = name.parse() else { return Ok(None) };
             profiles.narrow(name);
         }
         if let Some(context) = &agent.spec.security_context {
-            // An unknown profile would limit nothing, so no session is opened.
+            // An unknown profile cannot be applied, so no session is opened.
             let Some(context) = context_of(context) else { return Ok(None) };
             profiles.narrow(context);
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_what_its_tasks_may_call() {
+    fn a_manifest_limits_the_calls_of_its_tasks() {
         check("", None, None);
         check(", tools: []", Some(&[]), None);
         check(", tools: [readFile, {name: weather}]", Some(&["fs.read", "weather"]), None);

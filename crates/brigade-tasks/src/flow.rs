@@ -82,7 +82,7 @@ fn drive_here(
             waits: serves,
         };
         if let Err(failure) = engine.run(&id) {
-            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow cannot continue");
+            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow stopped");
         }
         drop(place);
     };
@@ -105,7 +105,7 @@ pub fn take_over(desk: &TaskContext) -> Result<(), brigade_policy::Failure> {
     let hands = TaskRunner::new(desk, &config, None);
     for flow in store.open_flows(None)? {
         if let Err(failure) = hands.drive(&flow) {
-            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow cannot continue");
+            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow stopped");
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! Prints which built-in tools are not built, by stage, for `cargo xtask builtins`.
+//! Prints which built-in tools are not implemented yet, by stage, for `cargo xtask builtins`.
 
-#![allow(clippy::print_stdout, reason = "it prints for a task")]
+#![allow(clippy::print_stdout, reason = "it prints for cargo xtask")]
 
 use brigade_access::builtin::definitions;
 

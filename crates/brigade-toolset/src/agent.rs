@@ -1,4 +1,4 @@
-//! Agents: `agent.*`. An agent is a manifest; the workspace shares them.
+//! Agents: `agent.*`. An agent is a deployed manifest. All agents of a workspace share them.
 
 use std::collections::BTreeMap;
 
@@ -28,18 +28,18 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 /// The kind in the store.
 pub(crate) const KIND: &str = "agent";
 
-/// Where agents are kept.
+/// The registry of agents.
 const AGENTS: Registry = Registry { kind: KIND, id: ManifestId::Agent };
 
-/// Where manifests of a kind are kept.
+/// The registry of one kind of manifest.
 pub(crate) struct Registry {
     /// The kind in the store.
     pub(crate) kind: &'static str,
-    /// The member of results that has the id.
+    /// Creates the id for the results of this family.
     pub(crate) id: fn(String) -> ManifestId,
 }
 
-/// The id of a manifest, in the member that the family has for it.
+/// The id of a manifest. Each family has a separate member for it.
 #[derive(Serialize)]
 pub(crate) enum ManifestId {
     #[serde(rename = "agent_id")]
@@ -48,10 +48,10 @@ pub(crate) enum ManifestId {
     Workflow(String),
 }
 
-/// The most events of one answer.
+/// The maximum number of events in a result.
 const MAX_EVENTS: i64 = 200;
 
-/// The most rows that a search gives.
+/// The maximum number of search results.
 const MAX_FOUND: i64 = 100;
 
 #[derive(Deserialize)]
@@ -95,7 +95,7 @@ pub(crate) struct ManifestDeployed {
     name: String,
     version: String,
     warnings: Vec<FaultRow>,
-    /// What a judge said of it.
+    /// The verdict of a judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) semantic: Option<&'static str>,
 }
@@ -164,14 +164,14 @@ struct ManifestMatch {
     version: String,
     description: Option<String>,
     labels: BTreeMap<String, String>,
-    /// With three digits.
+    /// Has three decimal places.
     score: Json,
 }
 
-/// Returns a manifest without faults.
+/// Reads a manifest that must not have faults.
 ///
 /// # Errors
-/// Returns `invalid_manifest` with every fault.
+/// Returns `invalid_manifest` with all faults.
 pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<M>, Failure> {
     let read = read::<M>(text);
     if read.manifest.is_some() {
@@ -187,12 +187,12 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<
     Err(Failure::new(codes::INVALID_MANIFEST, message).data_of(&faults))
 }
 
-/// Refuses names that are shipped, what this machine cannot give, and tools that nobody has.
+/// Refuses names of shipped agents, features that are missing on this machine, and unknown tools.
 fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
     check_name(KIND, agent.metadata.name.as_str())?;
     if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = agent.spec.runtime.isolation {
         let message = format!(
-            "spec.runtime.isolation is `{}`, and nothing here runs containers or virtual machines (runner.container); \
+            "spec.runtime.isolation is `{}`, but no containers or virtual machines run here (runner.container); \
              tasks run as processes in the sandbox: `inherit` or `process`",
             isolation.as_str()
         );
@@ -212,7 +212,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
 /// Reads, checks and stores a manifest.
 ///
 /// # Errors
-/// Returns `invalid_manifest`, what `check` returns, and what `store` does.
+/// Returns `invalid_manifest` or the errors of `check` and `store`.
 pub(crate) fn deploy<M: Manifest>(
     registry: &Registry,
     input: &Json,
@@ -283,7 +283,7 @@ fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     export_named(&AGENTS, input, context)
 }
 
-/// Returns a manifest as it was given.
+/// Returns the unchanged text of a manifest.
 ///
 /// # Errors
 /// Returns `not_found`.
@@ -311,18 +311,21 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&ManifestDeleted { id: ManifestId::Agent(agent.id), deleted: true }))
 }
 
-/// Reads how much of a list is wanted.
+/// Checks the limit and offset of a page.
 ///
 /// # Errors
-/// Returns `invalid_arguments` for numbers below what they count from.
+/// Returns `invalid_arguments` if a number is too small.
 pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize), Failure> {
     match (usize::try_from(limit.min(most)), usize::try_from(offset)) {
         (Ok(limit), Ok(offset)) if 0 < limit => Ok((limit, offset)),
-        _ => Err(Failure::new(reasons::INVALID_ARGUMENTS, "`limit` is at least 1, and `offset` at least 0")),
+        _ => Err(Failure::new(
+            reasons::INVALID_ARGUMENTS,
+            "`limit` must be at least 1, and `offset` at least 0",
+        )),
     }
 }
 
-/// Writes an event.
+/// Converts an event.
 pub(crate) fn event(event: StoredEvent) -> EventRow {
     let StoredEvent { event_type, payload, recorded_at, .. } = event;
     EventRow { event_type, payload, recorded_at }
@@ -332,7 +335,7 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogsArgs { agent_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_EVENTS, offset)?;
     let store = context.stored()?.ok_or_else(not_found)?;
-    // A deleted agent is found by its id alone, as long as its events are there.
+    // A deleted agent is found only by its id, as long as its events exist.
     let id = match store.manifest(KIND, &agent_id, None) {
         Ok((agent, _)) => agent.id,
         Err(error) if error.code_word() == "not_found" => agent_id,
@@ -350,7 +353,7 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     search_in(&AGENTS, input, context)
 }
 
-/// Finds manifests by words.
+/// Searches manifests.
 ///
 /// # Errors
 /// Returns `invalid_arguments`.
@@ -362,12 +365,15 @@ pub(crate) fn search_in(
     let args: SearchArgs = arguments(input)?;
     let (limit, _) = page(args.limit, MAX_FOUND, 0)?;
     if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`status` is one of active, paused and failed"));
+        return Err(Failure::new(
+            reasons::INVALID_ARGUMENTS,
+            "`status` must be one of active, paused and failed",
+        ));
     }
     let mut wanted = BTreeMap::new();
     for (key, value) in args.labels.unwrap_or_default() {
         let Some(value) = value.as_str() else {
-            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "the values of `labels` are texts"));
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "the values of `labels` must be strings"));
         };
         wanted.insert(key, value.to_owned());
     }
@@ -410,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_deployed_found_and_exported_as_it_was_given() {
+    fn a_deployed_agent_is_found_and_exported_unchanged() {
         let bench = Bench::new();
         assert_eq!(bench.call("agent.list", "{}").get("agents").unwrap().to_compact(), "[]");
         let created = bench.call("agent.create", &deploy(GREETER));
@@ -435,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_deployed_is_refused() {
+    fn invalid_manifests_are_not_deployed() {
         let bench = Bench::new();
         let code = |from: &str, to: &str| {
             bench.code("agent:ada", "agent.create", &deploy(&GREETER.replace(from, to)))

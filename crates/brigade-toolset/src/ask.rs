@@ -1,4 +1,4 @@
-//! Questions for a person: `ask.user`. The call waits for the answer, which comes by another process.
+//! Questions for a person: `ask.user`. The call waits until another process stores the answer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,10 +21,10 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
 /// How long a call waits for the answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Who answered, if it was the person in front of the client.
+/// The recorded answerer if the person answered in the client's dialogue.
 const BY_FORM: &str = "elicitation";
 
-/// How often it looks for one.
+/// How often to look for an answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
@@ -64,15 +64,15 @@ struct AskResult<'a> {
     answered_by: &'a str,
 }
 
-/// Reads what is asked.
+/// Parses the questions.
 ///
 /// # Errors
-/// Returns `secret_by_question` if a secret is asked for, and `invalid_arguments` if nothing is asked.
+/// Returns `secret_by_question` if a question asks for a secret, and `invalid_arguments` if there is none.
 fn asked(input: &Json) -> Result<QuestionForm, Failure> {
     let args: AskArgs = arguments(input)?;
     if args.questions.iter().any(|question| question.is_secret) {
-        let message = "secrets are never asked for; a tool gets a secret by a label of its entry (`env_bindings`), whose \
-                       value a person sets outside of any conversation";
+        let message = "never ask for secrets; a tool gets a secret by a label of its entry (`env_bindings`), whose \
+                       value a person sets outside of the conversation";
         return Err(Failure::new(codes::SECRET_BY_QUESTION, message));
     }
     let mut questions: Vec<AskedQuestion> = Vec::new();
@@ -95,7 +95,7 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
             }
         }
         (Some(_), _) => {
-            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "give `question` or `questions`, not both"));
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "set `question` or `questions`, not both"));
         }
         (None, _) => {
             return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`question` or `questions` is missing"));
@@ -106,15 +106,15 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
     Ok(asked)
 }
 
-/// Asks. Returns the question, which may have an answer already if the same one was asked before.
+/// Stores the question and returns it. An equal earlier question is returned instead, possibly with its answer.
 ///
 /// # Errors
-/// As [`asked`]. Also fails on a disk error.
+/// Returns the errors of [`asked`]. Also fails on a disk error.
 fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
-    let agent = context.agent().ok_or_else(|| Failure::new(codes::NO_SESSION, "only an agent asks"))?;
+    let agent = context.agent().ok_or_else(|| Failure::new(codes::NO_SESSION, "only an agent can ask"))?;
     let session = context.session.map_or("", LiveSession::id);
-    // An execution has its questions for itself. Other sessions of the agent go on with those of one that is over.
+    // Executions do not share questions. Another session of the agent continues the questions of an ended one.
     let is_same = |other: &str| match is_of_execution(session) {
         true => other == session,
         false => !is_of_execution(other),
@@ -124,7 +124,7 @@ fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     Ok(context.store()?.ask(&asker, &asked, context.redactor, context.clock.now())?)
 }
 
-/// Asks, and waits. A call that is cancelled takes its question back, because nobody waits for the answer any more.
+/// Asks and waits. If the call is cancelled, the question is withdrawn.
 fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut question = ask(input, context)?;
     let agent = question.agent.clone();
@@ -141,7 +141,7 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         {
             let (redactor, now) = (context.redactor, context.clock.now());
             match context.store()?.answer_question(&question.id, &answer, BY_FORM, redactor, now) {
-                // Somebody was faster, and that answer counts.
+                // Another answer was stored first, and it counts.
                 Ok(_) | Err(StoreError::Refused(_)) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -154,7 +154,7 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             context.store()?.withdraw_question(&question.id)?;
             return Err(Failure::new(
                 codes::CANCELLED,
-                "the call was cancelled, so the question was taken back",
+                "the call was cancelled, so the question was withdrawn",
             ));
         }
     }
@@ -169,7 +169,7 @@ struct Form<'a> {
     requested_schema: FormSchema<'a>,
 }
 
-/// The fields of a form, by the ids of the questions.
+/// The fields of a form, by question id.
 #[derive(Serialize)]
 struct FormSchema<'a> {
     #[serde(rename = "type")]
@@ -197,7 +197,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What a field takes: a text, one of some texts, or several of them.
+/// The values of a field: a text, one of several texts, or a list of them.
 #[derive(Serialize)]
 struct FieldValues<'a> {
     #[serde(rename = "type")]
@@ -227,7 +227,7 @@ impl<'a> FieldValues<'a> {
 #[derive(Deserialize)]
 struct FormReply {
     action: FormAction,
-    /// The values of the fields, by the ids of the questions; of any kind unless the form was accepted.
+    /// The values of the fields, by question id. Of any type unless the form was accepted.
     #[serde(default)]
     content: Json,
 }
@@ -240,7 +240,7 @@ enum FormAction {
     Cancel,
 }
 
-/// Writes what is asked as a form, with one field for each question.
+/// Converts the questions to a form with one field per question.
 fn form(asked: &QuestionForm) -> Json {
     let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
     let message: Vec<String> = match asked.questions.as_slice() {
@@ -256,7 +256,7 @@ fn form(asked: &QuestionForm) -> Json {
     to_json(&Form { mode: "form", message: message.join("\n"), requested_schema }).expect("a form is JSON")
 }
 
-/// Says everything about a question that a field of a form has no place for.
+/// Describes everything about a question that a form field cannot express.
 fn question_text(question: &AskedQuestion) -> String {
     let mut lines = vec![question.question.clone()];
     for option in &question.options {
@@ -272,7 +272,7 @@ fn question_text(question: &AskedQuestion) -> String {
     lines.join("\n")
 }
 
-/// Reads the reply to a form. `None` if it is no answer to what was asked.
+/// Parses the reply to a form. Returns `None` if it does not answer the questions.
 fn parse_reply(asked: &QuestionForm, reply: &Json) -> Option<Answer> {
     let FormReply { action, content } = from_json(reply).ok()?;
     match action {
@@ -292,7 +292,7 @@ fn parse_reply(asked: &QuestionForm, reply: &Json) -> Option<Answer> {
     }
 }
 
-/// Writes the answer of a person; `None` while there is none.
+/// Returns the result for an answered question, or `None` if it is not answered.
 fn answered(question: &Question) -> Option<Output> {
     let answer = question.answer.as_ref()?;
     let first = match question.asked.questions.as_slice() {
@@ -308,9 +308,10 @@ fn answered(question: &Question) -> Option<Output> {
     }))
 }
 
-/// Says that a person has not answered in time. The same question asked again waits for the same answer.
+/// Returns the failure for a question without an answer in time. Asking again waits for the same answer.
 fn unanswered_failure(question: &Question) -> Failure {
-    let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
+    let message =
+        format!("question {} waits for a person; ask the same question again to keep waiting", question.id);
     Failure::new(codes::ANSWER_PENDING, message).data([("question_id", Json::from(question.id.as_str()))])
 }
 
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn invalid_questions_are_refused() {
         check(r#"{"question": "Which port?"}"#, Ok(1));
         check(
             r#"{"questions": [{"question": "A?"}, {"question": "B?", "options": [{"label": "x"}]}]}"#,
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(bench.with("command-line", |context| ask(&args, context)).unwrap_err().code, "no_session");
     }
 
-    /// A clock on which each look takes five minutes.
+    /// A clock that advances by five minutes at each reading.
     struct FastClock(Mutex<i64>);
 
     impl Clock for FastClock {
@@ -407,13 +408,13 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_nobody_answers_in_ten_minutes_stays_pending() {
+    fn an_unanswered_question_stays_pending() {
         let bench = Bench::new();
         let args = r#"{"question": "Which port?"}"#;
         let failure = wait(&bench, args, None).unwrap_err();
         assert_eq!(failure.code, "answer_pending");
         let id = failure.data.unwrap().get("question_id").unwrap().as_str().unwrap().to_owned();
-        // Asked again, it is the same question, and an answer to it counts.
+        // Asking again returns the same question, and an answer to it counts.
         assert_eq!(
             wait(&bench, args, None).unwrap_err().data.unwrap().get("question_id"),
             Some(&Json::from(id.as_str()))
@@ -452,7 +453,7 @@ mod tests {
             ),
             (r#"{"action": "decline"}"#, Some(("decline", "elicitation"))),
             (r#"{"action": "cancel"}"#, Some(("cancel", "elicitation"))),
-            // No answer to the question: it stays for a person.
+            // This reply does not answer the question, which stays open.
             (r#"{"action": "accept", "content": {"colours": ["blue"]}}"#, None),
             (r#"{"action": "accept"}"#, None),
         ] {

@@ -1,18 +1,18 @@
-//! Further calls of a caller: asked for, looked up and ended by a tool.
+//! Further calls: a tool requests, looks up and ends calls for its caller.
 
 use brigade_core::{Json, Timestamp, reasons};
 
 use crate::context::{Context, Failure};
 
-/// Asks for, lists and ends further calls of the caller. Each is planned, approved and receipted by itself.
+/// Requests, lists and ends further calls of the caller. Each one is planned, approved and receipted separately.
 pub trait Calls {
-    /// Asks for a call of a tool, as the caller would.
+    /// Requests a call of a tool on behalf of the caller.
     ///
     /// # Errors
-    /// Returns why it is refused: the caller is not shown the tool, the plan is blocked, or a limit is reached.
+    /// Fails if the call is refused: the caller is not shown the tool, the plan is blocked, or a limit is reached.
     fn ask(&self, tool: &str, args: Json) -> Result<FurtherCall, Failure>;
 
-    /// Returns the calls of a tool that the caller asked for, the newest first.
+    /// Returns the calls of a tool that the caller requested, newest first.
     ///
     /// # Errors
     /// Fails if the queue cannot be read.
@@ -21,48 +21,48 @@ pub trait Calls {
     /// Returns whether the caller is shown a tool.
     fn shows(&self, tool: &str) -> bool;
 
-    /// Looks how a call of any caller stands. `None` if there is none.
+    /// Returns the state of a call of any caller; `None` if it does not exist.
     ///
     /// # Errors
     /// Fails if the queue cannot be read.
     fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure>;
 
-    /// Returns whether a call of anybody runs in a lane, which has this directory.
+    /// Returns whether any call runs in the lane with this directory.
     ///
     /// # Errors
     /// Fails if the queue cannot be read.
     fn runs_in(&self, root: &str) -> Result<bool, Failure>;
 
-    /// Returns whether the schema of a tool of the catalog has an argument.
+    /// Returns whether the schema of a catalog tool has an argument.
     fn takes(&self, tool: &str, argument: &str) -> bool;
 
-    /// Ends a call of the caller: one that runs in this process is cut off, one that waits is withdrawn. Returns
-    /// whether it did.
+    /// Ends a call of the caller: cancels it if it runs in this process, withdraws it if it waits. Returns whether it
+    /// ended the call.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails if the queue cannot be read.
     fn end(&self, id: &str) -> Result<bool, Failure>;
 }
 
-/// A call that was asked for.
+/// A requested call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FurtherCall {
     /// Its id.
     pub id: String,
-    /// How it stands, as a word.
+    /// Its status, as a word.
     pub status: String,
-    /// Whether it runs now.
+    /// Whether it is running.
     pub is_running: bool,
-    /// Whether it goes on when a person decides.
+    /// Whether it waits for a person's decision.
     pub waits_for_a_person: bool,
     /// The id of its last run.
     pub run: Option<String>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Option<Timestamp>,
 }
 
 impl<'a> Context<'a> {
-    /// Returns who asks for further calls.
+    /// Returns the interface for further calls.
     pub(crate) fn further(&self) -> Result<&'a dyn Calls, Failure> {
         self.calls
             .ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "this tool cannot make calls here"))

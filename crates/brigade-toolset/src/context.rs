@@ -1,4 +1,4 @@
-//! What a function gets, and what it returns.
+//! The input and output types of tool functions.
 
 use std::ffi::OsStr;
 use std::sync::mpsc::Receiver;
@@ -19,63 +19,63 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::task::Tasks;
 
-/// Asks by a form: the parameters of `elicitation/create`. The reply is its result, or nothing if nobody answers.
+/// Shows a form, given as the parameters of `elicitation/create`. The receiver gets the result, or nothing without a
+/// reply.
 pub type FormAsker<'a> = dyn Fn(Json) -> Receiver<Json> + 'a;
 
-/// Everything that a function may use.
+/// Everything that a tool function may use.
 pub struct Context<'a> {
-    /// The workspace, with the state of Brigade.
+    /// The workspace, including Brigade's state.
     pub fs: &'a dyn Fs,
-    /// What paths of arguments are relative to, and are opened beneath: the workspace, or the lane of the session.
+    /// The root for paths in arguments: the workspace, or the lane of the session.
     pub files: &'a dyn Fs,
-    /// The directory of these in the workspace. Absent: they are those of the workspace.
+    /// The directory of `files` in the workspace; `None` for the workspace itself.
     pub root: Option<&'a str>,
-    /// Who calls, as records have it: `agent:NAME` or `command-line`.
+    /// The caller in the form of records: `agent:NAME` or `command-line`.
     pub caller: &'a str,
-    /// The session of the caller. Absent at the command line, and where the session that asked is over.
+    /// The session of the caller; `None` on the command line, and if the session has ended.
     pub session: Option<&'a LiveSession>,
-    /// The id of the call. Absent for a call that nobody approves.
+    /// The id of the call; `None` if calls of the tool need no approval.
     pub call: Option<&'a str>,
-    /// The profiles, and what the agent itself has of them. Absent at the command line.
+    /// All profiles, and the agent with its profiles; `None` on the command line.
     pub agent_profiles: Option<(&'a Profiles, &'a Agent)>,
-    /// What the profiles limit the call to, for what its arguments do not name. Absent if they cannot be read.
+    /// The limits of the profiles for everything outside of the arguments; `None` if they cannot be read.
     pub limits: Option<CallLimits>,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Masks what is stored or shown.
+    /// Masks secrets in everything that is stored or shown.
     pub redactor: &'a Redactor,
-    /// What tools remember. It is opened when a tool needs it.
+    /// The stores. They are opened at first use.
     pub stores: &'a Stores,
-    /// How much volumes may hold.
+    /// The limits of volumes.
     pub volumes: Limits,
-    /// Which paths stay closed.
+    /// The protected paths.
     pub guards: Guards,
-    /// The largest text of a result, in bytes. What is more is read on.
+    /// The maximum length of a text in a result, in bytes. The tool can be called again for the rest.
     pub max_bytes: u64,
-    /// `PATH`, for tools that look for programs. Absent: none is found.
+    /// `PATH` for tools that look up programs; if `None`, no program is found.
     pub path: Option<&'a OsStr>,
-    /// The names of the tools that are not part of Brigade.
+    /// The names of the tools that are not built in.
     pub tools: Vec<String>,
-    /// The ids of the test suites, for the tools that run one or tell how they stand.
+    /// The ids of the test suites, for tools that run them or list their runs.
     pub suites: Vec<String>,
-    /// Who runs tasks. Absent where nobody does.
+    /// Runs tasks; `None` if this process cannot.
     pub tasks: Option<&'a dyn Tasks>,
-    /// Who asks for further calls of the caller. Absent where nobody does.
+    /// Makes further calls of the caller; `None` if this process cannot.
     pub calls: Option<&'a dyn Calls>,
-    /// The variables of the host, for tools that start git. Absent: none is started.
+    /// The variables of the host, for tools that start git; if `None`, git is not started.
     pub environment: Option<&'a HostEnvironment>,
-    /// Patterns of the repositories that git may reach: `urls` under `[git]` of policy.toml.
+    /// URL patterns of the repositories that git may access: `urls` under `[git]` of policy.toml.
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched: `domains` under `[web]` of policy.toml.
     pub web_domains: Vec<String>,
-    /// The directory whose documents are searched instead of the web: `search` under `[web]` of gateway.toml.
+    /// A directory to search instead of the web: `search` under `[web]` of gateway.toml.
     pub search_folder: Option<String>,
-    /// How git is confined.
+    /// The sandbox mode of git.
     pub sandbox: Mode,
-    /// Whether a person approved this very call.
+    /// Whether a person approved this call.
     pub is_agreed: bool,
-    /// Shows a form to the person in front of the caller's client, and returns where the reply arrives. Absent if the
-    /// client shows none.
+    /// Shows a form to the person at the caller's client. `None` if the client cannot show forms.
     pub form: Option<&'a FormAsker<'a>>,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
@@ -84,7 +84,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Creates what a function gets, outside of a session and with the usual limits.
+    /// Creates a context outside of a session, with default limits.
     pub fn new(
         fs: &'a dyn Fs,
         caller: &'a str,
@@ -124,13 +124,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns what the profiles limit the call to.
+    /// Returns the limits of the profiles for the call.
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
         let unread = || Failure::new(LimitViolation::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
     }
 
-    /// Returns a path of the files as one of the workspace.
+    /// Converts a path of `files` to a path of the workspace.
     pub(crate) fn in_workspace(&self, path: &str) -> String {
         match self.root {
             Some(root) if path.is_empty() => root.to_owned(),
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the name of the agent that calls. Absent at the command line.
+    /// Returns the name of the calling agent; `None` on the command line.
     pub fn agent(&self) -> Option<&str> {
         self.caller.strip_prefix("agent:")
     }
@@ -150,18 +150,18 @@ impl<'a> Context<'a> {
 pub struct TouchedPath {
     /// The path, relative to the workspace.
     pub path: String,
-    /// The sha256 of its bytes before. Absent if there was no file.
+    /// The sha256 of its bytes before; `None` if there was no file.
     pub before: Option<Fingerprint>,
-    /// The sha256 of its bytes after. Absent if there is no file.
+    /// The sha256 of its bytes after; `None` if there is no file.
     pub after: Option<Fingerprint>,
 }
 
-/// The result of a tool that did what was asked.
+/// The result of a successful call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// The structured result, which fits the output schema.
+    /// The structured result. It matches the output schema.
     pub structured: Json,
-    /// The result as text. Absent: the structured result as JSON.
+    /// The result as text; if `None`, the JSON of the structured result.
     pub text: Option<String>,
 }
 
@@ -171,7 +171,7 @@ impl Output {
         Output { structured: Json::object(members), text: None }
     }
 
-    /// Writes a result of a type.
+    /// Creates a result from a serializable type.
     pub fn from_result(result: &impl Serialize) -> Output {
         Output { structured: to_json(result).expect("a result is JSON"), text: None }
     }
@@ -185,14 +185,14 @@ impl Output {
         self
     }
 
-    /// Gives the result a text of its own.
+    /// Sets the text of the result.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Output {
         Output { text: Some(text.into()), ..self }
     }
 }
 
-/// The result of a tool that began a task or an execution of a workflow. The driver of a workflow waits for it.
+/// The result of a tool that started a task or a workflow. The driver of a workflow waits for its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StartResult {
     /// Its id.
@@ -206,14 +206,14 @@ impl StartResult {
     }
 }
 
-/// Why a tool did not do what was asked.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The kind of failure, as a stable word.
+    /// The error code.
     pub code: &'static str,
-    /// A sentence without a final stop. Never holds a value that may be a secret.
+    /// One sentence without a final stop. Never contains a value that may be a secret.
     pub message: String,
-    /// What a program wants to know besides.
+    /// Further data for programs.
     pub data: Option<Json>,
 }
 
@@ -235,13 +235,13 @@ impl Failure {
         Failure { code: code.as_code(), message: message.into(), data: None }
     }
 
-    /// Adds a document of a type that a program wants to know.
+    /// Adds data of a serializable type.
     #[must_use]
     pub(crate) fn data_of(self, data: &impl Serialize) -> Failure {
         Failure { data: Some(to_json(data).expect("what a failure tells is JSON")), ..self }
     }
 
-    /// Adds what a program wants to know.
+    /// Adds data for programs.
     #[must_use]
     pub fn data<K: Into<String>>(self, members: impl IntoIterator<Item = (K, Json)>) -> Failure {
         Failure { data: Some(Json::object(members)), ..self }

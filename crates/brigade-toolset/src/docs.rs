@@ -1,4 +1,4 @@
-//! The documentation of Brigade, which is in the binary: `session.docs`, and its pages.
+//! The documentation of Brigade, which is compiled into the binary: `session.docs` and its pages.
 
 use brigade_core::{Json, codes};
 use brigade_db::texts::{Section, TextIndex};
@@ -14,13 +14,13 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("session.docs", search)];
 /// The scheme and host of pages.
 const PAGES_AT: &str = "brigade://docs/";
 
-/// How many sections a search returns.
+/// The number of sections that a search returns.
 const FOUND: usize = 5;
 
-/// The longest text of a section in a result, in bytes.
+/// The maximum length of a section in a result, in bytes.
 const MAX_SECTION_BYTES: usize = 4_000;
 
-/// The pages, with the names that they have in URLs.
+/// The pages, with their names in URLs.
 const PAGES: &[(&str, &str)] = &[
     ("agents", include_str!("../../../docs/agents.md")),
     ("architecture", include_str!("../../../docs/architecture.md")),
@@ -46,7 +46,7 @@ struct DocsArgs {
     query: String,
 }
 
-/// Returns a page of the documentation, or the section that its URL names, as Markdown.
+/// Returns a page of the documentation, or the section that a URL names, as Markdown.
 pub fn page(url: &str) -> Option<String> {
     let (name, section) = match url.strip_prefix(PAGES_AT)?.split_once('#') {
         Some((name, section)) => (name, Some(section)),
@@ -62,7 +62,7 @@ pub fn page(url: &str) -> Option<String> {
     }
 }
 
-/// Splits a page at its headings. Lines in code are none. Keys begin with `page`.
+/// Splits a page at its headings. Ignores `#` lines in code. Keys begin with `page`.
 pub(crate) fn sections(page: &str, text: &str) -> impl Iterator<Item = Section> + use<> {
     let mut found: Vec<Section> = Vec::new();
     let mut is_code = false;
@@ -86,13 +86,13 @@ pub(crate) fn sections(page: &str, text: &str) -> impl Iterator<Item = Section> 
     found.into_iter()
 }
 
-/// Writes a heading as it stands in a URL.
+/// Converts a heading to its form in URLs.
 fn slug(title: &str) -> String {
     let letters = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     letters.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// Returns the beginning of a text, in whole lines where that is possible.
+/// Returns the beginning of a text, in whole lines if possible.
 fn excerpt(text: &str) -> &str {
     if text.len() <= MAX_SECTION_BYTES {
         return text;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_can_be_read() {
+    fn found_sections_can_be_read() {
         let bench = Bench::new();
         let found = bench.call("session.docs", r#"{"query": "which paths are protected secrets?"}"#);
         let rows = found.get("sections").unwrap().as_array().unwrap();

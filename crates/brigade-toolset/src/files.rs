@@ -1,7 +1,7 @@
-//! Files of the workspace: `fs.*`, and those of web applications among them: `frontend.*`.
+//! Files of the workspace: `fs.*`, and files of web applications: `frontend.*`.
 //!
-//! A path is looked at three times: its text at the plan, where its links lead when the call acts, and every directory
-//! on the way once more when it is opened, which follows no link. What is opened is what was looked at.
+//! A path is checked three times: its text when the call is planned, the targets of its links when the call runs, and
+//! each directory on the path when it is opened. Opening follows no links, so the opened file is the checked one.
 
 mod change;
 mod frontend;
@@ -25,7 +25,7 @@ use place::{failed, place, root};
 
 pub(crate) use change::{add_deleted_files, locked};
 
-/// What the tools of this family do.
+/// The functions of this family.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("frontend.entries", frontend::entries),
     ("frontend.pages", frontend::pages),
@@ -42,10 +42,10 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("fs.write", change::write),
 ];
 
-/// What a result needs besides its rows or its text, in bytes.
+/// Space for everything in a result other than its rows or text, in bytes.
 const ASIDE: usize = 1 << 10;
 
-/// The room for the rows or the text of a result, written as JSON, which is no larger than the gateway lets it be.
+/// The remaining space for the rows or the text of a result, as JSON. The gateway limits the total size.
 #[derive(Clone, Copy)]
 struct ByteBudget(usize);
 
@@ -55,7 +55,7 @@ impl ByteBudget {
         ByteBudget(most - ASIDE.min(most / 2))
     }
 
-    /// Takes the room for a row. Returns whether there was enough.
+    /// Reserves space for a row. Returns false if there is not enough.
     fn take(&mut self, row: &impl Serialize) -> bool {
         let size = to_json(row).expect("a row is JSON").to_compact().len() + 1;
         let left = self.0.checked_sub(size);
@@ -63,7 +63,7 @@ impl ByteBudget {
         left.is_some()
     }
 
-    /// Returns how many of these bytes of a text fit, and what they take.
+    /// Returns how many bytes of a text fit, and how much space they take.
     fn fitting(self, bytes: &[u8]) -> (usize, usize) {
         let cost = |byte: u8| match byte {
             b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
@@ -85,24 +85,24 @@ impl ByteBudget {
     }
 }
 
-/// The deepest directory that is searched or removed with one above it. Deeper ones would need too much of the stack.
+/// The maximum depth of directories to search or remove. A greater depth could overflow the stack.
 const MAX_DEPTH: usize = 200;
 
-/// The largest document that is searched, in bytes.
+/// The maximum size of a searched document, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
-/// How much of all documents is searched, in bytes.
+/// The maximum total size of searched documents, in bytes.
 const ALL_TEXTS: usize = 64 << 20;
 
-/// Documents beneath a directory.
+/// The documents below a directory.
 pub(crate) struct Texts {
-    /// Their paths relative to the workspace, and what they say.
+    /// Their workspace paths and contents.
     pub(crate) texts: Vec<(String, String)>,
-    /// Whether there are no more. What is no text, or too large, does not count.
+    /// Whether all documents are included. Binary and large files do not count.
     pub(crate) is_all: bool,
 }
 
-/// Reads the documents beneath a directory of the workspace, without what is ignored, closed or no text.
+/// Reads the documents below a directory. Leaves out ignored, protected and binary files.
 pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts, Failure> {
     let place = place(context, folder, PathUse::Search)?;
     let beneath = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
@@ -123,19 +123,19 @@ pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts
     Ok(Texts { texts, is_all: matches!(go, WalkControl::On) })
 }
 
-/// What stands at a path of the workspace.
+/// The content at a path of the workspace.
 pub(crate) enum PathContent {
-    /// A file, by its path without links, and its sha256.
+    /// A file: its path without links, and its sha256.
     File(String, Fingerprint),
-    /// A file over the limit, of which nothing is read.
+    /// A file over the limit. It was not read.
     LargeFile,
     /// A directory.
     Directory,
-    /// Neither, or the root.
+    /// Anything else, or the root.
     Nothing,
 }
 
-/// Looks at what is at a path of the workspace that may be read, and hashes a file up to a limit.
+/// Returns the content at a readable path of the workspace. Hashes a file up to a limit.
 pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<PathContent, Failure> {
     let place = place(context, path, PathUse::Read)?;
     if place.path.is_root() {
@@ -158,7 +158,7 @@ pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<P
     Ok(PathContent::File(place.path.to_string(), hash))
 }
 
-/// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.
+/// Reads a whole file of the workspace, up to a limit. Also returns its path for results.
 pub(crate) fn read_whole(
     context: &Context<'_>,
     path: &str,
@@ -168,7 +168,7 @@ pub(crate) fn read_whole(
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;
     if place.look(&folder)?.is_some_and(|look| look.kind == FileKind::Directory) {
-        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", place.shown)));
+        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is not a regular file", place.shown)));
     }
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let (mut bytes, mut is_over) = (Vec::new(), false);

@@ -1,7 +1,7 @@
-//! Targets of this workspace, and one tool called for each of them: `fleet.*`.
+//! Calls one tool for several targets of this workspace: `fleet.*`.
 //!
-//! A target is a lane or a volume. A call for one names it in the argument that the tool has for it. Each call is
-//! planned and approved by itself.
+//! A target is a lane or a volume. The call names it in an argument of the tool. Each call is planned and approved
+//! separately.
 
 use brigade_access::builtin::{BuiltinName, Definition, own_name};
 use brigade_core::{Glob, Json, Object, codes, reasons};
@@ -15,13 +15,13 @@ use crate::run::{Function, arguments};
 pub(crate) const TOOLS: &[(&str, Function)] =
     &[("fleet.cancel", cancel), ("fleet.invoke", invoke), ("fleet.list", list)];
 
-/// The most targets of one command.
+/// The maximum number of targets of one command.
 const MAX_TARGETS: usize = 50;
 
-/// Members of `target` that mean machines, for which other hosts have this tool.
+/// Members of `target` for machines, which only other hosts support.
 const MACHINES: &[&str] = &["host", "hosts", "machine", "machines", "node", "nodes", "region", "edge"];
 
-/// What a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Returns the argument of a tool that names such a target.
+    /// Returns the argument of a tool that takes such a target.
     fn argument(self, tool: &Definition) -> Option<&'static str> {
         let names: &[&str] = match self {
             Kind::Lane => &["lane_id", "laneId"],
@@ -54,7 +54,7 @@ struct Target {
     kind: Kind,
     id: String,
     name: String,
-    /// Why nothing is called for it.
+    /// Why no call is made for it.
     #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
     skipped: Option<&'static str>,
 }
@@ -73,7 +73,7 @@ struct FleetInvoked<'a> {
     calls: Vec<TargetCall<'a>>,
 }
 
-/// The call for one target, or the code of why there is none.
+/// The call for one target, or the code of the refusal.
 #[derive(Serialize)]
 struct TargetCall<'a> {
     target: &'a Target,
@@ -87,7 +87,7 @@ struct FleetCancelled {
     cancelled: bool,
 }
 
-/// Which targets are meant.
+/// Selects targets.
 #[derive(Debug, Default)]
 struct TargetFilter {
     kind: Option<Kind>,
@@ -119,18 +119,20 @@ impl TargetFilter {
                 }
                 ("name", Some(name)) if !name.trim().is_empty() => wanted.name = Some(Glob::new(name)),
                 ("name", _) => {
-                    return Err(invalid_argument("$.target.name: must be a name, in which `*` is any text"));
+                    return Err(invalid_argument(
+                        "$.target.name: must be a name, in which `*` matches any text",
+                    ));
                 }
                 (name, _) if MACHINES.contains(&name) => {
                     let message =
-                        "there is no other machine here: targets are lanes and volumes of this workspace";
+                        "machines are not supported: targets are lanes and volumes of this workspace";
                     return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
                 }
-                _ => return Err(invalid_argument("$.target: knows `kind`, `id` and `name`")),
+                _ => return Err(invalid_argument("$.target: the members are `kind`, `id` and `name`")),
             }
         }
         if members.is_empty() {
-            return Err(invalid_argument("$.target: names at least one of `kind`, `id` and `name`"));
+            return Err(invalid_argument("$.target: set at least one of `kind`, `id` and `name`"));
         }
         Ok(wanted)
     }
@@ -142,7 +144,7 @@ impl TargetFilter {
     }
 }
 
-/// Returns the targets that match: lanes of the workspace, then volumes of the caller.
+/// Returns the matching targets: lanes of the workspace, then volumes of the caller.
 fn targets(context: &Context<'_>, wanted: &TargetFilter) -> Result<Vec<Target>, Failure> {
     let Some(store) = context.stored()? else { return Ok(Vec::new()) };
     let lanes = store.records::<Lane>(None)?.into_iter().map(|kept| {
@@ -151,7 +153,7 @@ fn targets(context: &Context<'_>, wanted: &TargetFilter) -> Result<Vec<Target>, 
             path.is_ok_and(|path| context.fs.exists(&path).unwrap_or(false))
         };
         let skipped = match () {
-            () if kept.record.is_archived => Some("it was put away"),
+            () if kept.record.is_archived => Some("it is archived"),
             () if !is_there(&kept.id) => Some("its worktree is gone"),
             () => None,
         };
@@ -186,7 +188,7 @@ struct InvokeArgs {
     args: Json,
 }
 
-/// Finds the tool that is to be called, and gives the arguments its names. What the caller is not shown is unknown.
+/// Finds the tool to call and normalizes the argument names. Tools that the caller is not shown count as unknown.
 fn named(
     tool: &str,
     args: Object,
@@ -197,7 +199,7 @@ fn named(
         Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
         None if !shows(tool) => Err(unknown()),
         Some(BuiltinName::Tool(row, _)) if row.id.starts_with("fleet.") => {
-            Err(invalid_argument("$.tool_name: no tool of `fleet` is called for targets"))
+            Err(invalid_argument("$.tool_name: tools of `fleet` cannot be called for targets"))
         }
         Some(BuiltinName::Tool(row, None)) => Ok((row, args)),
         Some(BuiltinName::Tool(row, Some(alias))) => {
@@ -205,10 +207,10 @@ fn named(
             Ok((row, args))
         }
         Some(BuiltinName::Control(_) | BuiltinName::Never(_)) => {
-            Err(invalid_argument("$.tool_name: this tool is not called for targets"))
+            Err(invalid_argument("$.tool_name: this tool cannot be called for targets"))
         }
         None => {
-            let message = "only a built-in tool has an argument that names a lane or a volume";
+            let message = "only built-in tools have an argument for a lane or a volume";
             Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
         }
     }
@@ -223,12 +225,12 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut found = targets(context, &wanted)?;
     found.retain(|target| target.skipped.is_none());
     if found.is_empty() {
-        return Err(Failure::new(codes::NOT_FOUND, "no lane and no volume of yours matches"));
+        return Err(Failure::new(codes::NOT_FOUND, "none of your lanes and volumes matches"));
     }
     if MAX_TARGETS < found.len() {
         return Err(Failure::new(
             codes::TOO_MANY,
-            format!("{} targets match, and {MAX_TARGETS} may", found.len()),
+            format!("{} targets match; the maximum is {MAX_TARGETS}", found.len()),
         ));
     }
     let further = context.further()?;
@@ -237,7 +239,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     for target in &found {
         let asked = match target.kind.argument(row) {
             Some(argument) if args.contains_key(argument) => {
-                Err(invalid_argument(format!("$.args.{argument}: is the target, so it is not given")))
+                Err(invalid_argument(format!("$.args.{argument}: is set for each target, so leave it out")))
             }
             Some(argument) => {
                 let mut args = args.clone();
@@ -246,7 +248,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             }
             None => {
                 let kind = target.kind.as_str();
-                let message = format!("`{}` has no argument that names a {kind}", row.id);
+                let message = format!("`{}` has no argument for a {kind}", row.id);
                 Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
             }
         };
@@ -294,7 +296,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     for call in &command.calls {
         let is_ended = further.end(&call.call)?;
         is_any |= is_ended;
-        let what = if is_ended { "is ended" } else { "had ended, or is none of this process" };
+        let what = if is_ended { "is ended" } else { "had ended, or runs in another process" };
         lines.push(format!("{}: call {} {what}", call.target, call.call));
     }
     if !is_any {

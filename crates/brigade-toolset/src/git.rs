@@ -1,4 +1,4 @@
-//! Repositories: `git.*`. The binding `workspace` is the repository of the workspace; others are clones in volumes.
+//! Repositories: `git.*`. The binding `workspace` is the workspace's repository; other bindings are clones in volumes.
 
 pub(crate) mod repository;
 mod results;
@@ -35,16 +35,16 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("git.status", status),
 ];
 
-/// The binding of the repository of the workspace.
+/// The binding of the workspace's repository.
 const WORKSPACE: &str = "workspace";
 
-/// Where the directories of git of clones are, out of reach of the tools for files of volumes.
+/// The git directories of clones. The tools for files of volumes cannot reach them.
 const GIT_DIRS: &str = ".brigade/tools/git";
 
-/// The limit of a volume that a clone makes, in bytes, if so much is left.
+/// The size limit of a volume for a clone, in bytes, if the quota allows it.
 const CLONE_LIMIT: u64 = 256 << 20;
 
-/// The rows of a page.
+/// The number of rows of a page.
 const PAGE: u64 = 50;
 
 #[derive(Deserialize)]
@@ -101,11 +101,11 @@ struct RefArgs {
     value: String,
 }
 
-/// What a binding leads to.
+/// The repository of a binding.
 struct BoundRepository {
     id: String,
     repository: Repository,
-    /// Absent for the workspace.
+    /// `None` for the workspace.
     row: Option<StoredRecord<Row>>,
 }
 
@@ -121,13 +121,13 @@ fn disk(error: impl std::fmt::Display) -> Failure {
     Failure::new(codes::FILE_ERROR, error.to_string())
 }
 
-/// Returns the directory of git of a clone, relative to the workspace.
+/// Returns the git directory of a clone, relative to the workspace.
 fn git_dir_of(id: &str) -> Result<RelPath, Failure> {
     let path: RelPath = GIT_DIRS.parse().map_err(|_| not_found())?;
     path.join(id).map_err(|_| not_found())
 }
 
-/// Opens the repository of a binding of the caller. A person opens those of everybody.
+/// Opens the repository of a binding of the caller. A person can open all of them.
 fn open(context: &Context<'_>, id: &str) -> Result<BoundRepository, Failure> {
     if id == WORKSPACE {
         return Ok(BoundRepository {
@@ -183,7 +183,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }))
 }
 
-/// What the lines behind a diff take of a result, in bytes.
+/// The space for notes after a diff, in bytes.
 const NOTES: u64 = 256;
 
 fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -200,17 +200,14 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         !text_of(path).is_some_and(|path| context.guards.allows(path, PathUse::Read) && !is_limited(path))
     };
     let closed: Vec<&[u8]> = names.parts().filter(is_closed).collect();
-    // Files that look like they hold keys stay closed here, too, and what the profiles close.
+    // Key files and paths outside of the profiles' limits are left out here, too.
     let most = context.max_bytes;
     let mut order = order().limit(most - NOTES.min(most / 2));
     if !closed.is_empty() {
         order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
         for path in &closed {
             let Some(path) = text_of(path) else {
-                return Err(Failure::new(
-                    reasons::PROTECTED_PATH,
-                    "a changed file has a name that is no text",
-                ));
+                return Err(Failure::new(reasons::PROTECTED_PATH, "the name of a changed file is not UTF-8"));
             };
             order = order.word(format!(":(top,exclude,literal){path}"));
         }
@@ -270,7 +267,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&Bindings { bindings, total, page, limit }))
 }
 
-/// Finds the changed files that a commit takes.
+/// Selects the changed files for a commit.
 fn select_changes(
     args: &CommitArgs,
     context: &Context<'_>,
@@ -280,7 +277,7 @@ fn select_changes(
     repository.check_idle()?;
     let standing = repository.standing()?;
     if standing.is_unmerged {
-        return Err(Failure::new(codes::BUSY, "a merge left conflicts in files"));
+        return Err(Failure::new(codes::BUSY, "files have merge conflicts"));
     }
     let root = repository.top.display().to_string();
     let mut chosen = Vec::new();
@@ -296,9 +293,9 @@ fn select_changes(
         args.paths.is_none() || chosen.iter().any(is_in)
     };
     let is_meant = |path: &Vec<u8>| {
-        // A name that is no text is judged by what is text in it.
+        // A name that is not UTF-8 is matched by its readable part.
         let path = String::from_utf8_lossy(path);
-        // A path that ends so is a repository of its own.
+        // A path with a final slash is a nested repository.
         !path.ends_with('/') && is_chosen(&path) && context.guards.allows(&path, PathUse::Change)
     };
     let meant: Vec<Vec<u8>> = standing.changed.into_iter().filter(is_meant).collect();
@@ -333,13 +330,13 @@ pub(crate) fn add_committed_changes(
     Ok(())
 }
 
-/// Checks a URL with what the policy and the profiles of the caller allow.
+/// Checks a URL against the policy and the profiles of the caller.
 fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
     allowed_url(url, &context.git_urls).map_err(|problem| Failure::new(problem, problem.to_string()))?;
     Ok(context.limits()?.check_url(url)?)
 }
 
-/// Returns the local directory that a URL names, which git has to read.
+/// Returns the local directory that a URL names. Git must be able to read it.
 fn local_of(url: &str) -> Vec<PathBuf> {
     let path = url.strip_prefix("file://").or_else(|| url.starts_with('/').then_some(url));
     path.map(PathBuf::from).into_iter().collect()
@@ -402,7 +399,7 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Ok(Output::from_result(&CloneResult { binding: binding(context, &bound, &standing) }))
     });
     if done.is_err() {
-        // What is half there is of no use.
+        // An incomplete clone is useless.
         let _ = store.remove_record::<Row>(None, &id);
         let _ = store.delete_volume(context.fs, Some(&owner), &volume.id);
         let _ = git_dir_of(&id).map(|path| context.fs.remove_tree(&path));
@@ -410,7 +407,7 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     done
 }
 
-/// Fills the volume of a clone.
+/// Clones into the volume.
 fn fill(
     context: &Context<'_>,
     args: &CloneArgs,
@@ -432,7 +429,7 @@ fn fill(
         work_tree: Some(top.clone()),
         ..GitDirectories::default()
     };
-    // Without a template, there is not even a sample of a hook.
+    // Without a template, git does not create sample hooks.
     find_git(context)?.order("init").seeing(&sight).words(["--quiet", "--template="]).run()?;
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
     let depth = args.shallow.then_some("--depth=1");
@@ -451,7 +448,8 @@ fn fill(
         })
         .sum();
     if limit < sizes {
-        let message = format!("the files have {sizes} bytes, and the volume of a clone holds {limit}");
+        let message =
+            format!("the files have {sizes} bytes, but the volume of the clone is limited to {limit}");
         return Err(Failure::new(codes::QUOTA_EXCEEDED, message));
     }
     match &row.branch {
@@ -482,7 +480,7 @@ fn fill(
     Ok(())
 }
 
-/// Writes a path as a pattern from the root of the repository.
+/// Converts a path to a pattern that is anchored at the repository root.
 fn anchored(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
@@ -504,7 +502,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if has_changes {
         return Err(Failure::new(codes::DIRTY_TREE, "the files have changes that are not committed"));
     }
-    let none = || Failure::new(codes::NO_UPSTREAM, "the branch follows none of a remote");
+    let none = || Failure::new(codes::NO_UPSTREAM, "the branch has no upstream");
     let branch = standing.branch.clone().ok_or_else(none)?;
     let text = |key: &str| repository.settings.text(&format!("branch.{branch}.{key}")).map(str::to_owned);
     let remote = text("remote").filter(|name| is_plain_name(name)).ok_or_else(none)?;
@@ -521,10 +519,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_changed = old != new && !repository.is_in(&new, &old)?;
     if is_changed {
         if !repository.is_in(&old, &new)? {
-            return Err(Failure::new(
-                codes::NOT_FAST_FORWARD,
-                "the branch and its remote went different ways",
-            ));
+            return Err(Failure::new(codes::NOT_FAST_FORWARD, "the branch and its upstream have diverged"));
         }
         let paths = repository.order("diff-tree", Reach::Read);
         let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
@@ -538,7 +533,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         repository.check_untracked(&changes)?;
         let order = repository.order("read-tree", Reach::Files).words(["-n", "-m", "-u", &old, &new]);
         if order.ask()?.code != Some(0) {
-            let message = "files that git does not track are where new ones would be";
+            let message = "untracked files are in the way of new files";
             return Err(Failure::new(codes::DIRTY_TREE, message));
         }
         repository.order("read-tree", Reach::Files).words(["-m", "-u", &old, &new]).run()?;
@@ -557,14 +552,15 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }))
 }
 
-/// Refuses changes of what is closed in the workspace whatever a person says: the state of Brigade.
+/// Refuses changes of Brigade's state in the workspace. No approval allows them.
 fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
     let is_closed = |path: &str| context.guards.is_closed(path);
     let mut paths = changes.iter().map(|(_, path)| String::from_utf8_lossy(path));
     match paths.find(|path| is_closed(path)) {
         Some(path) => {
-            let message =
-                format!("the new commit changes `{path}`, which no tool changes; a person pulls it");
+            let message = format!(
+                "the new commit changes `{path}`, which tools must not change; ask a person to pull it"
+            );
             Err(Failure::new(reasons::PROTECTED_PATH, message))
         }
         None => Ok(()),
@@ -574,7 +570,7 @@ fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(),
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let BindingArgs { binding_id } = arguments(input)?;
     if binding_id == WORKSPACE {
-        return Err(invalid("the repository of the workspace is not deleted"));
+        return Err(invalid("the repository of the workspace cannot be deleted"));
     }
     let store = context.stored()?.ok_or_else(not_found)?;
     let row = store.record::<Row>(context.agent(), &binding_id).map_err(|_| not_found())?;
@@ -592,10 +588,10 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&DeleteResult { binding_id: row.id, deleted: true }))
 }
 
-/// What a push takes where.
+/// What a push sends, and where.
 struct Push {
     bound: BoundRepository,
-    /// The name of the remote, and its URL.
+    /// The name and the URL of the remote.
     remote: String,
     url: String,
     branch: String,
@@ -606,7 +602,7 @@ impl Push {
     fn from_input(input: &Json, context: &Context<'_>) -> Result<Push, Failure> {
         let PushArgs { binding_id, remote, reference } = arguments(input)?;
         if !is_plain_name(&remote) {
-            return Err(invalid("`remote` is the name of a remote"));
+            return Err(invalid("`remote` must be the name of a remote"));
         }
         let bound = open(context, &binding_id)?;
         let repository = &bound.repository;
@@ -617,7 +613,7 @@ impl Push {
             }
         };
         if !is_plain_name(&branch) {
-            return Err(invalid("`ref` is the name of a branch"));
+            return Err(invalid("`ref` must be the name of a branch"));
         }
         let commit = repository.commit_of(&format!("refs/heads/{branch}"))?;
         let commit = commit.ok_or_else(|| invalid("there is no such branch"))?;
@@ -625,13 +621,13 @@ impl Push {
         Ok(Push { bound, remote, url, branch, commit })
     }
 
-    /// Returns the name of what is pushed.
+    /// Returns the name of the pushed ref.
     fn reference(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
 }
 
-/// Adds the commit that a call would push, and where to.
+/// Adds the commit that a call would push, and its destination.
 pub(crate) fn pushed(
     input: &Json,
     context: &Context<'_>,
@@ -644,7 +640,7 @@ pub(crate) fn pushed(
     Ok(())
 }
 
-/// Adds the repository that a call would delete, with what is in it.
+/// Adds the repository that a call would delete, with its contents.
 pub(crate) fn add_deleted_repository(
     input: &Json,
     context: &Context<'_>,
@@ -666,7 +662,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let repository = &bound.repository;
     check_url(context, &url)?;
     repository.check_remote_settings()?;
-    // What a local repository is, is written by the git that receives.
+    // The receiving git writes to a local repository.
     let mut profile = repository.profile(Reach::Remote, &[]);
     profile.write.extend(local_of(&url));
     let order = repository.order("push", Reach::Remote).confined(Some(profile));
@@ -678,7 +674,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
             return Err(Failure::new(
                 codes::REJECTED,
-                "the remote has commits that are not here, or refuses the push",
+                "the remote has commits that are missing here, or it rejected the push",
             ));
         }
         return Err(answer.failure().into());
@@ -688,7 +684,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&PushResult { binding_id: bound.id, remote, reference: name, commit_sha: commit }))
 }
 
-/// Tells whether a volume holds the files of a repository.
+/// Returns whether a volume holds the files of a repository.
 pub(crate) fn uses_volume(context: &Context<'_>, volume: &str) -> Result<bool, Failure> {
     let Some(store) = context.stored()? else { return Ok(false) };
     Ok(store.records::<Row>(None)?.iter().any(|row| row.record.volume == volume))

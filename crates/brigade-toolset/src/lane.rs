@@ -1,4 +1,4 @@
-//! Lanes: branches with a worktree of their own in `.brigade/lanes/ID/`.
+//! Lanes: branches with separate worktrees in `.brigade/lanes/ID/`.
 
 use std::path::PathBuf;
 
@@ -24,13 +24,13 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("lane.rename", rename),
 ];
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 128;
 
-/// The longest description, in bytes.
+/// The maximum length of a description, in bytes.
 const MAX_DESCRIPTION: usize = 2 << 10;
 
-/// The longest part of a branch that is made of a name.
+/// The maximum length of the part of a branch that comes from a name.
 const MAX_SLUG: usize = 40;
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a name as a part of a branch: letters, digits and `-`.
+/// Converts a name to a part of a branch: letters, digits and `-`.
 fn slug(name: &str) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
@@ -91,16 +91,16 @@ fn slug(name: &str) -> String {
     if slug.is_empty() { "lane".to_owned() } else { slug.to_owned() }
 }
 
-/// Finds a lane. Lanes belong to the workspace, so every agent that is shown these tools sees all of them.
+/// Finds a lane. Lanes belong to the workspace, so all agents with these tools see all of them.
 fn find(context: &Context<'_>, id: &str) -> Result<StoredRecord<Lane>, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     store.record::<Lane>(None, id).map_err(|_| not_found())
 }
 
-/// Opens the worktree of a lane. `None` if it is not there any more.
+/// Opens the worktree of a lane. Returns `None` if it no longer exists.
 ///
 /// # Errors
-/// Fails if its directory belongs to another repository, or to none.
+/// Fails if the directory does not belong to this repository.
 fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<Option<Repository>, Failure> {
     let top = context.fs.root().join(folder(id)?.as_path());
     match directories(context, &top) {
@@ -110,26 +110,27 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
         None if !context.fs.exists(&folder(id)?).map_err(disk)? => Ok(None),
         // A worktree of another repository does not belong to this workspace.
         Some(_) | None => {
-            let message = "the directory of the lane is no worktree of the repository any more; a person may look at it";
+            let message =
+                "the lane's directory is no longer a worktree of the repository; a person may look at it";
             Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
         }
     }
 }
 
-/// Opens the repository of the files that paths of the call are relative to: the workspace, or the lane of the session.
+/// Opens the repository of the files that call paths refer to: the workspace, or the lane of the session.
 ///
 /// # Errors
-/// Fails if there is no repository, or the lane is none of it any more.
+/// Fails if there is no repository, or the lane no longer belongs to it.
 pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
     let repository = Repository::for_workspace(context)?;
     let Some(root) = context.root else { return Ok(repository) };
     let id = root.strip_prefix(LANES).map(|rest| rest.trim_start_matches('/')).ok_or_else(not_found)?;
     worktree(context, &repository, id)?
-        .ok_or_else(|| Failure::new(codes::ARCHIVED, "the lane of the session was put away"))
+        .ok_or_else(|| Failure::new(codes::ARCHIVED, "the lane of the session is archived"))
 }
 
-/// Returns the directory of the lane that a task works in: the one that its input names, else that of the session that
-/// asks, which is `bound`. An agent names only lanes that it made, and a session in a lane none but its own.
+/// Returns the directory of the lane for a task: the one that its input names, otherwise `bound`, the lane of the
+/// session. An agent can only name lanes that it created, and a session in a lane can only name that lane.
 pub(crate) fn of_task(
     context: &Context<'_>,
     input: &Json,
@@ -138,13 +139,13 @@ pub(crate) fn of_task(
     let id = match input.get("lane") {
         None | Some(Json::Null) => return Ok(bound),
         Some(lane) => lane.as_str().ok_or_else(|| {
-            Failure::new(reasons::INVALID_ARGUMENTS, "`input.lane` is the id of a lane, which is a text")
+            Failure::new(reasons::INVALID_ARGUMENTS, "`input.lane` must be the id of a lane, as a string")
         })?,
     };
     let store = context.stored()?.ok_or_else(not_found)?;
     let kept = store.record::<Lane>(context.agent(), id).map_err(|_| not_found())?;
     if kept.record.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
+        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
     }
     let root = folder(&kept.id)?.to_string();
     if bound.is_some_and(|bound| bound != root) {
@@ -154,22 +155,22 @@ pub(crate) fn of_task(
     Ok(Some(root))
 }
 
-/// Keeps others from beginning to work in a lane, which has this directory.
+/// Prevents other calls from starting work in the lane with this directory.
 fn lock_entry(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
-    locked(context, &lane_entry_lock(root), "another call takes the lane away; try again")
+    locked(context, &lane_entry_lock(root), "another call is removing the lane; try again")
 }
 
-/// Keeps a lane that is there from being taken away, as long as the lock is held.
+/// Prevents an existing lane from being removed while the lock is held.
 pub(crate) fn lock_lane(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
     let lock = lock_entry(context, root)?;
     let id = root.rsplit('/').next().unwrap_or_default();
     if find(context, id)?.record.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
+        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
     }
     Ok(lock)
 }
 
-/// Where the work of a lane goes: the branch that it began at, or the commit if that branch is gone.
+/// Returns the base of a lane: the branch that it started from, or the commit if that branch was deleted.
 fn base(repository: &Repository, lane: &Lane) -> Result<String, Failure> {
     if let Some(branch) = &lane.base_branch {
         let name = format!("refs/heads/{branch}");
@@ -223,7 +224,7 @@ fn describe(
     let lane = &kept.record;
     let branch = format!("refs/heads/{}", lane.branch);
     let tree = worktree(context, repository, &kept.id);
-    // What is checked out counts, which need not be the branch.
+    // The checked-out commit counts, which may differ from the branch.
     let head = tree.as_ref().ok().and_then(Option::as_ref).map(|tree| tree.commit_of("HEAD"));
     let tip = head.transpose()?.flatten().or(repository.commit_of(&branch)?);
     let (ahead, behind) = match tip {
@@ -233,7 +234,7 @@ fn describe(
     let is_dirty = match tree {
         Ok(Some(tree)) => tree.standing()?.is_dirty(),
         Ok(None) => false,
-        // What cannot be looked at may hold work.
+        // A worktree that cannot be checked may contain work.
         Err(_) => true,
     };
     Ok(LaneRow {
@@ -258,7 +259,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let mut repository = Repository::for_workspace(context)?;
-    let no_commit = || Failure::new(codes::NO_COMMIT, "the repository has no commit to begin at");
+    let no_commit = || Failure::new(codes::NO_COMMIT, "the repository has no commit to start from");
     let (base, base_branch) = match &parent {
         Some(parent) => {
             let parent = find(context, parent)?;
@@ -279,7 +280,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     context.fs.create_dir_all(&lanes).map_err(disk)?;
     let ignored = lanes.join(".gitignore").map_err(disk)?;
     if !context.fs.exists(&ignored).map_err(disk)? {
-        // Otherwise the next `git add` of a person would take lanes for submodules.
+        // Without this file, the next `git add` of a person would add lanes as submodules.
         context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
     }
     let paths = repository.order("ls-tree", Reach::Read).words([
@@ -329,7 +330,7 @@ fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&describe(context, &repository, &lane)?))
 }
 
-/// Writes what became of a lane.
+/// Stores the changed row of a lane.
 fn store_lane(
     context: &mut Context<'_>,
     repository: &Repository,
@@ -344,12 +345,12 @@ fn rename(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     check_name(&name)?;
     let repository = Repository::for_workspace(context)?;
     let mut kept = find(context, &lane_id)?;
-    // The branch stays: what refers to it must find it.
+    // The branch keeps its name, because other things refer to it.
     kept.record.name = name;
     store_lane(context, &repository, &kept)
 }
 
-/// Adds the work that a call would put away.
+/// Adds the work that a call would archive.
 pub(crate) fn put_away(
     input: &Json,
     context: &Context<'_>,
@@ -368,7 +369,7 @@ pub(crate) fn put_away(
     Ok(())
 }
 
-/// Returns the work in a lane that nothing else has, in words.
+/// Describes the work that exists only in a lane.
 fn unmerged_work(
     repository: &Repository,
     lane: &Lane,
@@ -379,7 +380,7 @@ fn unmerged_work(
     {
         return Ok(Some("changes that are not committed"));
     }
-    // Another branch, or none, may be checked out there.
+    // The worktree may have another branch checked out, or none.
     let head = tree.map_or(Ok(None), |tree| tree.commit_of("HEAD"))?;
     let tips = [repository.commit_of(&format!("refs/heads/{}", lane.branch))?, head];
     for tip in tips.iter().flatten() {
@@ -390,14 +391,14 @@ fn unmerged_work(
     Ok(None)
 }
 
-/// Refuses to take a lane away, which has this directory, under a call or a task that works there.
+/// Refuses to remove the lane with this directory while a call or a task works there.
 fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
     let runs = context.calls.map_or(Ok(false), |calls| calls.runs_in(root))?;
-    // What belongs to a process that is gone works no more.
+    // Work of a process that is gone has ended.
     let is_gone = |gateway: &str| context.tasks.is_some_and(|tasks| tasks.is_gone(gateway));
     let works = |task: &Execution| task.root.as_deref() == Some(root) && !is_gone(&task.gateway);
     if runs || context.store()?.open_executions(None)?.iter().any(works) {
-        let message = "a command or a task works in the lane; wait for it, or end it";
+        let message = "a command or a task is running in the lane; wait for it, or end it";
         return Err(Failure::new(codes::IN_USE, message));
     }
     Ok(())
@@ -411,13 +412,13 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new(codes::NOT_FOUND, "the lane has another name"));
     }
     let directory = folder(&kept.id)?;
-    // Who begins to work there does so under the same lock.
+    // Starting work there takes the same lock.
     let _alone = lock_entry(context, directory.as_str())?;
     let tree = worktree(context, &repository, &kept.id)?;
     if let Some(work) = unmerged_work(&repository, &kept.record, tree.as_ref())?
         && !context.is_agreed
     {
-        let message = format!("the lane has {work}; a person may agree to put it away");
+        let message = format!("the lane has {work}; ask a person to approve archiving it");
         return Err(Failure::new(codes::UNMERGED_WORK, message));
     }
     check_free(context, directory.as_str())?;
@@ -430,7 +431,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     // The branch keeps the commits.
     kept.record.is_archived = true;
     let output = store_lane(context, &repository, &kept)?;
-    // Nobody needs them any more. One that stays is a small file.
+    // The locks are no longer needed. If removing one fails, only a small file remains.
     for lock in [lane_lock(directory.as_str()), lane_entry_lock(directory.as_str())] {
         drop(context.fs.remove(&RelPath::composed(&lock)));
     }

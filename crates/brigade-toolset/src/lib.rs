@@ -1,11 +1,13 @@
-//! The tools that are built into Brigade, as functions.
+//! The functions of the built-in tools.
 //!
-//! Owns what built-in tools do: one module for a family, and [`run`], the one way to them. Their rows (names, schemas,
-//! effects, rights) are in [`brigade_access::builtin`]. Knows nothing about plans, approvals, queues, receipts or
-//! protocols: the caller of [`run`] has verified the call.
+//! This crate has one module per family of tools, and [`run`], the only entry point. The rows of the tools (names,
+//! schemas, effects, rights) are in [`brigade_access::builtin`].
 //!
-//! A function gets arguments that fit the schema of its row, and a [`Context`] with everything that it may use. It
-//! returns an [`Output`], or a [`Failure`] with a code, which becomes a result that says so.
+//! It does not know plans, approvals, queues, receipts or protocols. The caller of [`run`] has already verified the
+//! call.
+//!
+//! A function gets arguments that match the schema of its row, and a [`Context`] with everything that it may use. It
+//! returns an [`Output`], or a [`Failure`] with a code.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

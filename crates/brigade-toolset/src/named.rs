@@ -1,4 +1,4 @@
-//! What arguments name besides files. An approval binds it, so that nothing else is done than what a person saw.
+//! Things other than files that arguments refer to. An approval binds them, so that the call does what the person saw.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,28 @@ use crate::workflow::{KIND as WORKFLOW, to_be_run};
 /// How many of several files are named.
 const MAX_NAMED: usize = 3;
 
-/// What arguments name.
+/// The things that arguments refer to.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentReferences {
-    /// Each thing by its name for people, with a fingerprint that changes whenever it does.
+    /// The things, by display name, with a fingerprint that changes with them.
     pub things: BTreeMap<String, Fingerprint>,
-    /// The agent, if they name the manifest of one that is to work.
+    /// The agent that would work, if the arguments refer to its manifest.
     pub agent: Option<Agent>,
-    /// What would keep the tool from doing it, where that can be said without acting. It looks again when it acts.
+    /// Why the call would fail, if this is already known. The tool checks again when it runs.
     pub against: Option<Failure>,
-    /// Why a person has to agree to it, whatever the rules of the policy say.
+    /// Why a person must approve the call, whatever the rules of the policy say.
     pub for_person: Option<String>,
 }
 
 impl ArgumentReferences {
-    /// Adds a thing whose name tells all of it.
+    /// Adds a thing that its name describes completely.
     pub(crate) fn add(&mut self, name: String) {
         let fingerprint = Fingerprint::of_bytes(name.as_bytes());
         self.things.insert(name, fingerprint);
     }
 
-    /// Adds files, each with what tells whether it changed. The name has their number and the first of them.
+    /// Adds files, each with data that shows whether it changed. The display name has their number and the first of
+    /// them.
     pub(crate) fn add_files(&mut self, what: &str, mut files: Vec<(String, String)>) {
         files.sort_unstable();
         let first: Vec<&str> = files.iter().take(MAX_NAMED).map(|(path, _)| path.as_str()).collect();
@@ -50,13 +51,13 @@ impl ArgumentReferences {
         self.things.insert(name, fingerprint);
     }
 
-    /// Adds a thing that is these bytes.
+    /// Adds a thing that consists of these bytes.
     pub(crate) fn add_bytes(&mut self, name: String, bytes: &[u8]) {
         self.things.insert(name, Fingerprint::of_bytes(bytes));
     }
 }
 
-/// Tells whether arguments of a tool may name anything of that kind.
+/// Returns whether arguments of a tool can refer to such things.
 pub fn names_things(tool: &str) -> bool {
     matches!(
         tool,
@@ -80,15 +81,15 @@ pub fn names_things(tool: &str) -> bool {
     )
 }
 
-/// Returns what the arguments of a tool name as it is now: the revision of a manifest that the call would take, the
-/// question that it would answer, the changes that it would commit, the commit that it would push and where to, or the
-/// work and the files that it would put away. For a pull request, what keeps it from being made.
-/// Nothing for tools that name nothing of that kind, and for names of nothing.
+/// Returns the current state of the things that arguments refer to: the revision of a manifest, the question to answer,
+/// the changes to commit, the commit to push with its destination, or the work and files to archive or delete. For a
+/// pull request, returns what prevents it.
+/// Returns nothing for other tools and for unknown names.
 pub fn argument_references(context: &Context<'_>, tool: &str, args: &Json) -> ArgumentReferences {
     let mut named = ArgumentReferences::default();
     if names_things(tool) {
         let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
-        // What cannot be looked at names nothing, and the tool itself says why.
+        // If the lookup fails, nothing is bound, and the tool itself reports the error.
         let _ = find(context, tool, &args, &mut named);
     }
     named
@@ -102,7 +103,8 @@ fn find(
 ) -> Result<(), Failure> {
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     let needed = |name: &str| {
-        text(name).ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is a text")))
+        text(name)
+            .ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` must be a string")))
     };
     match tool {
         "workflow.run" => {
@@ -147,7 +149,7 @@ fn find(
     Ok(())
 }
 
-/// Adds a manifest of the store, and returns its text.
+/// Adds a stored manifest and returns its text.
 fn manifest(
     context: &Context<'_>,
     kind: &str,

@@ -1,8 +1,8 @@
-//! Pull requests of the local forge: `pr.*`.
+//! Local pull requests: `pr.*`.
 //!
-//! A pull request is a row about the branch of a lane. Its checks are the test suites of the catalog, each a call with
-//! its own approval and receipt. People review it with `brigade work pr`. Where the policy names `gh` as the forge,
-//! that program answers instead.
+//! A pull request is a row about the branch of a lane. Its checks are the test suites of the catalog, and each is a
+//! call with a separate approval and receipt. People review it with `brigade work pr`. If the policy names `gh` as the
+//! forge, that program answers instead.
 
 mod gh;
 
@@ -30,13 +30,13 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("pr.resolve", resolve),
 ];
 
-/// The longest title, in bytes.
+/// The maximum length of a title, in bytes.
 const MAX_TITLE: usize = 256;
 
-/// The argument of a check that is told the branch.
+/// The argument of a check that gets the branch.
 const BRANCH: &str = "branch";
 
-/// The argument of a check that is told the commit of the branch.
+/// The argument of a check that gets the commit of the branch.
 const COMMIT: &str = "commit";
 
 /// The status of a check that ran for another commit.
@@ -77,7 +77,7 @@ struct ThreadRow {
     path: Option<String>,
     line: Option<u64>,
     resolved: bool,
-    /// How many there are.
+    /// The number of comments.
     comments: usize,
 }
 
@@ -150,7 +150,7 @@ fn invalid_argument(message: impl Into<String>) -> Failure {
     Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
-/// Checks a text that is kept, and masks it.
+/// Checks a text before it is stored, and masks it.
 fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Result<String, Failure> {
     if most < text.len() {
         return Err(invalid_argument(format!("{what} has at most {most} bytes")));
@@ -158,7 +158,7 @@ fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Resu
     Ok(context.redactor.redact_str(text))
 }
 
-/// Finds a pull request. They belong to the workspace, as lanes do.
+/// Finds a pull request. Like lanes, they belong to the workspace.
 fn find(input: &Json, context: &Context<'_>) -> Result<StoredRecord<PullRequest>, Failure> {
     let WhichArgs { number, id } = arguments(input)?;
     let store = context.stored()?.ok_or_else(not_found)?;
@@ -169,7 +169,7 @@ fn find(input: &Json, context: &Context<'_>) -> Result<StoredRecord<PullRequest>
     all.find(is_meant).ok_or_else(not_found)
 }
 
-/// Names a branch or a commit as git finds it.
+/// Returns the ref of a branch or a commit, if git finds it.
 fn reference(repository: &Repository, name: &str) -> Result<Option<String>, Failure> {
     let branch = format!("refs/heads/{name}");
     match repository.commit_of(&branch)? {
@@ -178,7 +178,7 @@ fn reference(repository: &Repository, name: &str) -> Result<Option<String>, Fail
     }
 }
 
-/// How the work of a pull request stands.
+/// The state of a pull request's work.
 enum State {
     Open { ahead: u64, behind: u64 },
     Merged,
@@ -214,10 +214,10 @@ fn url(number: u64) -> String {
     format!("brigade://pr/{number}")
 }
 
-/// Returns the pull request that arguments of `pr.create` ask for, without making it.
+/// Builds the pull request that arguments of `pr.create` describe, without storing it.
 ///
 /// # Errors
-/// Returns why it cannot be made.
+/// Returns why it cannot be created.
 pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
     let repository = Repository::for_workspace(context)?;
@@ -225,11 +225,11 @@ pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Res
     let store = context.stored()?.ok_or_else(no_lane)?;
     let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
     if lane.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
+        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
     }
     let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| lane.name.clone());
     if title.chars().any(char::is_control) {
-        return Err(invalid_argument("a title has no control characters"));
+        return Err(invalid_argument("a title must not have control characters"));
     }
     let title = kept_text(context, "a title", &title, MAX_TITLE)?;
     let body = body.or_else(|| lane.description.clone()).unwrap_or_default();
@@ -249,7 +249,7 @@ pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Res
     match State::read(&repository, &request)? {
         State::Open { .. } | State::Closed => Ok(request),
         State::Merged => {
-            let message = "the branch of the lane has no commit that its base lacks; commit the work first";
+            let message = "the branch of the lane has no commits ahead of its base; commit the work first";
             Err(Failure::new(codes::NOTHING_TO_REVIEW, message))
         }
         State::Gone => Err(Failure::new(codes::NO_COMMIT, "the branch of the lane is gone")),
@@ -270,7 +270,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }))
 }
 
-/// How a check stands.
+/// The state of a check.
 struct Check {
     name: String,
     status: &'static str,
@@ -279,7 +279,7 @@ struct Check {
 }
 
 impl Check {
-    /// Returns whether it is run by `pr.rerun_checks`.
+    /// Returns whether `pr.rerun_checks` runs it.
     fn is_due(&self) -> bool {
         matches!(self.status, "failed" | "cancelled" | "not_run" | OUTDATED)
     }
@@ -297,7 +297,7 @@ impl Check {
     }
 }
 
-/// What the checks of a pull request are asked about now.
+/// What the checks of a pull request should check now.
 struct Subjects {
     branch: Option<String>,
     workspace: Option<String>,
@@ -306,7 +306,7 @@ struct Subjects {
 impl Subjects {
     fn read(repository: &Repository, request: &PullRequest) -> Result<Subjects, Failure> {
         let branch = repository.commit_of(&format!("refs/heads/{}", request.branch))?;
-        // The state of Brigade changes with every call.
+        // Brigade's state changes with every call, so it is left out.
         Ok(Subjects { branch, workspace: repository.state_without(".brigade")? })
     }
 
@@ -315,7 +315,7 @@ impl Subjects {
     }
 }
 
-/// Names how a call stands in the words of checks.
+/// Converts the status of a call to a status of checks.
 fn status(call: &str) -> &'static str {
     match call {
         "completed" => "passed",
@@ -326,14 +326,14 @@ fn status(call: &str) -> &'static str {
     }
 }
 
-/// Looks at the checks of a pull request: the test suites of the catalog.
+/// Returns the checks of a pull request: the test suites of the catalog.
 fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> Result<Vec<Check>, Failure> {
     let calls = context.further()?;
     let of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
         let stands = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
         let status = stands.as_ref().map_or("not_run", |stands| status(&stands.status));
-        // Whether it passed or failed, it was about other bytes.
+        // A check of other bytes is outdated, whatever its result.
         let is_current =
             call.as_ref().is_some_and(|call| call.commit.as_ref() == subjects.commit(call.is_of_branch));
         let status = if is_current || !matches!(status, "passed" | "failed") { status } else { OUTDATED };

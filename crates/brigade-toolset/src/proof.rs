@@ -1,5 +1,4 @@
-//! Files that are kept as proof: `proof.attach`, and the image of the screen that a program printed:
-//! `proof.screenshot`.
+//! Files that are kept as evidence: `proof.attach`, and the screenshot that a program printed: `proof.screenshot`.
 
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_db::records::Proof;
@@ -16,10 +15,10 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("proof.attach", attach)];
 /// The directory of copies, relative to the workspace.
 const PROOFS: &str = ".brigade/proofs";
 
-/// The largest file that is kept, in bytes.
+/// The maximum size of a kept file, in bytes.
 const MAX_ARTIFACT_BYTES: u64 = 64 << 20;
 
-/// The longest description, in bytes.
+/// The maximum length of a description, in bytes.
 const MAX_DESCRIPTION: usize = 2 << 10;
 
 #[derive(Deserialize)]
@@ -36,7 +35,7 @@ struct ProofAttached {
     size_bytes: usize,
 }
 
-/// The result of a run that kept an image.
+/// The result of a run that stored an image.
 #[derive(Serialize)]
 struct ImageResult<'a> {
     artifact_id: &'a str,
@@ -57,7 +56,7 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&ProofAttached { artifact_id: id, sha256: hash, size_bytes: bytes.len() }))
 }
 
-/// Keeps a copy of bytes with a row that names it. Returns its id.
+/// Stores a copy of bytes with a row for it. Returns its id.
 fn keep(
     context: &mut Context<'_>,
     from: &str,
@@ -77,7 +76,7 @@ fn keep(
     let store = context.store()?;
     let id = store.new_record_id::<Proof>()?;
     let copy = folder.join(&id).map_err(|error| Failure::new(codes::FILE_ERROR, error.to_string()))?;
-    // The row names what is there, so the file is first.
+    // The file comes first, because the row refers to it.
     context.fs.write_atomic(&copy, bytes, FileMode::Private).map_err(disk)?;
     let record = Proof {
         path: context.redactor.redact_str(from),
@@ -90,11 +89,11 @@ fn keep(
     Ok(id)
 }
 
-/// The first bytes of images that no text begins with.
+/// First bytes that identify an image, because no text begins with them.
 const IMAGES: &[&[u8]] = &[b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
 
-/// Tells whether bytes are an image. Formats whose first bytes a text may have are known by what follows, too: an image
-/// is kept as it is, and a text would be masked.
+/// Returns whether bytes are an image. For formats whose first bytes could also begin a text, further bytes are
+/// checked: images are stored unmasked, but a text must be masked.
 fn is_image(bytes: &[u8]) -> bool {
     let at = |range: std::ops::Range<usize>| bytes.get(range).unwrap_or_default();
     let is_bmp =
@@ -108,10 +107,10 @@ fn is_image(bytes: &[u8]) -> bool {
         || (bytes.starts_with(b"qoif") && matches!(at(12..14), [3 | 4, 0 | 1]))
 }
 
-/// Keeps what a program printed as an image of the screen.
+/// Stores the output of a program as a screenshot.
 ///
 /// # Errors
-/// Returns `no_image` for other bytes.
+/// Returns `no_image` if the output is not an image.
 pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
     if !is_image(printed) {
         return Err(Failure::new(codes::NO_IMAGE, "the capture program printed no image on standard output"));
@@ -119,7 +118,7 @@ pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failu
     keep(context, "standard output of the capture program", None, printed).map(drop)
 }
 
-/// Writes the result of a run that kept an image: a copy that the receipt names.
+/// Returns the result of a run that stored an image. The receipt names the copy.
 pub fn kept_image(copy: &str, sha256: Fingerprint) -> Output {
     Output::from_result(&ImageResult { artifact_id: copy.rsplit('/').next().unwrap_or_default(), sha256 })
 }
@@ -130,7 +129,7 @@ mod tests {
     use crate::stored::testing::Bench;
 
     #[test]
-    fn a_text_is_no_image() {
+    fn a_text_is_not_an_image() {
         for text in ["BM secret", "P6", "P6 secret", "P6\n", "qoif secret texts", "RIFF of a WEBP"] {
             assert!(!is_image(text.as_bytes()), "{text}");
         }

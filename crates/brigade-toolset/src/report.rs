@@ -1,4 +1,4 @@
-//! How the work ended: `report.completion`.
+//! The final report of work: `report.completion`.
 
 use brigade_access::{LimitViolation, LiveSession};
 use brigade_core::{Fingerprint, Json, codes, reasons};
@@ -13,13 +13,13 @@ use crate::run::{Function, arguments};
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("report.completion", completion)];
 
-/// The most artifacts of a report.
+/// The maximum number of artifacts of a report.
 const MAX_ARTIFACTS: usize = 100;
 
-/// The longest summary, in characters.
+/// The maximum length of a summary, in characters.
 const MAX_SUMMARY: usize = 8_000;
 
-/// The largest file that is hashed.
+/// The maximum size of a hashed file.
 const MAX_FILE: u64 = 1 << 30;
 
 #[derive(Deserialize)]
@@ -47,13 +47,13 @@ struct ReportResult {
     missing_references: Vec<String>,
 }
 
-/// What a reference leads to.
+/// What a reference refers to.
 enum Reference {
     /// A file, with its hash.
     File(String, Fingerprint),
-    /// Something of this workspace, such as a run, a directory.
+    /// Something in this workspace, such as a run or a directory.
     There,
-    /// A page of the web, which is not fetched.
+    /// A web page. It is not fetched.
     Page,
     /// Nothing.
     Missing,
@@ -100,7 +100,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     Ok(Output::from_result(&ReportResult { report_id: id, status: args.status, missing_references: missing }))
 }
 
-/// Finds a commit, a branch or a tag in the repository of the workspace.
+/// Looks up a commit, a branch or a tag in the repository of the workspace.
 fn look_for_commit(context: &Context<'_>, reference: &str) -> Reference {
     let found = Repository::for_workspace(context).and_then(|found| found.commit_of(reference.trim()));
     match found {
@@ -109,7 +109,7 @@ fn look_for_commit(context: &Context<'_>, reference: &str) -> Reference {
     }
 }
 
-/// Finds what a reference leads to. Of what is closed to `fs.read`, nothing is read, except that a run is there.
+/// Looks up a reference. Paths that `fs.read` must not read are not read either, but the existence of runs is checked.
 fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
     let reference = reference.trim();
     if ["https://", "http://"].iter().any(|scheme| reference.starts_with(scheme)) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "tests make links by themselves")]
-    fn what_is_closed_to_reading_is_missing_and_not_hashed() {
+    fn unreadable_references_are_missing_and_not_hashed() {
         let bench = Bench::new();
         for path in [".env", "id_rsa", "a.pem", "hold/x/.env", ".git/config", "open.txt"] {
             let path: RelPath = path.parse().unwrap();

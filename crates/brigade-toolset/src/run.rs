@@ -1,4 +1,4 @@
-//! The way to the functions.
+//! Dispatches calls to the functions.
 
 use brigade_access::builtin::{Definition, refused_arguments};
 use brigade_core::json::from_json;
@@ -12,7 +12,7 @@ use crate::{
     system, task, test, todo, volume, web, workflow,
 };
 
-/// What a built-in tool does.
+/// The function of a built-in tool.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 
 /// The functions, by family.
@@ -41,36 +41,36 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     workflow::TOOLS,
 ];
 
-/// Returns what the tool of an id does. `None` if it is not built, or the gateway answers its calls.
+/// Returns the function of a tool. `None` if it is not implemented, or if the gateway answers its calls.
 pub fn function(id: &str) -> Option<Function> {
     let all = FAMILIES.iter().copied().flatten();
     all.copied().find(|(known, _)| *known == id).map(|(_, function)| function)
 }
 
-/// Reads arguments into a type.
+/// Deserializes arguments.
 ///
 /// # Errors
-/// If they do not fit, which the schema of the row refuses before.
+/// Fails if they do not match. The schema of the row rules this out.
 pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
     from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
-/// Does work whose panic is a failure: who waits for it hears of it.
+/// Converts a panic of `work` to a failure, so that callers which wait for it are notified.
 ///
 /// # Errors
-/// Returns what the work does, and `broke_off` if it panics.
+/// Returns the failure of `work`, or `broke_off` if it panics.
 pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     done.unwrap_or_else(|_| {
-        let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
+        let message = "internal error in Brigade; see its log";
         Err(Failure::new(codes::BROKE_OFF, message))
     })
 }
 
-/// Does what a tool does. The arguments fit the input schema; what is not given has its default.
+/// Runs a tool. The arguments must match the input schema; missing ones get their defaults.
 ///
 /// # Errors
-/// Returns why it did not, with a code. Never fails otherwise, nor panics.
+/// Returns why the tool failed. Does not panic.
 pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let Some(function) = function(definition.id) else {
         return Err(Failure::new(
@@ -89,7 +89,7 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     Ok(output)
 }
 
-/// Lists what of a result does not fit its schema.
+/// Lists how a result violates its schema.
 fn faults(definition: &Definition, output: &Output) -> Vec<String> {
     let schema = Schema::compile_root(&definition.output_schema().to_serde());
     let schema = schema.expect("the schemas of all rows are sound");
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_has_a_function_and_nothing_else_has() {
+    fn exactly_the_built_tools_have_functions() {
         for definition in definitions() {
             let has = function(definition.id).is_some();
             let is_answered = definition.is_control || ELSEWHERE.contains(&definition.id);
@@ -114,6 +114,6 @@ mod tests {
         }
     }
 
-    /// Tools that start a program of their own, or whose calls the gateway answers by itself.
+    /// Tools that start a separate program, or whose calls the gateway answers.
     const ELSEWHERE: &[&str] = &["cmd.run", "proof.screenshot", "session.init"];
 }

@@ -21,7 +21,7 @@ struct ValidateArgs {
     manifest_yaml: String,
 }
 
-/// What is wrong with a manifest, or odd in it.
+/// A fault or warning in a manifest.
 #[derive(Serialize)]
 pub(crate) struct FaultRow {
     line: usize,
@@ -30,7 +30,7 @@ pub(crate) struct FaultRow {
     message: String,
 }
 
-/// The faults of a manifest, as a failure to deploy it tells them.
+/// The faults of a manifest, as data of the failure to deploy it.
 #[derive(Serialize)]
 pub(crate) struct ManifestFaults {
     pub(crate) errors: Vec<FaultRow>,
@@ -58,7 +58,7 @@ fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
 /// `schema.validate`
 fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let ValidateArgs { kind, manifest_yaml } = arguments(input)?;
-    // The word of `brigade-manifest`, or the one that stands in manifests.
+    // Accept the word of `brigade-manifest` and the one in manifests.
     let named = Kind::ALL.iter().copied().find(|known| known.word() == kind);
     match Kind::from_word(&kind).or(named) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
@@ -67,7 +67,7 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     }
 }
 
-/// Says what is wrong with a manifest.
+/// Validates a manifest.
 pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
     let read = read::<M>(text);
     let valid = read.manifest.is_some();
@@ -82,7 +82,7 @@ pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
         .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
 }
 
-/// Writes faults.
+/// Converts faults.
 pub(crate) fn faults(faults: &[Fault]) -> Vec<FaultRow> {
     let row = |fault: &Fault| FaultRow {
         line: fault.at.line,

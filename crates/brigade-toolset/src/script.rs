@@ -1,4 +1,4 @@
-//! Saved scripts: `script.*`. They run nowhere until a person makes a tool of one.
+//! Saved scripts: `script.*`. A saved script does not run until a person makes a tool of it.
 
 use brigade_core::{Json, Timestamp, codes};
 use brigade_db::scripts::{Script, ScriptText};
@@ -154,7 +154,7 @@ mod tests {
     use crate::stored::testing::{Bench, text};
 
     #[test]
-    fn a_script_is_saved_written_anew_and_deleted() {
+    fn a_script_is_saved_updated_and_deleted() {
         let bench = Bench::new();
         assert_eq!(bench.call("script.list", "{}").get("total"), Some(&Json::from(0)));
         assert_eq!(bench.code("agent:ada", "script.get", r#"{"id": "script-0"}"#), "not_found");

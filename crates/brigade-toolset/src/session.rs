@@ -1,6 +1,6 @@
-//! The session of an agent: `session.mode` and `session.exit_plan`, once a person agreed.
+//! Changes of an agent's session that a person approved: `session.mode` and `session.exit_plan`.
 //!
-//! What only narrows, and what shows the rights of a session, is answered by the gateway, which knows all tools.
+//! The gateway itself answers tools that only narrow or show the rights of a session, because it knows all tools.
 
 use brigade_access::{LiveSession, ProfileName, Rights, Slot};
 use brigade_core::{Json, codes};
@@ -12,7 +12,7 @@ use crate::run::{Function, arguments};
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("session.exit_plan", exit_plan), ("session.mode", mode)];
 
-/// What a session has when its plan is accepted.
+/// The profile of a session after its plan is accepted.
 const EDIT: &str = "permission.edit";
 
 #[derive(Deserialize)]
@@ -37,13 +37,12 @@ struct PlanAccepted<'a> {
     call_id: Option<&'a str>,
 }
 
-/// Gives the session that asked a profile in the place of the agent's own.
+/// Replaces a profile of the session that asked.
 fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
-    let over = || Failure::new(codes::SESSION_GONE, "the session that asked is over; nothing has changed");
+    let over = || Failure::new(codes::SESSION_GONE, "the session that asked has ended; nothing has changed");
     let session: &LiveSession = context.session.ok_or_else(over)?;
     let (profiles, agent) = context.agent_profiles.ok_or_else(over)?;
-    let unknown =
-        || Failure::new(codes::UNKNOWN_MODE, "there is no such profile any more; nothing has changed");
+    let unknown = || Failure::new(codes::UNKNOWN_MODE, "the profile no longer exists; nothing has changed");
     let found = profiles.get(name).or_else(|| profiles.get(&format!("{slot}.{name}")));
     let profile: ProfileName =
         found.filter(|profile| profile.name.slot() == slot).ok_or_else(unknown)?.name.clone();
@@ -52,7 +51,7 @@ fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `session.mode`: a person agreed to another mode.
+/// `session.mode`: a person approved another mode.
 fn mode(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ModeArgs { target_mode, reason } = arguments(input)?;
     grant(context, Slot::Mode, &target_mode)?;
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_agreed_to_replaces_the_profile_of_the_agent() {
+    fn an_approved_profile_replaces_that_of_the_agent() {
         let bench = Bench::new();
         let agent = Agent::new(AgentName::local(), Place::file("gateway.toml"));
         let call = |tool: &str, args: &str| {
@@ -103,7 +102,7 @@ mod tests {
         let done = call("session.exit_plan", r#"{"plan": "1. cook"}"#).unwrap().structured;
         assert_eq!(done.get("decision"), Some(&Json::from("accept")));
         assert_eq!(done.get("call_id"), Some(&Json::from("call-1")));
-        // A slot takes no profile of another one.
+        // A slot accepts only its own profiles.
         let failure = call("session.mode", r#"{"target_mode": "access.operator", "reason": "x"}"#);
         assert_eq!(failure.unwrap_err().code, "unknown_mode");
         assert_eq!(

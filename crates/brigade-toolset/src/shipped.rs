@@ -1,8 +1,7 @@
-//! What is made of the workflows and agents that are shipped with Brigade: `execute.*`, `agent.generate` and
-//! `workflow.generate`.
+//! Tools that use workflows and agents shipped with Brigade: `execute.*`, `agent.generate` and `workflow.generate`.
 //!
-//! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call
-//! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
+//! A shipped manifest is deployed to the workspace when it is first needed. Each step of an execution is a call of its
+//! caller, with a separate plan, approval and receipt, and with fewer rights than the caller has.
 
 use brigade_access::TaskLimits;
 use brigade_cmdline::{LanguageRuntime, WrittenProgram};
@@ -27,34 +26,34 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("workflow.generate", generate_workflow),
 ];
 
-/// Who deploys what is shipped. No agent can have this name.
+/// The author of shipped manifests. No agent can have this name.
 const AUTHOR: &str = "shipped with Brigade";
 
-/// What names of workflows that carry out intents begin with.
+/// The prefix of workflows that carry out intents.
 const EXECUTE: &str = "brigade-execute-";
 
-/// What names of workflows that write manifests begin with.
+/// The prefix of workflows that write manifests.
 const GENERATE: &str = "brigade-generate-";
 
-/// The names of the agents that are shipped.
+/// The names of the shipped agents.
 const AGENTS: [&str; 4] =
     ["brigade-agent-writer", "brigade-coder", "brigade-formatter", "brigade-workflow-writer"];
 
 /// The directory of programs that were written for intents, relative to the workspace.
 const PROGRAMS: &str = ".execute";
 
-/// What the workflow that carries out an intent is given.
+/// The input of the workflow that carries out an intent.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct IntentInput {
     path: String,
-    /// The inputs of the program, as the text that it gets.
+    /// The inputs of the program, as the text that it receives.
     argument: String,
     inputs: Json,
     timeout_seconds: u64,
     volume_id: Option<String>,
     file: String,
-    /// Whether its agent was deployed before it.
+    /// Whether its agent was already deployed.
     reused_existing_agent: bool,
 }
 
@@ -81,10 +80,10 @@ struct IntentStatus {
     failed_at_state: Option<&'static str>,
 }
 
-/// How long a program runs at most, in seconds, unless the call says so.
+/// The default time limit of a program, in seconds.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
 
-/// The longest that a program may run, in seconds.
+/// The maximum time limit of a program, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 
 #[derive(Deserialize)]
@@ -106,7 +105,7 @@ struct GenerateArgs {
     input: String,
 }
 
-/// Tells whether the manifest of this name is shipped.
+/// Returns whether a manifest of this name is shipped.
 pub(crate) fn is_shipped(kind: &str, name: &str) -> bool {
     match kind {
         AGENT => AGENTS.contains(&name),
@@ -114,45 +113,45 @@ pub(crate) fn is_shipped(kind: &str, name: &str) -> bool {
     }
 }
 
-/// Refuses to give a manifest a name of one that is shipped. What runs by that name would be something else.
+/// Refuses the name of a shipped manifest. Otherwise that name would run something else.
 ///
 /// # Errors
 /// Returns `name_taken`.
 pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Failure> {
     if is_shipped(kind, name) {
         let message =
-            format!("the {kind} `{name}` is shipped with Brigade and stays as it is; take another name");
+            format!("the {kind} `{name}` is shipped with Brigade and cannot be changed; use another name");
         return Err(Failure::new(codes::NAME_TAKEN, message));
     }
     Ok(())
 }
 
-/// Refuses an agent that deletes what is shipped, which others rely on. A person may.
+/// Refuses to let an agent delete shipped manifests, because others rely on them. A person may delete them.
 ///
 /// # Errors
 /// Returns `name_taken`.
 pub(crate) fn check_delete(kind: &str, id: &str, context: &Context<'_>) -> Result<(), Failure> {
     let Some(store) = context.stored()?.filter(|_| context.agent().is_some()) else { return Ok(()) };
     match store.manifest(kind, id, None) {
-        // One of the name that somebody else deployed stands in the way of what is shipped.
+        // A manifest of another author with the name of a shipped one may be deleted.
         Ok((found, _)) if found.author == AUTHOR => check_name(kind, &found.name),
         _ => Ok(()),
     }
 }
 
-/// A shipped manifest as it is deployed.
+/// A shipped manifest after its deployment.
 struct ShippedManifest<M> {
     deployed: DeployedManifest,
     revision: Revision,
     manifest: M,
-    /// It was deployed before it was asked for.
+    /// Whether it was already deployed.
     was_there: bool,
 }
 
-/// Returns a shipped manifest as it is deployed, and deploys it where it is not.
+/// Returns a shipped manifest. Deploys it if necessary.
 ///
 /// # Errors
-/// Returns `name_taken` where another manifest has the name.
+/// Returns `name_taken` if another manifest has its name.
 fn deployed<M: Manifest>(
     context: &Context<'_>,
     kind: &str,
@@ -188,7 +187,7 @@ fn deployed<M: Manifest>(
     Ok(ShippedManifest { deployed, revision, manifest, was_there })
 }
 
-/// Begins a shipped workflow whose calls are of these tools alone, and ask a person where that is said.
+/// Starts a shipped workflow. Its calls are limited to these tools, and some of them require a person.
 fn begin_shipped(
     context: &mut Context<'_>,
     text: &str,
@@ -198,7 +197,7 @@ fn begin_shipped(
     asks: &[&str],
 ) -> Result<Flow, Failure> {
     let shipped = deployed::<Workflow>(context, WORKFLOW, text)?;
-    // Programs that a worker wrote only read.
+    // Programs that a worker wrote have read access only.
     let mut limits =
         TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
@@ -213,7 +212,7 @@ fn blank(name: &str, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes the workflow for a language.
+/// Builds the workflow for a language.
 fn pipeline(program: &WrittenProgram, keeps: bool) -> String {
     let (suffix, then) = if keeps { ("-kept", "[{target: KEEP}]") } else { ("", "[]") };
     let mut text = include_str!("shipped/execute.yaml").to_owned();
@@ -239,13 +238,13 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let program = LanguageRuntime::written().find(|program| program.language == args.language);
     let program = program.ok_or_else(|| {
         let known: Vec<&str> = LanguageRuntime::written().map(|program| program.language).collect();
-        Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` is one of {}", known.join(", ")))
+        Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` must be one of {}", known.join(", ")))
     })?;
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
     if !(1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
         return Err(Failure::new(
             reasons::INVALID_ARGUMENTS,
-            format!("`timeout_seconds` is 1 to {MAX_TIMEOUT_SECONDS}"),
+            format!("`timeout_seconds` must be 1 to {MAX_TIMEOUT_SECONDS}"),
         ));
     }
     if let Some(volume) = &args.volume_id {
@@ -257,11 +256,11 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let inputs = match args.inputs {
         None | Some(Json::Null) => Json::object::<&str>([]),
         Some(inputs @ Json::Object(_)) => inputs,
-        Some(_) => return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`inputs` is an object")),
+        Some(_) => return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`inputs` must be an object")),
     };
     let coder = deployed::<Agent>(context, AGENT, include_str!("shipped/coder.yaml"))?;
     deployed::<Agent>(context, AGENT, include_str!("shipped/formatter.yaml"))?;
-    // Each execution has a program of its own.
+    // Each execution writes a separate program.
     let own = Fingerprint::builder("brigade.intent.v1")
         .text("call", context.call.unwrap_or_default())
         .text("at", context.clock.now().to_string().as_str())
@@ -284,7 +283,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&IntentResult { pipeline_execution_id: flow.id, status: "started" }))
 }
 
-/// Names the phase of a state.
+/// Returns the phase of a state.
 fn phase(state: &str) -> &'static str {
     match state {
         "WRITE" | "SAVE" => "code_generation",
@@ -338,9 +337,9 @@ fn generate(
     let GenerateArgs { input: wanted } = arguments(input)?;
     blank("input", &wanted)?;
     let create = format!("{kind}.create");
-    // A worker would write for nothing.
+    // The work of the worker would be wasted.
     if !context.further()?.shows(&create) {
-        let message = format!("you are not shown `{create}`, with which what is written would be asked for");
+        let message = format!("you are not shown `{create}`, which would deploy the result");
         return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
     deployed::<Agent>(context, AGENT, writer)?;
@@ -366,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shipped_has_no_faults() {
+    fn shipped_manifests_have_no_faults() {
         for text in [
             include_str!("shipped/coder.yaml"),
             include_str!("shipped/formatter.yaml"),
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_for_writers_are_what_they_say() {
+    fn examples_for_writers_are_valid() {
         let indented = |text: &str| -> String {
             let lines = text
                 .lines()

@@ -1,4 +1,4 @@
-//! What the families on the store have in common.
+//! Helpers for the families that use the store.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use brigade_db::{Store, StoreError};
 
 use crate::context::{Context, Failure};
 
-/// Whose rows a person's are. No agent can have this name.
+/// The owner of a person's rows. No agent can have this name.
 pub(crate) const PERSON: &str = "a person";
 
 impl From<StoreError> for Failure {
@@ -17,23 +17,23 @@ impl From<StoreError> for Failure {
 }
 
 impl Context<'_> {
-    /// Opens the store for changing it.
+    /// Opens the store for writing.
     pub(crate) fn store(&self) -> Result<Arc<Store>, Failure> {
         Ok(self.stores.writing(self.fs)?)
     }
 
-    /// Opens the store for reading it; `None` if nothing was stored yet.
+    /// Opens the store for reading. Returns `None` if nothing was stored yet.
     pub(crate) fn stored(&self) -> Result<Option<Arc<Store>>, Failure> {
         Ok(self.stores.reading(self.fs)?)
     }
 
-    /// Returns whose rows the caller makes.
+    /// Returns the owner of rows that the caller creates.
     pub(crate) fn owner(&self) -> String {
         self.agent().unwrap_or(PERSON).to_owned()
     }
 }
 
-/// Writes a list of texts.
+/// Converts a list of strings.
 pub(crate) fn texts(texts: &[String]) -> Json {
     Json::from(texts.iter().map(|text| Json::from(text.as_str())).collect::<Vec<_>>())
 }
@@ -111,7 +111,7 @@ pub(crate) mod testing {
             act(&mut context)
         }
 
-        /// Calls a tool as `agent:ada`, or as who is said.
+        /// Calls a tool as this caller.
         #[track_caller]
         pub(crate) fn call_as(&self, caller: &str, tool: &str, args: &str) -> Result<Output, Failure> {
             let args = Json::parse(args).unwrap();

@@ -15,21 +15,21 @@ use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::task::Tasks;
 
-/// What the tools of this family do.
+/// The functions of this family.
 pub(crate) const TOOLS: &[(&str, Function)] =
     &[("runtime.list", runtimes), ("system.config", config), ("system.info", info)];
 
 /// The directory of the configuration.
 const CONFIG: &str = ".brigade/tools";
 
-/// The files of the configuration, with the names that they have in results.
+/// The files of the configuration, with their names in results.
 const FILES: &[(&str, &str)] =
     &[("gateway", "gateway.toml"), ("policy", "policy.toml"), ("profiles", "profiles.toml")];
 
-/// The largest file of the configuration.
+/// The maximum size of a configuration file.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
-/// The origin of a value that no file names.
+/// The origin of a default value.
 const DEFAULT: &str = "default";
 
 #[derive(Deserialize)]
@@ -55,10 +55,10 @@ struct RuntimeList {
 #[derive(Serialize)]
 struct RuntimeRow {
     language: &'static str,
-    /// Always absent: nothing is started that could tell it.
+    /// Always `None`: no program is started to ask for its version.
     version: Option<String>,
     path: String,
-    /// Always absent: runtimes are programs of this host.
+    /// Always `None`: runtimes are programs of this host.
     image: Option<String>,
     description: &'static str,
     deprecated: bool,
@@ -79,7 +79,7 @@ struct Capability {
     detail: Option<String>,
 }
 
-/// `runtime.list`: what PATH has. Nothing is started, so no version is known.
+/// `runtime.list`: the programs on PATH. No program is started, so no version is known.
 fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
     let is_wanted = |row: &&LanguageRuntime| {
@@ -122,7 +122,7 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
 }
 
-/// Names the programs that do tasks.
+/// Returns the names of the workers for tasks.
 fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
     let workers = context.tasks.map(Tasks::workers).unwrap_or_default();
     let none = || "gateway.toml names no `[[worker]]`".to_owned();
@@ -133,13 +133,13 @@ fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
 #[derive(Serialize)]
 struct Config {
     config_path: &'static str,
-    /// The settings of each file, as a person wrote them.
+    /// The settings of each file, as written.
     content: Json,
     /// The line of each setting.
     origins: BTreeMap<String, String>,
 }
 
-/// `system.config`: the settings that hold, and where each comes from.
+/// `system.config`: the effective settings, and the origin of each.
 fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (mut content, mut origins) = (Object::new(), BTreeMap::new());
     for (name, file) in FILES {
@@ -147,7 +147,7 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let path = RelPath::composed(&file);
         let mut read = match context.fs.read(&path, MAX_CONFIG_BYTES) {
             Ok(bytes) => {
-                let broken = |_| Failure::new(codes::CONFIG_INVALID, format!("`{file}` is no TOML"));
+                let broken = |_| Failure::new(codes::CONFIG_INVALID, format!("`{file}` is not valid TOML"));
                 let text = std::str::from_utf8(&bytes).map_err(|_| broken(Vec::new()))?;
                 settings(&file, text).map_err(broken)?
             }
@@ -172,7 +172,7 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&Config { config_path: CONFIG, content, origins }))
 }
 
-/// Sets a value that is not there. Returns whether it was not.
+/// Sets a missing value. Returns whether it was missing.
 fn set_default(content: &mut Json, key: &str, value: Json) -> bool {
     let Json::Object(members) = content else { return false };
     match key.split_once('.') {
@@ -219,7 +219,7 @@ mod tests {
     use crate::stored::testing::Bench;
 
     #[test]
-    fn every_setting_has_its_origin_and_none_is_a_secret() {
+    fn every_setting_has_an_origin_and_no_secret() {
         let bench = Bench::new();
         let config = bench.call("system.config", "{}");
         let origin = |config: &Json, key: &str| config.get("origins").unwrap().get(key).cloned();
@@ -251,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_really_there() {
+    fn listed_programs_exist() {
         let bench = Bench::new();
         let info = bench.call("system.info", "{}");
         assert_eq!(info.get("status").and_then(Json::as_str), Some("healthy"));
         let none = bench.call("runtime.list", r#"{"language": "cobol"}"#);
         assert_eq!(none.get("runtimes").unwrap().to_compact(), "[]");
-        // Without a PATH, nothing is found.
+        // Without PATH, no program is found.
         assert_eq!(bench.call("runtime.list", "{}").get("runtimes").unwrap().to_compact(), "[]");
     }
 }

@@ -1,5 +1,5 @@
-//! Tasks: `task.*` and `agent.wait`. A task is an execution of an agent by a worker, which the caller of these
-//! functions runs; here it is asked for, shown, waited for and ended.
+//! Tasks: `task.*` and `agent.wait`. A task is an execution of an agent by a worker. This module creates, shows, awaits
+//! and ends tasks; the process of the caller runs them.
 
 pub(crate) mod results;
 
@@ -42,73 +42,73 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("task.wait", wait),
 ];
 
-/// Who runs tasks: the process that serves the caller.
+/// Runs tasks, in the process that serves the caller.
 pub trait Tasks: Sync {
-    /// Returns what names this process, also after another one got its number.
+    /// Returns the identity of this process. It differs from that of a later process with the same pid.
     ///
     /// # Errors
-    /// Returns why it cannot be named.
+    /// Fails if the identity cannot be determined.
     fn gateway(&self) -> Result<String, Failure>;
 
-    /// Tells whether a process that was named is gone.
+    /// Returns whether an identified process is gone.
     fn is_gone(&self, gateway: &str) -> bool;
 
-    /// Returns the ids of the workers that are named here.
+    /// Returns the ids of the configured workers.
     fn workers(&self) -> Vec<String>;
 
-    /// Refuses an agent that no worker serves.
+    /// Refuses an agent for which no worker is configured.
     ///
     /// # Errors
     /// Returns `not_available_here`.
     fn check(&self, agent: &Agent) -> Result<(), Failure>;
 
-    /// Begins a task that is written down. It goes on after this returns, unless nobody serves. `root` is the directory
-    /// of the lane that it works in, if it works in one.
+    /// Starts a stored task. In a process that serves, it continues after this returns. `root` is the directory of the
+    /// lane that it works in.
     ///
     /// # Errors
-    /// Returns why it cannot begin. It is to be ended then.
+    /// Fails if it cannot start. The caller then ends it.
     fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure>;
 
-    /// Ends the worker of a task or what drives a workflow, and everything that it started. Returns whether it runs in
-    /// this process.
+    /// Ends the worker of a task or the driver of a workflow, with all child processes. Returns whether it runs in this
+    /// process.
     fn cancel(&self, id: &str) -> bool;
 
-    /// Returns what the calls of the caller may do: the profiles and the directory of the session that asked.
+    /// Returns the rights of the caller's calls: the profiles and the directory of the session that asked.
     fn rights(&self) -> FlowRights;
 
-    /// Drives an execution of a workflow that is written down, or that belongs to a process which is gone. It goes on
-    /// after this returns, unless nobody serves.
+    /// Drives a stored workflow execution, or one whose process is gone. In a process that serves, it continues after
+    /// this returns.
     ///
     /// # Errors
-    /// Returns why it cannot be driven.
+    /// Fails if it cannot be driven.
     fn drive(&self, flow: &Flow) -> Result<(), Failure>;
 
-    /// Waits until a task or a workflow of this process went on, at most this long.
+    /// Waits until a task or a workflow of this process changes, at most this long.
     fn await_change(&self, longest: Duration);
 
-    /// Removes the folder that a task left.
+    /// Removes the folder of a task.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn remove_folder(&self, id: &str) -> Result<(), Failure>;
 }
 
-/// Where tasks work, a folder for each, relative to the workspace.
+/// The directory of task folders, relative to the workspace.
 pub const TASKS: &str = ".brigade/tasks";
 
-/// The most events or rows of one answer.
+/// The maximum number of events or rows in a result.
 const MAX_ROWS: i64 = 200;
 
-/// The longest that one call waits.
+/// The maximum waiting time of one call.
 pub(crate) const MAX_WAIT_SECONDS: i64 = 3_600;
 
-/// How often a task of another process is looked at.
+/// How often to check a task of another process.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The longest intent, note or message.
+/// The maximum length of an intent, note or message.
 const MAX_TEXT: usize = 64 << 10;
 
-/// What ended a task whose process is gone.
+/// The code of a task whose process is gone.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
 #[derive(Deserialize)]
@@ -167,7 +167,7 @@ fn not_found() -> Failure {
     Failure::new(codes::NOT_FOUND, "there is no such execution")
 }
 
-/// Ends the executions that one began, and those that they began.
+/// Ends the executions that one execution began, recursively.
 ///
 /// # Errors
 /// Fails on a disk error.
@@ -183,7 +183,7 @@ pub fn end_children(
             &ExecutionEnd { status: ExecutionStatus::Cancelled, error: None },
             now,
         )?;
-        // One of another process is ended by it as soon as it sees that it has ended.
+        // Another process ends its task when it sees that the task has ended.
         cancel(&task.id);
         end_children(store, &task.id, cancel, now)?;
     }
@@ -196,12 +196,12 @@ pub fn end_children(
 }
 
 impl<'a> Context<'a> {
-    /// Returns the execution whose step or worker calls: its session has the id of it.
+    /// Returns the execution whose step or worker makes the call. Its id is that of the session.
     pub(crate) fn parent(&self, store: &Store) -> Result<Option<Parent>, StoreError> {
         self.session.map_or(Ok(None), |session| store.parent(self.agent(), session.id()))
     }
 
-    /// Returns who runs tasks.
+    /// Returns the runner of tasks.
     fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
         self.tasks.ok_or_else(|| {
             let message =
@@ -211,7 +211,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Ends a task whose process is gone. Its workers ended with it.
+/// Ends a task whose process is gone. Its workers ended with that process.
 fn settle(execution: Execution, context: &Context<'_>) -> Result<Execution, Failure> {
     let Some(tasks) = context.tasks.filter(|_| !execution.status.is_over()) else { return Ok(execution) };
     if !tasks.is_gone(&execution.gateway) {
@@ -220,19 +220,18 @@ fn settle(execution: Execution, context: &Context<'_>) -> Result<Execution, Fail
     mark_interrupted(&*context.store()?, &execution, context.clock.now())
 }
 
-/// Ends a task whose process is gone, and returns it as it stands then.
+/// Marks a task as interrupted, because its process is gone. Returns the updated task.
 pub(crate) fn mark_interrupted(
     store: &Store,
     execution: &Execution,
     now: Timestamp,
 ) -> Result<Execution, Failure> {
-    let error =
-        Some((INTERRUPTED, "the gateway that the task belonged to is gone, and its worker was ended"));
+    let error = Some((INTERRUPTED, "the gateway of the task is gone, so its worker has ended"));
     store.end_execution(&execution.id, &ExecutionEnd { status: ExecutionStatus::Failed, error }, now)?;
     Ok(store.execution(None, &execution.id)?)
 }
 
-/// Returns an execution of the caller. A person has those of everybody.
+/// Returns an execution of the caller. A person has access to all executions.
 fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     settle(store.execution(context.agent(), id)?, context)
@@ -247,7 +246,7 @@ fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// Checks what a task is given against the schema of its agent.
+/// Checks the input of a task against the schema of its agent.
 fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
     let Some(schema) = &agent.spec.input_schema else { return Ok(()) };
     let violations = schema.schema().violations(&input.to_serde());
@@ -255,7 +254,10 @@ fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
     if said.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(codes::INVALID_INPUT, format!("the input does not fit the agent: {}", said.join("; "))))
+    Err(Failure::new(
+        codes::INVALID_INPUT,
+        format!("the input does not match the schema of the agent: {}", said.join("; ")),
+    ))
 }
 
 fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
@@ -263,7 +265,7 @@ fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
     read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))
 }
 
-/// A task that can begin.
+/// A checked task that can start.
 struct PreparedTask {
     manifest: DeployedManifest,
     revision: Revision,
@@ -274,7 +276,7 @@ struct PreparedTask {
     root: Option<String>,
 }
 
-/// Checks a task that is about to begin.
+/// Checks a task before it starts.
 fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failure> {
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
@@ -290,7 +292,7 @@ fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failu
     Ok(PreparedTask { manifest, revision, agent, input, intent: args.intent, root })
 }
 
-/// Writes a task down that is about to begin. One that takes the place of another is begun by whatever began that.
+/// Stores a task before it starts. If it replaces another task, its parent is the parent of that task.
 fn write_down(
     ready: &PreparedTask,
     instead_of: Option<&Execution>,
@@ -317,7 +319,7 @@ fn write_down(
     Ok(store.begin_execution(&new, context.clock.now())?)
 }
 
-/// Begins a task that is written down.
+/// Starts a stored task.
 fn begin(execution: Execution, ready: &PreparedTask, context: &Context<'_>) -> Result<Execution, Failure> {
     let workers = context.workers()?;
     if let Err(failure) = unbroken(|| workers.begin(&execution, &ready.agent, ready.root.as_deref())) {
@@ -335,12 +337,12 @@ fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&StartResult::new(execution.id)))
 }
 
-/// Ends a task, and returns it as it stands then.
+/// Ends a task and returns the updated task.
 fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failure> {
     let store = context.store()?;
     let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
     store.end_execution(&execution.id, &ending, context.clock.now())?;
-    // A task of another process is ended by it as soon as it sees that it has ended.
+    // Another process ends its task when it sees that the task has ended.
     let cancel = |id: &str| context.tasks.is_some_and(|tasks| tasks.cancel(id));
     cancel(&execution.id);
     end_children(&store, &execution.id, &|id| _ = cancel(id), context.clock.now())?;
@@ -351,7 +353,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
     let execution = find_task(&execution_id, context)?;
     if execution.status.is_over() {
-        let message = format!("the execution is {} already", execution.status);
+        let message = format!("the execution is already {}", execution.status);
         return Err(Failure::new(codes::ALREADY_ENDED, message));
     }
     end(&execution, context)?;
@@ -366,10 +368,10 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut next = ready(args, context)?;
     let is_over = old.status.is_over();
     let was = if is_over { old.status } else { ExecutionStatus::Cancelled };
-    let mut said = format!("Another agent, {}, worked on this before, and was {was}.", old.name);
+    let mut said = format!("Another agent, {}, worked on this before and was {was}.", old.name);
     for (title, text) in [
-        ("It was told", old.intent.as_deref()),
-        ("It found out", old.output.as_deref()),
+        ("Its task", old.intent.as_deref()),
+        ("Its findings", old.output.as_deref()),
         ("Note", note.as_deref()),
     ] {
         if let Some(text) = text {
@@ -377,8 +379,8 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         }
     }
     next.intent = Some(said);
-    // The next one is written down before this one is ended, so that one of both is always there. It takes the place
-    // of this one, so it does not end with it: a worker may hand its own task off.
+    // The new task is stored before the old one ends, so that one of the two always exists. It replaces the old one and
+    // does not end with it, so a worker can hand off its own task.
     let execution = write_down(&next, Some(&old).filter(|_| !is_over), context)?;
     if !is_over {
         end(&old, context)?;
@@ -397,7 +399,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
-        let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
+        let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
@@ -411,7 +413,7 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             break;
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the task goes on"));
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the task continues"));
         }
         context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
         execution = find_task(&execution_id, context)?;
@@ -480,7 +482,7 @@ fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&RemoveResult { execution_id: execution.id, removed: true }))
 }
 
-/// Returns what kind of file a name means.
+/// Returns the content type for a file name.
 fn content_type(path: &str, is_binary: bool) -> &'static str {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension.to_ascii_lowercase().as_str() {
@@ -503,7 +505,7 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let folder = RelPath::from_static(TASKS);
     let folder = folder.join(&execution.id).map_err(|_| not_found())?;
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
-    // What a task left under such a name is as closed as what lies beside it.
+    // Files of a task are protected by the same rules as workspace files.
     if !context.guards.allows(&path, PathUse::Read) {
         return Err(PathProblem::Protected.into());
     }
@@ -536,14 +538,14 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&file).text(format!("`{}` is binary, with {size} bytes; {said}", file.path)))
 }
 
-/// Writes bytes as base64. A result holds only so many, and nothing that is masked elsewhere.
+/// Encodes bytes as base64, if they fit in a result and contain nothing that must be masked.
 fn blob(context: &Context<'_>, bytes: &[u8]) -> Result<String, &'static str> {
     if context.max_bytes / 2 < bytes.len() as u64 * 4 / 3 {
-        return Err("that is more than a result holds");
+        return Err("they do not fit in a result");
     }
     let text = String::from_utf8_lossy(bytes);
     if context.redactor.redact_str(&text) != text {
-        return Err("it holds a secret, so its bytes are not given");
+        return Err("it contains a secret, so its bytes are withheld");
     }
     Ok(STANDARD.encode(bytes))
 }
@@ -559,7 +561,7 @@ pub(crate) mod tests {
     const MANIFEST: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\n\
                             spec: {runtime: {image: a/b}, input_schema: {type: object, required: [who]}}\n";
 
-    /// Runs nothing: tasks stand as they were begun until a test ends them.
+    /// Runs nothing. Tasks stay pending until a test ends them.
     #[derive(Default)]
     pub(crate) struct IdleTasks {
         begun: Mutex<Vec<String>>,
@@ -653,7 +655,7 @@ pub(crate) mod tests {
         assert_eq!(logs.get("total"), Some(&Json::from(3)));
         ada("task.remove", &of).unwrap();
         assert_eq!(code("task.status", &of), "not_found");
-        // A hand-off takes the place of what it ends, below what that one belongs to.
+        // A hand-off replaces the task that it ends, and keeps its parent.
         let store = bench.with_tasks("agent:ada", Some(&tasks), |context| context.store().unwrap());
         let greeter = store.manifest(KIND, "greeter", None).unwrap();
         let parent = Parent { id: next.clone(), depth: brigade_db::executions::MAX_DEPTH - 2 };
@@ -675,13 +677,13 @@ pub(crate) mod tests {
         assert_eq!((after.parent.as_deref(), after.depth), (Some(next.as_str()), deepest.depth));
         assert_eq!(store.execution(None, &deepest.id).unwrap().status, ExecutionStatus::Cancelled);
         ada("task.cancel", &format!(r#"{{"execution_id": "{}"}}"#, after.id)).unwrap();
-        // Its process is gone.
+        // The process of the task is gone.
         let gone = IdleTasks { is_gone: true, ..IdleTasks::default() };
         let of = format!(r#"{{"execution_id": "{next}"}}"#);
         let status = call(&bench, &gone, "agent:ada", "task.status", &of).unwrap();
         assert_eq!(text(&status, "status"), "failed");
         assert!(text(&status, "last_error").starts_with("interrupted: "));
-        // Without a worker nothing begins.
+        // Without a worker, no task starts.
         assert_eq!(
             bench.code("agent:ada", "task.execute", r#"{"agent_id": "greeter"}"#),
             "not_available_here"

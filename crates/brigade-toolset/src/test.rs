@@ -1,4 +1,4 @@
-//! Test suites: tools of the catalog with the category `test`. A run of one is a call of it, with its own plan,
+//! Test suites: tools of the catalog with the category `test`. A run is a call of the tool, with a separate plan,
 //! approval and receipt.
 
 use brigade_core::{Json, Object, Timestamp, codes};
@@ -12,7 +12,7 @@ use crate::run::{Function, arguments};
 pub(crate) const TOOLS: &[(&str, Function)] =
     &[("test.list", list), ("test.run", run), ("test.runs", runs), ("test.stop", stop)];
 
-/// The most runs that are listed.
+/// The maximum number of listed runs.
 const LISTED: usize = 50;
 
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ struct SuiteArgs {
     suite: String,
 }
 
-/// Reads the suite that is meant.
+/// Finds the requested suite.
 fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, String), Failure> {
     let SuiteArgs { suite } = arguments(input)?;
     let calls = context.further()?;
@@ -104,8 +104,8 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Err(match is_elsewhere {
         Some(id) => Failure::new(
             codes::RUNS_ELSEWHERE,
-            format!("call {id} of the suite runs in another process, which did not end it"),
+            format!("call {id} of the suite runs in another process that did not end it"),
         ),
-        None => Failure::new(codes::NOT_RUNNING, "no call of this suite that you asked for runs"),
+        None => Failure::new(codes::NOT_RUNNING, "you have no running call of this suite"),
     })
 }

@@ -1,4 +1,4 @@
-//! The list of work of a session: `todo.*`.
+//! The todo list of a session: `todo.*`.
 
 use brigade_access::LiveSession;
 use brigade_core::{Json, codes, reasons};
@@ -16,7 +16,7 @@ struct WriteArgs {
     todos: Vec<TodoInput>,
 }
 
-/// An entry as clients write it: each has its own word for the text.
+/// An entry as clients write it. Clients use different words for the text.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TodoInput {
@@ -32,7 +32,7 @@ fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
     context
         .session
         .map(LiveSession::id)
-        .ok_or_else(|| Failure::new(codes::NO_SESSION, "there is a list only in a session of an agent"))
+        .ok_or_else(|| Failure::new(codes::NO_SESSION, "only the session of an agent has a list"))
 }
 
 #[derive(Serialize)]
@@ -75,7 +75,7 @@ fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let content = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
         let content = content.ok_or_else(|| invalid(format!("entry {number} has no `content`")))?;
         let status = TodoStatus::from_word(&given.status).ok_or_else(|| {
-            invalid(format!("entry {number} has an unknown status; there are {}", TodoStatus::EXPECTED))
+            invalid(format!("entry {number} has an unknown status; use one of {}", TodoStatus::EXPECTED))
         })?;
         let id = given.id.filter(|id| !id.is_empty()).unwrap_or_else(|| number.to_string());
         let masked = |text: &str| context.redactor.redact_str(text);
@@ -122,7 +122,7 @@ mod tests {
         ] {
             assert_eq!(bench.code("agent:ada", "todo.write", args), code, "{args}");
         }
-        // What is refused changes nothing.
+        // A refused write changes nothing.
         assert_eq!(bench.call("todo.read", "{}").get("count"), Some(&Json::from(2)));
         bench.call("todo.write", r#"{"todos": []}"#);
         assert_eq!(bench.call("todo.read", "{}").get("count"), Some(&Json::from(0)));

@@ -1,4 +1,4 @@
-//! Volumes and the files in them: `volume.*` and `file.*`.
+//! Volumes and their files: `volume.*` and `file.*`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +25,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("volume.quota", quota),
 ];
 
-/// How long a writer waits for another one of the same volume.
+/// How long a writer waits for another writer of the same volume.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -66,14 +66,14 @@ fn not_found() -> Failure {
     Failure::new(codes::NOT_FOUND, "there is no such volume")
 }
 
-/// What is done with the files of a volume.
+/// How the files of a volume are used.
 #[derive(Clone, Copy)]
 enum VolumeAccess {
     Read,
     Change,
 }
 
-/// Opens the files of a volume of the caller. A person opens those of everybody.
+/// Opens the files of a volume of the caller. A person can open all volumes.
 fn files(context: &Context<'_>, id: &str, wish: VolumeAccess) -> Result<VolumeFiles, Failure> {
     let volume = context.stored()?.ok_or_else(not_found)?.volume(context.agent(), id)?;
     open(context, &volume, wish)
@@ -87,10 +87,10 @@ fn open(context: &Context<'_>, volume: &Volume, wish: VolumeAccess) -> Result<Vo
     Ok(VolumeFiles::open(context.fs, volume, &context.volumes, patience)?)
 }
 
-/// The most files of a volume whose hashes a receipt holds.
+/// The maximum number of hashed files of a volume in a receipt.
 const MAX_HASHED_FILES: usize = 10_000;
 
-/// Adds the hashes of a file, or of all files below a directory.
+/// Adds the hash of a file, or of all files below a directory.
 fn hashes(files: &VolumeFiles, path: &str, found: &mut Vec<(String, Fingerprint)>) {
     if MAX_HASHED_FILES <= found.len() {
         return;
@@ -106,7 +106,7 @@ fn hashes(files: &VolumeFiles, path: &str, found: &mut Vec<(String, Fingerprint)
     }
 }
 
-/// Notes what became of a file of a volume, for the receipt.
+/// Records a change of a file in a volume, for the receipt.
 fn touch(
     context: &mut Context<'_>,
     volume: &str,
@@ -237,7 +237,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&VolumeDeleted { volume_id: volume.id, deleted: true }))
 }
 
-/// Adds the files of the volume that a call would delete.
+/// Adds the files of a volume that a call would delete.
 pub(crate) fn deleted(
     input: &Json,
     context: &Context<'_>,
@@ -344,7 +344,7 @@ mod tests {
     use crate::stored::testing::{Bench, text};
 
     #[test]
-    fn files_of_a_volume_are_written_read_and_deleted_within_its_limit() {
+    fn files_of_a_volume_are_written_within_its_limit() {
         let bench = Bench {
             limits: Limits { max_bytes: 50, max_file_bytes: 40, ..Limits::default() },
             ..Bench::new()
@@ -384,7 +384,7 @@ mod tests {
             .collect();
         assert_eq!(names, ["a", "bin", "c"]);
         bench.call("file.delete", &args(r#""path": "a", "recursive": true"#));
-        // Other agents learn nothing of it.
+        // Other agents cannot see that it exists.
         for (tool, rest) in [
             ("file.read", r#""path": "bin""#),
             ("file.write", r#""path": "bin", "content": """#),

@@ -1,7 +1,7 @@
-//! Pages of the web: `web.fetch`, and `web.search` where documents stand in for it.
+//! Web pages: `web.fetch`, and `web.search` in local documents.
 //!
-//! Every request is judged by itself: its URL by what the policy names, and the addresses of its host, which are those
-//! that are connected to.
+//! Every request is checked separately: its URL against the policy, and the addresses of its host. The request then
+//! connects to exactly these addresses.
 
 mod answer;
 mod hop;
@@ -28,10 +28,10 @@ pub use answer::search_answer;
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch), ("web.search", search::search)];
 
-/// How often a call that waits for a page looks whether it is still wanted.
+/// How often a waiting call checks whether it was cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How much of a page may say in which characters it is written.
+/// How many bytes of a page may declare its encoding.
 const PRESCAN: usize = 1024;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
     let wanted = FetchRequest { url, domains, limits, follows: args.follow_redirects, until };
     let (send, receive) = channel();
-    // Looking up a name cannot be ended. When nobody waits any more, it is left to its own end.
+    // A name lookup cannot be cancelled. If the call ends first, the thread finishes in the background.
     thread::spawn(move || drop(send.send(hop::fetch(wanted))));
     let page = loop {
         context.check_cancelled()?;
@@ -78,7 +78,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let kind = page.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
     if !is_text(&kind, &page) {
-        let message = "the page is no text";
+        let message = "the page is not text";
         return Err(
             Failure::new(codes::NOT_TEXT, message).data([("content_type", Json::from(page.content_type))])
         );
@@ -88,7 +88,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (mut content, is_all) = match is_html && args.to_markdown {
         true => {
             let resolve = |link: &str| page.url.join(link).ok().map(|url| url.to_string());
-            // A secret behind the end is looked for, too.
+            // Convert further, to find a secret that extends beyond the end.
             markdown::to_markdown(&text, most.saturating_add(context.redactor.holds_back()), &resolve)
         }
         false => (text, true),
@@ -105,7 +105,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&fetched).text(content))
 }
 
-/// Returns whether a body is text: its type says so, or there is none, and its first bytes do not speak against it.
+/// Returns whether a body is text, by its type and its first bytes.
 fn is_text(kind: &str, page: &Page) -> bool {
     let ends = |end: &str| kind.ends_with(end);
     if is_binary(page) {
@@ -123,18 +123,19 @@ fn is_text(kind: &str, page: &Page) -> bool {
     }
 }
 
-/// Returns whether a body begins as no text does: compressed without saying so, or with control characters.
+/// Returns whether a body begins like binary data: compressed without a header that says so, or with control
+/// characters.
 fn is_binary(page: &Page) -> bool {
     let is_wide = charset(&page.content_type).is_some_and(|name| name.starts_with("utf-16"));
     if is_wide || Encoding::for_bom(&page.body).is_some() {
         return false;
     }
-    // Shifts between sets of characters, and escapes, stand in text.
+    // Text may contain escapes and shift characters of encodings.
     let is_odd = |byte: &u8| matches!(byte, 0..=0x08 | 0x10..=0x1a | 0x1c..=0x1f);
     page.body.starts_with(b"\x1f\x8b") || page.body.iter().take(PRESCAN).any(is_odd)
 }
 
-/// Reads a body in the characters that it is written in: as its first bytes, its head, or the page itself says.
+/// Decodes a body. The encoding comes from its first bytes, its header, or the page itself.
 fn text_of(page: &Page, is_html: bool) -> String {
     let said = charset(&page.content_type);
     let early = String::from_utf8_lossy(&page.body[..page.body.len().min(PRESCAN)]);
@@ -144,14 +145,14 @@ fn text_of(page: &Page, is_html: bool) -> String {
         .or_else(|| Encoding::for_label(charset(&early).filter(|_| is_html)?.as_bytes()));
     let encoding = meant.unwrap_or_else(|| match std::str::from_utf8(&page.body) {
         Ok(_) => encoding_rs::UTF_8,
-        // The body was cut in the middle of a character.
+        // The body was cut within a character.
         Err(error) if !page.is_whole && error.error_len().is_none() => encoding_rs::UTF_8,
         Err(_) => encoding_rs::WINDOWS_1252,
     });
     encoding.decode(&page.body).0.into_owned()
 }
 
-/// Finds what stands behind `charset=`.
+/// Returns the value after `charset=`.
 fn charset(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let (_, rest) = lower.split_once("charset")?;

@@ -1,5 +1,5 @@
-//! Workflows: `workflow.*`. A workflow is a manifest; the workspace shares them. An execution of one belongs to who
-//! began it, and is driven by the process that serves the caller.
+//! Workflows: `workflow.*`. A workflow is a manifest that the workspace shares. An execution belongs to the caller that
+//! began it, and the process that serves the caller drives it.
 
 mod asked;
 mod engine;
@@ -53,7 +53,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 /// The kind in the store.
 pub(crate) const KIND: &str = "workflow";
 
-/// Where workflows are kept.
+/// The registry of workflows.
 const WORKFLOWS: Registry = Registry { kind: KIND, id: ManifestId::Workflow };
 
 #[derive(Deserialize)]
@@ -96,22 +96,23 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(validated::<Workflow>(&manifest_yaml))
 }
 
-/// Refuses names that are shipped, what this machine cannot give, and what others rely on.
+/// Refuses names of shipped workflows, features that are missing on this machine, and changes that affect other
+/// workspaces.
 fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
     check_name(KIND, workflow.metadata.name.as_str())?;
     scope::check_change(workflow.metadata.name.as_str(), context)?;
     for (name, state) in &workflow.spec.states {
         if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = state.isolation {
             let message = format!(
-                "spec.states.{name}.isolation is `{}`, and nothing here runs containers or virtual machines \
-                 (runner.container); `inherit` and `process` are there",
+                "spec.states.{name}.isolation is `{}`, but this machine runs no containers or virtual machines \
+                 (runner.container); use `inherit` or `process`",
                 isolation.as_str()
             );
             return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
         }
         if state.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
             let message = format!(
-                "spec.states.{name}.volumes are mounts of a container, and nothing here runs containers \
+                "spec.states.{name}.volumes are mounts of a container, but this machine runs no containers \
                  (runner.container); states work in the workspace"
             );
             return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
@@ -119,8 +120,8 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
         let is_bound = |value: &String| value.is_empty() || value == "true";
         if let Some((variable, _)) = state.env.iter().flatten().find(|(_, value)| !is_bound(value)) {
             let message = format!(
-                "spec.states.{name}.env.{variable} has a value; policy.toml alone binds variables (`env_bindings`), and \
-                 here an empty value names one"
+                "spec.states.{name}.env.{variable} has a value; only policy.toml binds variables (`env_bindings`), so \
+                 leave the value empty here"
             );
             return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
         }
@@ -132,13 +133,13 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let JudgeArgs { judge_agents, min_score, min_confidence } = arguments(input)?;
     let is_judged = judge_agents.is_some_and(|judges| !judges.is_empty());
     if is_judged && (min_score.is_some() || min_confidence.is_some()) {
-        let message = "no judge can be asked here, so neither `min_score` nor `min_confidence` can be met";
+        let message = "there is no judge here, so `min_score` and `min_confidence` cannot be met";
         return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
     let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
-    // What a judge would say is not known, and nothing pretends that it is.
+    // Without a judge, the semantic check is reported as skipped.
     deployed.semantic = Some("skipped");
     Ok(Output::from_result(&deployed))
 }
@@ -172,7 +173,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(word) => match scope::Scope::from_word(word) {
             Some(scope) => Some(scope),
             None => {
-                let message = format!("`scope` is visible or one of {}", scope::Scope::EXPECTED);
+                let message = format!("`scope` must be visible or one of {}", scope::Scope::EXPECTED);
                 return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
             }
         },
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_is_kept_as_it_was_given_and_shares_no_name_with_an_agent() {
+    fn a_workflow_is_exported_unchanged() {
         let bench = Bench::new();
         let created = bench.call("workflow.create", &deploy(GREET));
         assert_eq!((text(&created, "version"), text(&created, "semantic")), ("1.0.0", "skipped"));
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_named() {
+    fn unreachable_targets_are_named() {
         let bench = Bench::new();
         let valid = |manifest: &str| {
             let found = bench.call("workflow.validate", &deploy(manifest));

@@ -77,7 +77,7 @@ fn cells(line: &str) -> Vec<String> {
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Returns what stands in backticks.
+/// Returns the texts in backticks.
 fn codes(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -117,7 +117,7 @@ fn type_of(property: &Json) -> Option<&str> {
     property.get("type").and_then(Json::as_str)
 }
 
-/// Splits at commas and semicolons that are in no bracket.
+/// Splits at commas and semicolons outside of brackets.
 fn parts(cell: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0;
@@ -135,7 +135,7 @@ fn parts(cell: &str) -> Vec<String> {
     parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// Compares the arguments of a row, written as `name:type:yes`, `name:type=default` and the like. Returns their names.
+/// Compares the arguments of a row, written as `name:type:yes`, `name:type=default` and so on. Returns their names.
 fn check_arguments(definition: &Definition, cell: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for part in parts(&cell.replace('`', "")) {
@@ -162,8 +162,7 @@ fn check_arguments(definition: &Definition, cell: &str) -> BTreeSet<String> {
     names
 }
 
-/// Members of results that are always there and that the table does not name: what a manifest lacks, and that no judge
-/// was asked about it.
+/// Members that results always have although the table does not name them.
 const ADDED: &[(&str, &[&str])] = &[
     ("agent.create", &["warnings"]),
     ("agent.update", &["warnings"]),
@@ -180,14 +179,14 @@ fn members(schema: &Json) -> BTreeMap<&str, &Json> {
     properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema)).collect()
 }
 
-/// Returns the members that are always there.
+/// Returns the required members.
 fn required(schema: &Json) -> Vec<&str> {
     let names = schema.get("required").and_then(Json::as_array).unwrap_or_default();
     names.iter().filter_map(Json::as_str).collect()
 }
 
-/// Compares the names that a cell about results says with the schema: each is there, a list is a list with elements of
-/// these members, and nothing else is always there.
+/// Compares the names in a results cell with the schema: each must exist, lists must have elements with these members,
+/// and no other member may be required.
 fn check_result(definition: &Definition, cell: &str) {
     let schema = definition.output_schema();
     let found = members(schema);
@@ -202,7 +201,7 @@ fn check_result(definition: &Definition, cell: &str) {
         let rest = &part[name.len()..];
         let is_member = rest.is_empty() || rest.starts_with(['[', '(', '=', '{']);
         let Some((name, member)) = found.get_key_value(name.as_str()).filter(|_| is_member) else {
-            // Words that stand for the members of something, or say it in other words.
+            // Words of the cell that are not names of members.
             let stands_for_others =
                 ["script", "binding", "bindings", "lane", "lanes", "calls", "text"].contains(&name.as_str());
             let is_word = stands_for_others || !is_member || name.is_empty() || name.parse::<u64>().is_ok();
@@ -258,7 +257,7 @@ fn every_tool_of_the_first_table_is_a_row() {
             panic!("a row with other columns: {cells:?}")
         };
         let id = codes(ours)[0];
-        let row = definition(id).unwrap_or_else(|| panic!("{id} is no row"));
+        let row = definition(id).unwrap_or_else(|| panic!("there is no row {id}"));
         for seed in codes(seed) {
             let Some(BuiltinName::Tool(found, _)) = own_name(seed) else {
                 assert!(row.is_control, "{seed} calls nothing");
@@ -274,7 +273,7 @@ fn every_tool_of_the_first_table_is_a_row() {
             check_result(row, result);
         }
         match id {
-            // Each call is planned as one of the tool that it names.
+            // Each call is planned as a call of the tool that it names.
             "fleet.invoke" => assert!(row.effects.is_empty()),
             // Its secrets are masked.
             "system.config" => assert_eq!(row.effects, ["local-read"]),
@@ -292,7 +291,7 @@ fn every_tool_of_the_first_table_is_a_row() {
     }
 }
 
-/// Returns the approval that the columns of the permissions say.
+/// Returns the approval that the permission columns specify.
 fn approval_of(cell: &str, effects: &[&str]) -> Option<Approval> {
     let words: Vec<&str> =
         cell.split('/').map(|word| word.trim().split(['+', ' ']).next().unwrap()).collect();
@@ -326,10 +325,10 @@ fn every_tool_of_the_second_table_is_a_row() {
         }
         let effects_of_each: Vec<&str> = effect.split(',').collect();
         for (at, id) in ids.iter().enumerate().filter(|(_, id)| **id != "issue.*") {
-            let row = definition(id).unwrap_or_else(|| panic!("{id} is no row"));
+            let row = definition(id).unwrap_or_else(|| panic!("there is no row {id}"));
             assert!(row.tiers.contains(&named(Tier::ALL, Tier::as_str, tier)), "{id}");
             if first.contains(*id) {
-                // The first table says the rest.
+                // The first table specifies the rest.
                 continue;
             }
             assert_eq!(row.stage.to_string(), *stage, "{id}");
@@ -341,7 +340,7 @@ fn every_tool_of_the_second_table_is_a_row() {
             match *id {
                 "session.exit_plan" => assert_eq!(row.approval, Approval::Always),
                 _ => {
-                    // Where one row has several tools, those that only read need no more than a rule.
+                    // If a row has several tools, those that only read need at most a rule.
                     let only_reads = 1 < ids.len() && row.effects == ["local-read"];
                     let expect = approval_of(permissions, row.effects).filter(|_| !only_reads);
                     assert!(expect.is_none_or(|expect| row.approval == expect), "{id} {permissions}");
@@ -366,7 +365,7 @@ fn every_name_of_a_coordinator_is_known() {
                     assert!(found.tiers.contains(&Tier::Coordinator) || alias.tier.is_none(), "{name}");
                 }
                 Some(BuiltinName::Never(never)) => assert_eq!(never.tier, Tier::Coordinator, "{name}"),
-                // What is left of the calls is told by a control tool.
+                // A control tool reports the remaining calls.
                 Some(BuiltinName::Control("budget.get")) if name == "get_budget_status" => {}
                 found => panic!("{name}: {found:?}"),
             }
@@ -375,7 +374,7 @@ fn every_name_of_a_coordinator_is_known() {
 }
 
 #[test]
-fn tools_of_neither_table_are_control_tools_or_read_what_servers_offer() {
+fn other_tools_control_or_read_server_offers() {
     for cells in of_section(&table(), Section::Ours) {
         for id in codes(&cells[0]) {
             assert!(brigade_access::is_reserved(id), "{id}");

@@ -180,7 +180,7 @@ fn the_policy_says_which_rule_approves() {
     let own = explain("call.wait");
     assert_eq!((own["visible"].as_bool(), own["gate"].as_str()), (Some(true), Some("allow")));
     let text = brigade.run(["tools", "policy", "explain", "call.wait", "--as", "local"]).stdout_text();
-    assert!(text.contains("nobody, no call needs it"), "{text}");
+    assert!(text.contains("not applicable: its calls need no approval"), "{text}");
     let text = brigade.run(["tools", "policy", "explain", "deploy", "--as", "local"]).stdout_text();
     assert!(text.contains("a person, each call") && text.contains("missing: "), "{text}");
 }

@@ -52,7 +52,7 @@ fn the_approval_of_a_built_in_tool_is_that_of_its_row() {
     assert_eq!(explained("ask.user")["agent"]["rule"], "none");
     assert_eq!(explained("git.push")["agent"]["rule"], Value::Null);
     let text = site.tools(["policy", "explain", "todo.write", "--as", "local"]).stdout_text();
-    assert!(text.contains("nobody, no call needs it"), "{text}");
+    assert!(text.contains("not applicable: its calls need no approval"), "{text}");
 }
 
 /// Issue 17: commits are those of the workspace where no other repository is named.

@@ -80,7 +80,7 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
     assert_eq!((&result["content_length"], &result["truncated"]), (&json!(11), &json!(false)));
     // The answer leads inside.
     let led = fails(&mut client, &format!("http://127.0.0.1:{port}/inside"), "domain_not_allowed");
-    assert!(text(&led).contains("leads to another one"), "{led:#}");
+    assert!(text(&led).contains("redirects to a URL"), "{led:#}");
     // These are refused at the plan, so there is no call of them.
     for (url, code) in [
         ("http://169.254.169.254/latest/meta-data", "domain_not_allowed"),
@@ -116,7 +116,7 @@ fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
     let mut client = Client::start(&site, &["--profile", "context.one"]);
     client.hello("2025-11-25", json!({}));
     fails(&mut client, &format!("http://127.0.0.1:{port}/page"), "outside_context");
-    // The server listens at every address of this machine, and leads to another one.
+    // The server listens at every address of this machine, and redirects to a URL.
     let led = fails(&mut client, &format!("http://127.0.0.2:{port}/inside"), "outside_context");
     assert!(text(&led).contains("127.0.0.1 is outside of constrain.domains"), "{led:#}");
 }

@@ -333,7 +333,7 @@ fn next_gateway_resumes_workflow_after_kill() {
     site.workspace.write("go", "");
     // One that serves another agent takes it over.
     let other = Client::connect(&site, "ann");
-    let row = waiting(&site, "Nobody saw what it did");
+    let row = waiting(&site, "Its outcome is unknown");
     assert_eq!(row["choices"], json!(["retry", "succeeded", "failed"]), "{row:#}");
     site.brigade.run(["work", "answer", row["id"].as_str().unwrap(), "--choice", "succeeded"]).assert_code(0);
     let mut client = Client::connect(&site, "local");
@@ -410,7 +410,7 @@ fn kill_between_transition_writes_is_recovered() {
             for row in &rows {
                 // A person looks what a step that was cut off did. What is tried again is approved again.
                 let did = marks(status["current_state"].as_str().unwrap()) == 1;
-                let choice = match row["text"].as_str().unwrap().contains("Nobody saw what it did") {
+                let choice = match row["text"].as_str().unwrap().contains("Its outcome is unknown") {
                     true if did => "succeeded",
                     true => "retry",
                     false => "approve",

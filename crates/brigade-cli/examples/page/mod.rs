@@ -3,7 +3,7 @@
 /// The maximum number of columns of a line.
 const WIDTH: usize = 120;
 
-/// Breaks a paragraph or an item of a list at spaces, but not within code. Later lines begin with `indent`.
+/// Wraps a paragraph or a list item at spaces, but not within code. Later lines begin with `indent`.
 pub fn wrap(text: &str, indent: &str) -> String {
     let (mut page, mut line) = (String::new(), String::new());
     for word in words(text) {

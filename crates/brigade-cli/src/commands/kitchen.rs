@@ -1,4 +1,4 @@
-//! `brigade kitchen`, whose verbs of the shell program also stand at the top level
+//! `brigade kitchen`. The verbs of the shell program also exist at the top level.
 
 mod answer;
 mod approve;
@@ -43,7 +43,7 @@ pub(crate) enum Kitchen {
     Workers(workers::WorkersArgs),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
-    /// List what was started, or check that nobody changed its receipts
+    /// List what was started, or verify that its receipts are unchanged
     ///
     /// Every start of a worker and of an approved command leaves a receipt, and the receipts form a chain.
     Receipts(Lazy<receipts::ReceiptsArgs>),

@@ -12,7 +12,7 @@ use crate::examples;
 use crate::output::Output;
 use crate::session::Session;
 
-/// The port if none is given.
+/// The default port.
 const PORT: u16 = 8766;
 
 /// Offer the tools to agents as one MCP server
@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
 
-    /// The agent behind standard input and output, the socket, or requests without a token [default: local]
+    /// The agent for standard input and output, the socket, or requests without a token [default: local]
     #[arg(long = "as", value_name = "AGENT")]
     agent: Option<String>,
 
@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
     #[arg(long = "profile", value_name = "SLOT.NAME")]
     profiles: Vec<String>,
 
-    /// How tools are listed, instead of as gateway.toml says
+    /// How tools are listed [default: as in gateway.toml]
     #[arg(long, value_name = "full|compact|search", hide_possible_values = true)]
     list: Option<ListWord>,
 
@@ -60,7 +60,7 @@ pub(crate) struct ServeArgs {
     no_token: bool,
 }
 
-/// The ways to list tools.
+/// How tools are listed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ListWord {
     Full,
@@ -68,7 +68,7 @@ enum ListWord {
     Search,
 }
 
-/// The ways to write names.
+/// How names are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum NamesWord {
     Dotted,
@@ -104,8 +104,10 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
             && !arguments.no_token
             && config.agents.iter().all(|agent| agent.token_sha256.is_none())
         {
-            let error =
-                Error::new(ErrorKind::Refused, "no agent has a token, so nobody could call over HTTP");
+            let error = Error::new(
+                ErrorKind::Refused,
+                "no agent has a token, so no call over HTTP would be accepted",
+            );
             return Err(error.hint("add one with `brigade tools agent add NAME`, or pass --no-token"));
         }
         wanted.transport = Transport::Http { address, socket };
@@ -124,7 +126,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         Some(NamesWord::Dotted) | None => NameStyle::Dotted,
     };
     if arguments.no_token {
-        warn("anybody on this machine can call as this agent, because no token is asked for");
+        warn("every process on this machine can call as this agent, because no token is required");
     }
     let mut ready = |listening: &ServeReport| {
         let text = serde_json::to_string(listening).expect("plain members are JSON");
@@ -133,23 +135,23 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     serve(&workspace, wanted, stop, &mut ready, &warn)
 }
 
-/// Passes the lines of a client inside of a task on to the session of the task, which decides who speaks.
+/// Connects a client inside of a task to the session of the task, which determines the caller.
 fn in_task(arguments: &ServeArgs, directory: &Path) -> Result<(), Error> {
     let ServeArgs { stdio: _, http, unix, agent, profiles, list, names, lane, no_token: _ } = arguments;
     let is_plain = http.is_none() && unix.is_none() && agent.is_none() && profiles.is_empty();
     if !is_plain || list.is_some() || names.is_some() || lane.is_some() {
-        let why = "inside of a task the session is that of the task, and no option changes it";
+        let why = "inside of a task, the session is that of the task, so options are not allowed";
         return Err(Error::new(ErrorKind::Usage, why).hint("`brigade serve --stdio` connects to it"));
     }
     connect(directory)
 }
 
-/// Tells the person behind the server something.
+/// Warns the person who runs the server.
 fn warn(text: &str) {
     drop(writeln!(std::io::stderr(), "warning: {text}"));
 }
 
-/// Reads the address to listen on.
+/// Parses the address to listen on.
 fn address(text: &str, is_public: bool) -> Result<SocketAddr, Error> {
     let wrong = |why: String| {
         Error::new(ErrorKind::Usage, why).hint("such as --http 127.0.0.1:8766, or port 0 for a free one")
@@ -164,11 +166,11 @@ fn address(text: &str, is_public: bool) -> Result<SocketAddr, Error> {
         true => typed.to_socket_addrs().ok().and_then(|mut found| found.find(SocketAddr::is_ipv4)),
         false => typed.parse().ok(),
     };
-    let address = address.ok_or_else(|| wrong(format!("`{text}` is no address and port")))?;
+    let address = address.ok_or_else(|| wrong(format!("`{text}` is not an address and port")))?;
     if !address.ip().is_loopback() && !is_public {
         let why = format!("{address} is not a loopback address");
         return Err(Error::new(ErrorKind::Usage, why).hint(
-            "only this machine is served, unless [http] public = true stands in .brigade/tools/gateway.toml",
+            "only this machine is served, unless [http] public = true is set in .brigade/tools/gateway.toml",
         ));
     }
     Ok(address)

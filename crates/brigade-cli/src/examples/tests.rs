@@ -1,4 +1,4 @@
-//! Examples are understood, and work in the sample workspace.
+//! Checks that examples parse and that they work in the sample workspace.
 
 use std::ffi::OsString;
 
@@ -11,14 +11,14 @@ use super::*;
 use crate::arguments::Arguments;
 use crate::{Streams, Surroundings};
 
-/// Returns the words of an example, up to where the shell takes over.
+/// Returns the words of an example, up to redirections and pipes.
 fn words(line: &str) -> Vec<String> {
     let words = Argv::parse(line).unwrap().words().to_vec();
     words.into_iter().take_while(|word| word != "<" && word != ">").collect()
 }
 
 #[test]
-fn every_command_has_examples_and_each_is_one_of_that_command() {
+fn every_command_has_examples_of_itself() {
     fn walk(command: &Command, group: &str, seen: &mut usize) {
         let name = command.get_name();
         if command.has_subcommands() {
@@ -68,7 +68,7 @@ fn examples_without_ids_work_in_the_sample_workspace() {
     Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
     let surroundings = Surroundings::for_test(workspace);
     let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    // What starts processes, writes outside of the workspace, or continues until it is stopped.
+    // Leaves out commands that start processes, write outside of the workspace, or run until they are stopped.
     let is_kept_out = |line: &str| {
         ["runtime start", "runtime restart", "--follow", "--live", "keys", "demo", "--target", "~", "<"]
             .iter()

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::text::{Colour, Text, Tone};
 use super::words;
 
-/// A batch whose calls are queued while its answers are written.
+/// A batch whose calls are queued while the answers are written.
 pub(crate) struct Batch<'a> {
     workspace: &'a Workspace,
     blocked: OnBlocked,
     input: &'a mut dyn BufRead,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 pub(crate) type BatchResult = Result<BatchReport, Error>;
 
 impl<'a> Batch<'a> {
@@ -91,7 +91,7 @@ fn line(row: &BatchRow) -> Text {
     }
 }
 
-/// `call queue --stdin`: what became of each line, written while the lines are read.
+/// `call queue --stdin`: the result of each line, written while the lines are read.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct BatchDocument {
@@ -109,7 +109,7 @@ pub(crate) struct BatchDocument {
     /// Calls that were there, or were rejected before.
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped: Option<usize>,
-    /// Lines that are no call, or whose call is blocked.
+    /// Lines that are not a call, or whose call is blocked.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<usize>,
     /// Why it stopped early.

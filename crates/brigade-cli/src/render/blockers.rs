@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_comes_with_its_line_and_the_way_to_change_it() {
+    fn a_reason_has_its_line_and_help() {
         let read = |text: &str| serde_json::from_str::<BlockerDetail>(text).unwrap();
         let details = [
             r#"{"code": "effect_denied", "message": "effect `network` is denied", "file": "policy.toml",

@@ -67,7 +67,7 @@ pub(crate) fn write_list(list: &CallList, out: &mut dyn Write) -> io::Result<Opt
     Ok(failure)
 }
 
-/// Writes what is read piece by piece, and returns why reading stopped early. What cannot be written ends it.
+/// Writes records while they are read, and returns why reading stopped early. A failed write ends it.
 fn stream(
     read: impl FnOnce(&mut dyn FnMut(io::Result<()>) -> ControlFlow<()>) -> Result<(), Error>,
 ) -> io::Result<Option<Error>> {

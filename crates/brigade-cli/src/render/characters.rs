@@ -17,13 +17,13 @@ impl Characters {
         text
     }
 
-    /// Returns the bytes that never became a complete character, replaced.
+    /// Returns the remaining incomplete bytes, replaced.
     pub(crate) fn rest(self) -> String {
         String::from_utf8_lossy(&self.waiting).into_owned()
     }
 }
 
-/// Returns how many bytes at the end are the start of a character.
+/// Returns the length of an incomplete character at the end.
 fn incomplete(bytes: &[u8]) -> usize {
     match bytes.utf8_chunks().last().map(|chunk| chunk.invalid()) {
         // An error that more bytes could complete has no `error_len`.

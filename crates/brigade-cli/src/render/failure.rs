@@ -42,7 +42,7 @@ impl Report for ErrorReport {
 /// Returns the members that every document of a failure has.
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &CommandWords) -> Diagnosis {
     let (fault, reasons) = error.faults();
-    // The same code and help as in text.
+    // Use the same code and help as in text.
     let (joined, _) = shown_faults(error);
     let (code, help) = (joined.code, joined.help);
     let help = help.map(|help| unsecret(&words.hint(&help)));
@@ -128,11 +128,11 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
     }
 }
 
-/// Returns the error as a fault, joined with its only reason, or all of its reasons.
+/// Returns the error as a fault, joined with its only reason, or all reasons separately.
 fn shown_faults(error: &Error) -> (Fault, Vec<Fault>) {
     let (fault, mut reasons) = error.faults();
     match reasons.pop() {
-        // With a second blocker, the error is the other one in its own words.
+        // If there are several blockers, the error keeps its own words.
         Some(only) if error.blockers().len() == 1 => (with_only_reason(fault, only), reasons),
         last => {
             reasons.extend(last);

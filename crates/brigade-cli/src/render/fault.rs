@@ -132,7 +132,7 @@ fn draw(mut fault: Fault, colour: Colour, width: usize, out: &mut String) {
         .with_context_lines(0)
         .without_cause_chain()
         .without_syntax_highlighting();
-    // Writing to a string fails only where a label lies outside its line.
+    // Writing to a string fails only if a label is outside of its line.
     if handler.render_report(out, &fault).is_err() {
         spell(&fault, colour, out);
     }

@@ -1,4 +1,4 @@
-//! What happens while a service runs, in one line each.
+//! Formats the events of a running service, one line each.
 
 use brigade::kitchen::{Activity, RunningRow, ServiceView};
 use brigade::kitchen::{
@@ -50,7 +50,7 @@ impl TaskLine<'_> {
             (CommandResult::Passed, _) => return self.waits(task, &format!("{what} passed: {command}")),
             (CommandResult::Failed, Some(code)) => format!("{what} failed with {code}: {command}"),
             (CommandResult::Failed, None) => format!("{what} was ended by a signal: {command}"),
-            (CommandResult::TimedOut, _) => format!("{what} came to its time limit: {command}"),
+            (CommandResult::TimedOut, _) => format!("{what} reached its time limit: {command}"),
             (CommandResult::NotStarted, _) => format!("{what} could not be started: {command}"),
         };
         self.task(WAITS, Tone::Bad, task, &how)
@@ -67,7 +67,7 @@ impl TaskLine<'_> {
                 let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
                 self.task(DONE, Tone::Good, task, &format!("done{time}{commit}"))
             }
-            TaskOutcome::AlreadyDone => self.task(DONE, Tone::Good, task, "was done already"),
+            TaskOutcome::AlreadyDone => self.task(DONE, Tone::Good, task, "was already done"),
             TaskOutcome::Absorbed => {
                 let by = own.and_then(|own| own.absorbed_by.as_ref());
                 let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
@@ -80,7 +80,7 @@ impl TaskLine<'_> {
     }
 }
 
-/// Returns the line about a record; `None` for one that says nothing new to people. `life` is after it.
+/// Returns the line for a record, or `None` if it has no news for people. `life` is the state after the record.
 pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> {
     let about = TaskLine { prd, life };
     let because =
@@ -95,18 +95,18 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
         Record::AttemptEnded { task, how, reason, signal, .. } => match how {
             AttemptEnd::Said => {
                 let said = match signal.as_ref()? {
-                    Signal::Complete => "says that it is complete".to_owned(),
-                    Signal::AlreadyDone => "says that it was done already".to_owned(),
-                    Signal::Absorbed(by) => format!("says that {by} did it"),
-                    Signal::Blocked => "says that it is blocked".to_owned(),
+                    Signal::Complete => "reports that it is complete".to_owned(),
+                    Signal::AlreadyDone => "reports that it was already done".to_owned(),
+                    Signal::Absorbed(by) => format!("reports that {by} did it"),
+                    Signal::Blocked => "reports that it is blocked".to_owned(),
                     Signal::Continue => "needs another attempt".to_owned(),
                     Signal::Question(question) => format!("asks: {}", first_line(question)),
                 };
                 about.waits(task, &format!("{said}{}", because(reason)))
             }
             AttemptEnd::Iteration => about.waits(task, &format!("needs another attempt{}", because(reason))),
-            AttemptEnd::Limit => about.waits(task, "came to the limit of its provider"),
-            AttemptEnd::TimeLimit => about.waits(task, "came to its time limit"),
+            AttemptEnd::Limit => about.waits(task, "reached the limit of its provider"),
+            AttemptEnd::TimeLimit => about.waits(task, "reached its time limit"),
             AttemptEnd::Stalled => about.waits(task, "was ended because it printed nothing"),
             AttemptEnd::Interrupted => about.waits(task, &format!("was interrupted{}", because(reason))),
         },
@@ -131,14 +131,14 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
             about.task(WAITS, Tone::Bad, task, &format!("is not committed: {refused}"))
         }
         Record::Integrated { task, moved: true, .. } => {
-            about.waits(task, "stands on the new tip of the branch, and is verified again")
+            about.waits(task, "was moved to the new tip of the branch; it is verified again")
         }
         Record::Integrated { task, conflict, .. } if !conflict.is_empty() => {
             about.task(WAITS, Tone::Bad, task, &format!("conflicts in {}", conflict.join(", ")))
         }
         Record::TaskEnded { task, outcome, reason, .. } => about.ended(task, *outcome, reason.as_deref()),
         Record::Escalated { task, from, to, reason } => {
-            let text = format!("goes from {} to {}: {reason}", from.title(), to.title());
+            let text = format!("moves from {} to {}: {reason}", from.title(), to.title());
             about.task(RAISED, Tone::Warning, task, &text)
         }
         Record::DecisionAsked { decision } => {
@@ -194,19 +194,19 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
     })
 }
 
-/// Returns the first line of a text, with a sign if there are more.
+/// Returns the first line of a text, with a mark if there are more.
 pub(crate) fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
 }
 
-/// Returns a line that a worker printed.
+/// Formats a line that a worker printed.
 pub(crate) fn printed_line(task: &str, line: &str) -> Text {
     Text::new(Tone::Faint, task).then(Tone::Faint, " | ").then(Tone::Plain, line)
 }
 
-/// Says that lines of a worker are left out.
+/// Reports that lines of a worker were left out.
 pub(crate) fn left_out(task: &str, lines: u64) -> Text {
     Text::new(Tone::Faint, &format!("{task} | [{lines} lines are left out here]"))
 }
@@ -221,7 +221,7 @@ pub(crate) fn progress(scene: &ServiceView) -> Text {
     Text::new(Tone::Strong, &scene.prd).then(Tone::Plain, &text)
 }
 
-/// Returns the line of something that runs.
+/// Formats a running task.
 pub(crate) fn running(row: &RunningRow) -> Text {
     let (marker, tone) = match row.doing {
         Activity::Working => (RUNS, Tone::Accent),

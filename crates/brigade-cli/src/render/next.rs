@@ -58,7 +58,7 @@ impl StepFormatter for CommandLine {
     }
 }
 
-/// How the commands that a command proposes are typed: where it was typed itself, and for the same workspace.
+/// Formats proposed commands for the current directory and the workspace of the command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommandWords {
     line: CommandLine,
@@ -72,7 +72,7 @@ impl CommandWords {
         CommandWords { line, root: Some(root.display().to_string()), is_made_first: false }
     }
 
-    /// Formats no commands that are written out: they work only when there is a workspace.
+    /// Formats no written-out commands, because they work only if there is a workspace.
     pub(crate) fn before_workspace(self) -> CommandWords {
         CommandWords { is_made_first: true, ..self }
     }
@@ -87,7 +87,7 @@ impl CommandWords {
         self.spelled(hint.clone()).to_string()
     }
 
-    /// Formats the steps of a hint that have no words yet.
+    /// Formats the steps of a hint that are not yet commands.
     pub(crate) fn spelled(&self, hint: Hint) -> Hint {
         hint.spelled(self, None)
     }
@@ -97,7 +97,7 @@ impl CommandWords {
         self.spell(step, None)
     }
 
-    /// Adds to a command that is written out which workspace it is for. Absent if it would not work.
+    /// Adds the workspace to a written-out command. Returns `None` if the command would not work.
     pub(crate) fn command<'c>(&self, command: &'c str) -> Option<Cow<'c, str>> {
         if self.is_made_first {
             return None;
@@ -262,7 +262,7 @@ fn command(step: &NextStep) -> String {
         }
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
-        // A kind of step that this crate does not know yet.
+        // A kind of step that this crate does not know.
         other => other.to_string(),
     }
 }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_name_the_workspace_where_they_are_typed_elsewhere() {
+    fn commands_outside_name_their_workspace() {
         assert_eq!(
             all_sites(&NextStep::ShowTool("-x".to_owned())),
             [
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_again_is_an_option_of_the_command_that_was_typed() {
+    fn repeating_an_action_is_an_option_of_its_command() {
         let spell =
             |step: NextStep| CommandLine::from_directory(Path::new("/else"), true).spell(&step, Some("/w"));
         assert_eq!(spell(NextStep::CloseFile("/a b.toml".to_owned())), "chmod o-w '/a b.toml'");

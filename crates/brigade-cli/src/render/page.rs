@@ -110,7 +110,7 @@ impl Sheet {
         self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if says(fault)))
     }
 
-    /// Returns whether any fault says what to do.
+    /// Returns whether any fault has help.
     pub(crate) fn helps(&self) -> bool {
         self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if fault.help.is_some()))
     }
@@ -143,7 +143,7 @@ impl Sheet {
 }
 
 fn write_fields(fields: &[Field], look: TextFormat, out: &mut String) {
-    // A field without a key goes on with the one before.
+    // A field without a key continues the previous one.
     let label = |key: &str| if key.is_empty() { String::new() } else { format!("{key}:") };
     let keys: Vec<Text> = fields.iter().map(|field| Text::new(Tone::Faint, &label(&field.key))).collect();
     let widest = keys.iter().map(Text::width).max().unwrap_or(0);
@@ -177,7 +177,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Makes an empty page. Commands that it proposes are typed as `words` says.
+    /// Creates an empty page. `words` formats the proposed commands.
     pub(crate) fn new(now: Timestamp, words: CommandWords) -> Page {
         let sheet = || Sheet::new(&words);
         Page { data: sheet(), trouble: sheet(), notes: sheet(), now, words }
@@ -188,7 +188,7 @@ impl Page {
         self.trouble.fault(Fault::new(code, message));
     }
 
-    /// Adds the next command to run, in the same form as the help of an error, unless an error or issue says it.
+    /// Adds the next command, in the form of an error's help, unless an error or issue already proposes it.
     pub(crate) fn next(&mut self, command: &str) {
         let Some(command) = self.words.command(command) else { return };
         let command = &*command;
@@ -204,7 +204,7 @@ impl Page {
         self.next(&command);
     }
 
-    /// Returns whether there is a workspace. If not, that was said.
+    /// Returns whether there is a workspace. If not, this was already reported.
     pub(crate) fn has_workspace(&self) -> bool {
         self.words.has_workspace()
     }

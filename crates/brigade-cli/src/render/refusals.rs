@@ -1,4 +1,4 @@
-//! Refusals: their JSON documents, and the text before and after the error.
+//! Refusals: their JSON documents, and the text around the error.
 
 pub(crate) mod forms;
 
@@ -28,12 +28,12 @@ pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &CommandWords
     parts.document(error.refusal()?)
 }
 
-/// What the documents of refusals have in common.
+/// The parts that documents of refusals share.
 #[derive(Clone)]
 struct Parts<'e> {
     error: &'e Error,
     target: String,
-    /// The error. What to do next is in the diagnosis.
+    /// The error. The diagnosis has the next steps.
     text: String,
     blockers: Vec<String>,
     blocker_details: Vec<BlockerDetail>,
@@ -242,7 +242,7 @@ impl Parts<'_> {
             Refusal::RuntimeRestart { runtime_id, stop, step } => {
                 let (failed_stop, start) = match step.as_deref() {
                     Some(step) => (self.stop(step), self.start(step)),
-                    // No runtime has this id, so there is nothing to stop.
+                    // There is no runtime with this id, so nothing can be stopped.
                     None => {
                         let (runtime_id, survivors) = (runtime_id.clone(), Vec::new());
                         let (runtime, pid, fix) = (None, None, None);
@@ -271,7 +271,7 @@ impl Parts<'_> {
         })
     }
 
-    /// Makes the document of a runtime that was not started.
+    /// Creates the document of a runtime that was not started.
     fn start(&self, refusal: &Refusal) -> Option<RuntimeStartRefused> {
         let Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } = refusal else {
             return None;
@@ -294,7 +294,7 @@ impl Parts<'_> {
         })
     }
 
-    /// Makes the document of a runtime that was not stopped.
+    /// Creates the document of a runtime that was not stopped.
     fn stop(&self, refusal: &Refusal) -> Option<RuntimeStopRefused> {
         let Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors } = refusal else {
             return None;
@@ -314,8 +314,7 @@ impl Parts<'_> {
     }
 }
 
-/// Returns the report of an operation that was not done, if it has every reason itself: it is shown instead of the
-/// error.
+/// Returns the report of a refused operation if the report contains all reasons. It is shown instead of the error.
 pub(crate) fn whole_report(refusal: &Refusal) -> Option<&dyn View> {
     Some(match refusal {
         Refusal::Register(report) => &**report,
@@ -355,7 +354,7 @@ pub(crate) fn subject(refusal: &Refusal) -> Option<&str> {
 /// Prints what comes after the error.
 pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
     match refusal {
-        // A reason with a help says what to do.
+        // A reason with help already has the next step.
         Refusal::Queue { call } if !page.trouble.helps() => {
             page.next_step(&NextStep::DescribeTool(call.tool_id.clone()));
         }

@@ -74,7 +74,7 @@ impl ReviewOutcome {
     }
 }
 
-/// Returns an error with its reasons and hints as one text.
+/// Formats an error with its reasons and hints as one text.
 fn error_text(error: &Error, words: &CommandWords) -> String {
     let reasons = error.blockers().iter().map(ToString::to_string);
     let reasons: Vec<String> = reasons.filter(|reason| *reason != error.to_string()).collect();

@@ -2,7 +2,7 @@
 
 use brigade::StartProgress;
 
-/// Describes a step of a start. The text of a step does not depend on how long it takes.
+/// Describes a step of a start. The text does not depend on the duration of the step.
 pub(crate) fn step(progress: &StartProgress) -> String {
     match progress {
         StartProgress::Cleared => "removed files of an earlier start".to_owned(),

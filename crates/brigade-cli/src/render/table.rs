@@ -16,7 +16,7 @@ pub(crate) enum Fit {
 pub(crate) struct Table {
     columns: Vec<(&'static str, Fit)>,
     rows: Vec<Vec<Text>>,
-    /// The widths of the columns in earlier parts.
+    /// The column widths of earlier parts.
     widths_before: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ const GAP: usize = 2;
 const NARROWEST: usize = 8;
 
 impl Table {
-    /// Makes a table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new<const N: usize>(columns: [(&'static str, Fit); N]) -> Table {
         Table { columns: columns.to_vec(), rows: Vec::new(), widths_before: Vec::new() }
     }
@@ -62,7 +62,7 @@ impl Table {
             let mut owed = 0;
             for (cell, width) in row.iter().zip(&widths) {
                 let cell = cell.clone().cut(*width);
-                // Padding is written before the next cell, so that no line ends in blanks.
+                // Padding is written before the next cell, so lines do not end in spaces.
                 if !cell.is_empty() {
                     line.extend(std::iter::repeat_n(' ', owed));
                     owed = 0;

@@ -1,4 +1,4 @@
-//! How each report looks.
+//! The text form of each report.
 
 mod agents;
 mod calls;

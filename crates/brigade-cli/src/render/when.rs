@@ -46,7 +46,7 @@ fn span(seconds: u64) -> String {
 
 /// Formats a measured duration, rounded for people.
 pub(crate) fn format_seconds(seconds: f64) -> String {
-    // Rounded first, so that 59.96 s becomes 1 min 0 s and not 60.0 s.
+    // Round first, so that 59.96 s becomes 1 min 0 s instead of 60.0 s.
     let milliseconds = (seconds * 1_000.0).round();
     if milliseconds < 1_000.0 {
         return format!("{milliseconds} ms");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_shown_with_its_distance_and_nonsense_as_it_is() {
+    fn a_time_has_its_age_and_other_text_is_unchanged() {
         let now = "2026-11-21T20:00:00Z".parse().unwrap();
         let expect = Text::from("2026-11-21 19:00:00 UTC").then(Tone::Faint, " (1 hour ago)");
         assert_eq!(moment("2026-11-21T20:00:00+01:00", now), expect);

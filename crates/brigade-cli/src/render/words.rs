@@ -21,7 +21,7 @@ pub(super) fn number(number: Option<impl ToString>) -> Text {
     Text::from(number.map_or_else(String::new, |number| number.to_string()))
 }
 
-/// Names the tool of a call or run, and what is done to it if that is no run.
+/// Formats the tool of a call or run, and what is done to it unless it is run.
 pub(super) fn tool_of(id: &str, kind: &str) -> Text {
     let tool = Text::from(id);
     if kind == "run" { tool } else { tool.then(Tone::Faint, &format!(" ({kind})")) }
@@ -42,7 +42,7 @@ pub(super) fn status(word: &str) -> Text {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_is_not_there_is_not_counted() {
+    fn zero_counts_are_left_out() {
         let of = |counts: &[(&str, u64)]| {
             super::counts(&counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
         };

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_query_are_no_operators() {
+    fn query_words_are_not_operators() {
         check("deploy OR NOT x*", "\"deploy\" OR \"not\" OR \"x\"");
         check("content:\"a b\" NEAR(c)", "\"content\" OR \"b\" OR \"near\" OR \"c\"");
         check("Größe größe", "\"größe\"");

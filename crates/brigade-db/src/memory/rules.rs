@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_to_be_remembered_is_kept() {
+    fn written_memories_are_kept() {
         for text in [
             "Tests need the variable RUST_BACKTRACE=0, because snapshots have no traces.",
             "We started with SQLite because it needs no server.",
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_copied_is_rejected() {
+    fn copied_text_is_rejected() {
         check(" \n\t", Some(Objection::Empty));
         check("---", Some(Objection::Empty));
         check(&"word ".repeat(401), Some(Objection::TooLong));

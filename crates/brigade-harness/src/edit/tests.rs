@@ -126,7 +126,7 @@ const TABLE: &str = "[mcp_servers.brigade]\ncommand = \"brigade\"\nargs = [\"ser
                      \"--target\", \"/w\"]\n";
 
 #[test]
-fn toml_gets_a_table_of_its_own() {
+fn toml_gets_a_separate_table() {
     check("codex", "", TABLE);
     check("codex", "model = 'x' # mine\n", &format!("model = 'x' # mine\n\n{TABLE}"));
     check("codex", "model = 'x'", &format!("model = 'x'\n\n{}", TABLE.trim_end()));
@@ -146,7 +146,7 @@ fn toml_gets_a_table_of_its_own() {
 }
 
 #[test]
-fn a_missing_file_is_made_and_goes_again() {
+fn a_created_file_is_removed_again() {
     for client in crate::clients() {
         let entry = client.entry(&Connection::stdio("brigade", "a", "/w")).unwrap();
         let put = put(client, None, &entry, None).unwrap();
@@ -189,7 +189,7 @@ fn codex_keys_of_the_other_transport_are_refused() {
 }
 
 #[test]
-fn an_entry_of_ours_changes_and_keeps_what_was_added() {
+fn our_entry_changes_and_keeps_added_members() {
     let (client, entry) = entry("cursor");
     let file = "{\n  \"mcpServers\": {\n    \"brigade\": {\n      // old\n      \"command\": \"/old/brigade\",\n      \
                 \"args\": [\"serve\", \"--stdio\"],\n      \"env\": {\"A\": \"b\"}\n    }, // mine\n    \"x\": 1\n  }\n}\n";
@@ -212,7 +212,7 @@ fn an_entry_of_ours_changes_and_keeps_what_was_added() {
 }
 
 #[test]
-fn values_under_dotted_keys_stay_when_an_entry_changes() {
+fn dotted_keys_stay_when_an_entry_changes() {
     let (client, entry) = entry("codex");
     let file =
         b"[mcp_servers.brigade]\ncommand = '/old/brigade'\nargs = ['serve', '--stdio']\nenv.A = 'b'\n\n\
@@ -234,7 +234,7 @@ fn an_entry_that_was_noted_is_ours_whatever_its_shape() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_refused_with_its_place() {
+fn refusals_to_edit_have_a_place() {
     refused("cursor", b"\xff\xfe{\x00}\x00", 0, "the file is UTF-16; save it as UTF-8");
     refused("cursor", b"{\n\"a\": \xff}", 2, "not UTF-8");
     refused("cursor", b"{\n  \"mcpServers\": {\n}", 3, "unexpected end of text");
@@ -261,7 +261,7 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
 }
 
 #[test]
-fn comments_where_the_format_has_none_are_told() {
+fn comments_in_strict_json_are_reported() {
     let loose = |label: &str, file: &str| {
         let (client, entry) = entry(label);
         put(client, Some(file.as_bytes()), &entry, None).unwrap().loose

@@ -86,7 +86,7 @@ fn secrets_are_reported_and_not_fingerprinted() {
 }
 
 #[test]
-fn ordinary_words_are_no_secrets() {
+fn ordinary_words_are_not_secrets() {
     let words =
         r#"["--key=primary", "--jwt=none", "pkg:npm/x@next", "--user", "node:node", "--password", "none"]"#;
     let entry =
@@ -130,7 +130,7 @@ fn a_secret_as_the_name_of_a_server_is_not_shown() {
 }
 
 #[test]
-fn what_is_no_server_is_an_issue_and_no_entry() {
+fn an_invalid_server_is_an_issue_without_entry() {
     for value in ["null", "\"npx\"", "[]", "5"] {
         assert_eq!(troubles("cursor", value), ["server_invalid"], "{value}");
     }
@@ -289,7 +289,7 @@ fn a_container_variable_is_registered_by_name() {
 }
 
 #[test]
-fn what_is_left_out_of_a_definition_is_named() {
+fn omitted_parts_of_a_definition_are_named() {
     let left_out = |members: &str| {
         let reading = read("cursor", &format!(r#"{{"mcpServers": {{"a": {{{members}}}}}}}"#));
         (reading.entries[0].command.join(" "), reading.launches[0].left_out().to_vec())
@@ -470,7 +470,7 @@ fn broken_files_have_a_place_and_no_quote() {
 }
 
 #[test]
-fn comments_where_a_program_has_none_are_told() {
+fn unsupported_comments_are_reported() {
     let text = "\u{feff}{ // mine\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
     let reading = read("cursor", text);
     assert_eq!(
@@ -536,7 +536,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_too_long_is_an_issue_and_not_looked_into() {
+fn too_long_values_are_issues_and_not_read() {
     let long = |part: &str| part.repeat((1 << 20) / part.len());
     for part in ["a ", "${", "a=b ", "-u a:b "] {
         let (in_one, in_list) = (long(part), format!("[\"{}\", \"x\"]", long(part)));
@@ -561,7 +561,7 @@ fn what_is_too_long_is_an_issue_and_not_looked_into() {
 }
 
 #[test]
-fn what_a_file_gives_is_bounded() {
+fn the_contents_of_a_file_are_bounded() {
     let words = vec!["\"A=1\""; 900].join(",");
     let servers: Vec<String> =
         (0..500).map(|n| format!(r#""s{n}": {{"command": "x", "args": [{words}]}}"#)).collect();
@@ -646,7 +646,7 @@ fn a_user_before_a_host_is_a_token() {
 }
 
 #[test]
-fn a_type_that_is_not_known_is_no_guess() {
+fn an_unknown_type_is_not_guessed() {
     assert_eq!(troubles("claude", r#"{"type": "ws", "url": "wss://h/"}"#), ["server_type_unclear"]);
     assert_eq!(read("claude", r#"{"mcpServers": {"a": {"type": "ws", "url": "wss://h/"}}}"#).entries, []);
     assert_eq!(troubles("claude", r#"{"type": "ws", "command": "x"}"#), ["server_type_unclear"]);

@@ -62,7 +62,7 @@ fn a_password_of_a_command_in_a_word_is_found() {
 }
 
 #[test]
-fn values_behind_their_names_are_found() {
+fn values_after_their_names_are_found() {
     check(
         &["uvx", "mcp-proxy", "--headers", "X-Key", "v"],
         &["uvx", "mcp-proxy", "--headers", "X-Key", "[redacted]"],
@@ -150,7 +150,7 @@ fn values_of_headers_and_urls_are_found() {
 }
 
 #[test]
-fn what_is_no_literal_value_is_kept() {
+fn other_words_than_literal_values_are_kept() {
     for line in [
         &["docker", "run", "-i", "--rm", "--mount", "type=bind,src=/a,dst=/b", "-v", "/a:/b", "-e", "T", "i"]
             [..],

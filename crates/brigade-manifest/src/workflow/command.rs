@@ -42,6 +42,7 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
 impl StateCommand {
     /// Reads the command of a state.
     ///
+    /// # Errors
     /// Fails with a message that does not quote the command.
     pub fn parse(command: &Json) -> Result<StateCommand, String> {
         match command {
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_no_command() {
+    fn data_is_not_a_command() {
         check(r#""{{input.x}} a""#, Err("template"));
         check(
             r#"{"tool": "cmd.run", "arguments": {"command": "{{input.x}}"}}"#,

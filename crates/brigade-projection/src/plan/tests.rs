@@ -85,7 +85,7 @@ fn the_table_of_the_manual_holds() {
 }
 
 #[test]
-fn what_may_not_be_written_is_invalid_and_says_why() {
+fn unwritable_targets_are_invalid_with_a_reason() {
     let check = |tool: &Tool, target: TargetFacts, reason: &str| {
         for overwrite in [Overwrite::Never, Overwrite::Force] {
             let item = one(tool, &source("a"), &target, overwrite);
@@ -267,7 +267,7 @@ fn targets_are_the_supported_harnesses_in_order() {
 }
 
 #[test]
-fn only_a_full_plan_renders_what_is_not_there() {
+fn only_a_full_plan_renders_missing_files() {
     let tool = tool("cursor", ".cursor/commands/simplify.md");
     let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
     let expected =
@@ -278,7 +278,7 @@ fn only_a_full_plan_renders_what_is_not_there() {
 
 proptest! {
     #[test]
-    fn what_was_applied_is_current_and_an_edit_conflicts(
+    fn applied_files_are_current_and_edits_conflict(
         text in any::<String>(),
         path in prop::sample::select(vec!["a.md", "s/a/SKILL.md", "a.mdc", "a.toml", "a.py", "a.css"]),
         position in any::<prop::sample::Index>(),
@@ -317,7 +317,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_tool_reads_or_runs_is_never_written() {
+fn inputs_of_tools_are_never_written() {
     let mut reader = Tool::new("reader", Family::Script).unwrap();
     reader.enabled = false;
     reader.source_path = Some("./docs/../b.md".to_owned());

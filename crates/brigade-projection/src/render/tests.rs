@@ -44,7 +44,7 @@ fn a_command_is_its_source_with_a_final_newline() {
 }
 
 #[test]
-fn a_command_whose_harness_shows_a_description_has_one() {
+fn a_shown_description_is_added_to_a_command() {
     let head = "---\ndescription: \"Tidies \\\"everything\\\" up.\"\n---\n";
     let places = crate::harnesses().iter().flat_map(|harness| {
         let shows = |place: &&HarnessPlace| place.front_matter.iter().any(|field| field.key == "description");
@@ -147,7 +147,7 @@ fn a_description_fits_the_format() {
 }
 
 #[test]
-fn rules_and_prompts_get_what_their_reader_needs() {
+fn rules_and_prompts_get_required_front_matter() {
     let body = "---\ndescription: \"Tidies \\\"everything\\\" up.\"\nalwaysApply: false\n---\na\n";
     check("cursor", ".cursor/rules/tidy-up.mdc", "a\n", body, 2, "#");
     let body =
@@ -207,7 +207,7 @@ fn nothing_is_rendered_for_a_format_without_comments() {
 }
 
 #[test]
-fn lossiness_tells_what_a_harness_makes_of_it() {
+fn lossiness_depends_on_harness_and_path() {
     let check = |family, harness: &str, path: &str, source: &str, expect| {
         let tool = tool(family);
         let rendered = render(&tool, harness, path, &SourceText::new(source)).unwrap();

@@ -25,7 +25,7 @@ fn now() -> Timestamp {
 }
 
 #[test]
-fn what_is_written_is_current_afterwards() {
+fn written_projections_are_current() {
     let tool =
         tool("a", &[("claude", ".claude/skills/a/SKILL.md"), ("gemini", "a.toml"), ("cursor", "a.mdc")]);
     let claims = Claims::new(ROOT, [&tool]);
@@ -45,7 +45,7 @@ fn what_is_written_is_current_afterwards() {
 }
 
 #[test]
-fn someones_own_words_are_kept_unless_forced() {
+fn unmanaged_files_are_kept_unless_forced() {
     let tool = tool("a", &[("claude", "a.md")]);
     let claims = Claims::new(ROOT, [&tool]);
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::File(b"mine\n".to_vec()))];
@@ -67,7 +67,7 @@ fn a_shared_path_is_written_once() {
 }
 
 #[test]
-fn what_cannot_be_done_is_skipped() {
+fn impossible_projections_are_skipped() {
     let tool = tool("a", &[("claude", "../a.md"), ("mcp", "a.json")]);
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::Absent)];
     let planned = planned_writes(&facts, &Claims::default(), Overwrite::Force, now());

@@ -1,4 +1,4 @@
-//! Writing, editing and deleting files.
+//! Writes, edits and deletes files.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use crate::context::{Context, Failure, Output};
 use crate::named::ArgumentReferences;
 use crate::run::arguments;
 
-/// The largest file that is edited, before and after.
+/// The maximum size of a file before and after an edit.
 const MAX_EDIT_BYTES: u64 = 64 << 20;
 
-/// The most entries of a directory that is deleted.
+/// The maximum number of entries of a deleted directory.
 const MAX_DELETED_ENTRIES: usize = 10_000;
 
-/// The lock of those who change files of the workspace. Each lane has a lock of its own.
+/// The lock for changing files of the workspace. Each lane has a separate lock.
 const LOCK: &str = ".brigade/tools/files.lock";
 
-/// How long one waits for another.
+/// How long a call waits for another one.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Waits until nobody else changes files, so that what is replaced is what was read.
+/// Waits for other calls that change files, so that the replaced file is the one that was read.
 fn lock_workspace(context: &Context<'_>) -> Result<Lock, Failure> {
     let name = context.root.map_or_else(|| LOCK.to_owned(), lane_lock);
     locked(context, &name, "another call changes files; try again")
 }
 
-/// Takes a lock in the state of Brigade, and waits a while for it. `busy` says that another call has it.
+/// Takes a lock in Brigade's state and waits a limited time for it. `busy` is the message if another call holds it.
 pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lock, Failure> {
     let path = RelPath::composed(name);
     let holder = format!("process {}", std::process::id());
@@ -45,7 +45,7 @@ pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lo
     })
 }
 
-/// What each change of a file says: the result of `fs.create_dir` and `fs.delete`.
+/// What every change returns: the result of `fs.create_dir` and `fs.delete`.
 #[derive(Serialize)]
 struct ChangeResult {
     status: &'static str,
@@ -58,7 +58,7 @@ impl ChangeResult {
     }
 }
 
-/// How often a text to replace occurs that should occur once, and in which of several edits.
+/// How often a text to replace occurs, and in which of several edits.
 #[derive(Default, Deserialize, Serialize)]
 struct Occurrences {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     Ok(Output::from_result(&WriteResult { changed, bytes_written: args.content.len() }))
 }
 
-/// Finds where a path leads that names a file to change, which the root is not.
+/// Resolves the path of a file to change. The root is refused.
 fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
     let place = place(context, path, PathUse::Change)?;
     if place.path.is_root() {
@@ -130,7 +130,7 @@ fn sha256_of(context: &Context<'_>, place: &Place, folder: &Folder) -> Result<Fi
     context.sha256(&mut file, &place.shown)
 }
 
-/// Replaces a file in one step, unless it changed since it was looked at.
+/// Replaces a file atomically, unless it changed since it was read.
 fn store(
     context: &mut Context<'_>,
     place: &Place,
@@ -167,7 +167,7 @@ struct Edit {
 }
 
 impl Edit {
-    /// Replaces the target in `bytes`, unless more bytes come of it than may. Returns how often.
+    /// Replaces the target in `bytes`, unless the result would be too large. Returns the number of replacements.
     fn apply(
         &self,
         bytes: &mut Vec<u8>,
@@ -178,7 +178,7 @@ impl Edit {
             return Err(Failure::new(codes::EMPTY_TARGET, "the text to replace is empty"));
         }
         let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
-        // Where it overlaps itself, it stands at more than one place.
+        // Overlapping occurrences are counted, too.
         let overlaps = |first: &usize| memmem::find(&bytes[first + 1..], target).is_some();
         let count = match places.as_slice() {
             [only] if overlaps(only) => 2,
@@ -190,7 +190,7 @@ impl Edit {
             _ if self.replace_all => {}
             count => {
                 let message =
-                    format!("the text to replace occurs {count} times; give more of what is around it");
+                    format!("the text to replace occurs {count} times; include more of the surrounding text");
                 let found = Occurrences { edit: None, count: Some(count) };
                 return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data_of(&found));
             }
@@ -209,7 +209,7 @@ impl Edit {
         Ok(places.len())
     }
 
-    /// Returns how many bytes there are after the target was replaced so often. Absent if no number says it.
+    /// Returns the length after so many replacements; `None` if it overflows.
     fn length_of_result(&self, length: usize, times: usize) -> Option<usize> {
         let left = length.checked_sub(self.target_content.len().checked_mul(times)?)?;
         left.checked_add(self.replacement_content.len().checked_mul(times)?)
@@ -241,7 +241,7 @@ impl FileEdit {
         Ok(FileEdit { place, folder, old, before, bytes, _alone: alone })
     }
 
-    /// Replaces one text in what the file holds. Returns how often.
+    /// Replaces one text in the file. Returns the number of replacements.
     fn apply(&mut self, context: &Context<'_>, edit: &Edit) -> Result<usize, Failure> {
         let FileEdit { place, old, bytes, .. } = self;
         let may_become = |length: u64| {
@@ -251,7 +251,7 @@ impl FileEdit {
                 failure.message = format!("`{}` would be larger than {MAX_EDIT_BYTES} bytes", place.shown);
                 return Err(failure);
             }
-            // A file that is too large already may become smaller.
+            // A file that is already too large may become smaller.
             if old.len < length {
                 context.limits()?.check_bytes(&place.shown, length)?;
             }
@@ -337,11 +337,11 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         FileKind::Directory if args.expected_sha256.is_some() => {
             return Err(Failure::new(
                 codes::NOT_A_FILE,
-                format!("`{}` is a directory, which has no sha256", place.shown),
+                format!("`{}` is a directory and has no sha256", place.shown),
             ));
         }
         FileKind::Directory if !args.recursive => {
-            let message = format!("`{}` is a directory, which goes only with `recursive`", place.shown);
+            let message = format!("`{}` is a directory; set `recursive` to delete it", place.shown);
             return Err(Failure::new(codes::IS_A_DIRECTORY, message));
         }
         FileKind::Directory => {
@@ -367,7 +367,7 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     Ok(Output::from_result(&ChangeResult::new(place.shown)))
 }
 
-/// Adds the files that a call would delete, where they are a whole directory.
+/// Adds the files that a call would delete, if it deletes a directory.
 pub(crate) fn add_deleted_files(
     input: &Json,
     context: &Context<'_>,
@@ -387,7 +387,7 @@ pub(crate) fn add_deleted_files(
     Ok(())
 }
 
-/// Lists everything in a directory, with what tells whether it changed.
+/// Lists everything in a directory, with data that shows whether it changed.
 fn list(
     folder: &Folder,
     shown: &str,
@@ -397,7 +397,7 @@ fn list(
     let error = |error| failed(shown, &error);
     for (name, kind) in folder.entries().map_err(error)? {
         if MAX_DELETED_ENTRIES <= found.len() {
-            // It is refused when it acts.
+            // The call itself refuses it.
             return Ok(());
         }
         let path = child_path(folder, &name)?;
@@ -410,11 +410,11 @@ fn list(
     Ok(())
 }
 
-/// Opens a directory in another one, which is so deep already.
+/// Opens a subdirectory at this depth.
 fn open_child(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Result<Folder, Failure> {
     if MAX_DEPTH <= depth {
         let message = format!(
-            "`{shown}` has more than {MAX_DEPTH} directories within each other; begin with deeper ones"
+            "`{shown}` is nested more than {MAX_DEPTH} directories deep; delete the deepest ones first"
         );
         return Err(Failure::new(codes::TOO_MANY_FILES, message));
     }
@@ -423,12 +423,12 @@ fn open_child(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Res
 
 fn child_path(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
     let odd =
-        || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8, so a person removes it");
+        || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8; a person must remove it");
     let name = name.to_str().ok_or_else(odd)?;
     folder.path().join(name).map_err(|_| odd())
 }
 
-/// Refuses a directory that holds what stays closed, before anything of it is removed.
+/// Refuses a directory that contains protected paths, before anything is removed.
 fn look_through(
     context: &Context<'_>,
     led_to: &ReservedPaths,

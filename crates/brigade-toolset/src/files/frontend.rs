@@ -1,4 +1,4 @@
-//! Files of a web application, found by how frameworks name them: `frontend.*`.
+//! Files of a web application, found by the naming rules of frameworks: `frontend.*`.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -14,13 +14,13 @@ use super::read_whole;
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
-/// The most files that a result names.
+/// The maximum number of files in a result.
 const MAX_NAMED_FILES: usize = 1000;
 
-/// The largest package.json that is read.
+/// The maximum size of a package.json.
 const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
-/// What is in no application's sources: tests, and what tools write.
+/// Files that are not part of an application's sources: tests and generated files.
 const OUT: &[&str] = &[
     "**/{node_modules,bower_components,dist,build,out,coverage,.next,.nuxt,.output,.svelte-kit,.astro,.angular}/**",
     "**/{__tests__,__mocks__}/**",
@@ -30,7 +30,7 @@ const OUT: &[&str] = &[
 
 /// Files that define routes.
 const ROUTES: &[&str] = &[
-    // Next.js: a directory is a part of the path, and these names mean something in it.
+    // Next.js: directories are parts of the path, and these file names have a meaning.
     "**/app/**/{page,route,layout,template,loading,error,not-found,default}.{js,jsx,ts,tsx,mdx}",
     "**/{middleware,proxy}.{js,ts}",
     // Next.js, Nuxt, Gatsby and Astro: each file is a route.
@@ -39,7 +39,7 @@ const ROUTES: &[&str] = &[
     "**/routes/**/+{page,layout,server,error}*.{js,ts,svelte}",
     // Remix, React Router, TanStack Router, SolidStart and Qwik.
     "**/routes/**/*.{js,jsx,ts,tsx,mdx}",
-    // Where routes are a list: Vue, Angular, Solid and React.
+    // Vue, Angular, Solid and React: files with a list of routes.
     "**/{router,routes,routing}.{js,jsx,ts,tsx}",
     "**/{router,routers,routing}/**/*.{js,jsx,ts,tsx}",
     "**/*{-routing.module,.routes}.ts",
@@ -57,10 +57,10 @@ const PAGES: &[&str] = &[
     "**/*-page.component.ts",
 ];
 
-/// Files in the directories of pages that are no pages.
+/// Files in page directories that are not pages.
 const NO_PAGES: &[&str] = &["**/pages/{_app,_document,_error}.*", "**/pages/api/**"];
 
-/// Files that an application starts with, and what says how it is built.
+/// Entry points of an application, and its build configuration.
 const ENTRIES: &[&str] = &[
     "**/index.html",
     "**/src/{main,index,app,App,root,client,server,entry}.{js,jsx,ts,tsx,mjs,vue,svelte}",
@@ -75,7 +75,7 @@ const ENTRIES: &[&str] = &[
     "**/angular.json",
 ];
 
-/// The patterns of one tool.
+/// The compiled patterns of one tool.
 struct FilePatterns {
     wanted: GlobSet,
     not: GlobSet,
@@ -116,7 +116,7 @@ struct FrontendArgs {
     path: String,
 }
 
-/// Walks once, and returns the files that each of these wants, sorted.
+/// Walks the directory once and returns the files for each set of patterns, sorted.
 fn find<const N: usize>(
     input: &Json,
     context: &Context<'_>,
@@ -148,7 +148,7 @@ struct Files<'a> {
     total: usize,
 }
 
-/// Writes files, at most as many as a result names, and how many there are.
+/// Lists files, up to the maximum of a result, and their total number.
 fn file_list_output(files: &[String]) -> Output {
     let shown = &files[..files.len().min(MAX_NAMED_FILES)];
     let mut text = shown.join("\n");

@@ -1,4 +1,4 @@
-//! Walking a directory without what .gitignore names.
+//! Walks a directory without the files that .gitignore excludes.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::place::root;
 use super::{ByteBudget, MAX_DEPTH};
 use crate::context::{Context, Failure};
 
-/// The largest .gitignore that is read.
+/// The maximum size of a .gitignore.
 const MAX_GITIGNORE_BYTES: u64 = 1 << 20;
 
-/// What a walk could not read.
+/// A path that a walk could not read.
 #[derive(Clone, Serialize)]
 pub(super) struct UnreadPath {
     path: String,
@@ -26,50 +26,50 @@ impl UnreadPath {
         UnreadPath { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// A name that cannot be written in a path of an argument.
+    /// A name that cannot be used in an argument.
     pub(super) fn not_utf8(path: &str) -> UnreadPath {
         UnreadPath { path: path.to_owned(), reason: "its name is not UTF-8".to_owned() }
     }
 
-    /// A file whose name stays closed.
+    /// A file with a protected name.
     pub(super) fn closed(path: &str) -> UnreadPath {
         UnreadPath { path: path.to_owned(), reason: "its path is protected".to_owned() }
     }
 
-    /// A directory whose files lie too deep.
+    /// A directory that is nested too deep.
     fn too_deep(path: &str) -> UnreadPath {
-        UnreadPath { path: path.to_owned(), reason: "it lies too deep; search from there".to_owned() }
+        UnreadPath { path: path.to_owned(), reason: "it is nested too deep; search from there".to_owned() }
     }
 
-    /// Returns what a walk could not read, as far as there is room for it.
+    /// Returns the unread paths that fit in the result.
     pub(super) fn shown(unread: &[UnreadPath], room: &mut ByteBudget) -> Vec<UnreadPath> {
         unread.iter().take(100).take_while(|row| room.take(row)).cloned().collect()
     }
 }
 
-/// Walks the files beneath a directory, in order of their paths.
+/// Walks the files below a directory, ordered by path.
 pub(super) struct Walk<'a, 'c> {
     context: &'a Context<'c>,
-    /// The .gitignore files of the directories above, from the root down.
+    /// The .gitignore files of the parent directories, from the root down.
     ignored: Vec<Gitignore>,
-    /// What could not be read.
+    /// Paths that could not be read.
     pub(super) unread: Vec<UnreadPath>,
-    /// The files that git does not ignore and whose names stay closed.
+    /// Protected files that git does not ignore.
     pub(super) closed: Vec<RelPath>,
 }
 
-/// Gets each file, with the directory that holds it, and may note that it cannot be read.
+/// Called with each file and its directory. May record that the file cannot be read.
 pub(super) type Visit<'v> =
     dyn FnMut(&mut Vec<UnreadPath>, &Folder, &RelPath) -> Result<WalkControl, Failure> + 'v;
 
-/// Whether a walk goes on.
+/// Whether to continue a walk.
 pub(super) enum WalkControl {
     On,
     End,
 }
 
 impl<'a, 'c> Walk<'a, 'c> {
-    /// Reads the .gitignore files above a directory.
+    /// Reads the .gitignore files of the parent directories.
     pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<Walk<'a, 'c>, Failure> {
         let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new(), closed: Vec::new() };
         let mut here = root(context)?;
@@ -78,7 +78,7 @@ impl<'a, 'c> Walk<'a, 'c> {
             walk.ignored.push(ignored);
             match here.folder(name) {
                 Ok(inside) => here = inside,
-                // It is a file, or gone, which is said when it is opened.
+                // It is a file or missing. Opening it reports this.
                 Err(_) => break,
             }
         }
@@ -109,14 +109,14 @@ impl<'a, 'c> Walk<'a, 'c> {
         false
     }
 
-    /// Tells the closed files that are wanted among what could not be read.
+    /// Adds the wanted protected files to the unread paths.
     pub(super) fn note_closed(&mut self, is_wanted: impl Fn(&RelPath) -> bool) {
         let closed = std::mem::take(&mut self.closed);
         let told = closed.iter().filter(|path| is_wanted(path)).map(|path| UnreadPath::closed(path.as_str()));
         self.unread.extend(told);
     }
 
-    /// Calls `visit` with each file beneath a directory: neither ignored nor closed, and no link.
+    /// Calls `visit` with each file below a directory. Leaves out links, and ignored and protected files.
     pub(super) fn files(&mut self, folder: &Folder, visit: &mut Visit<'_>) -> Result<WalkControl, Failure> {
         self.context.check_cancelled()?;
         let entries = match folder.entries() {

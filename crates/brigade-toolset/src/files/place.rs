@@ -1,4 +1,4 @@
-//! Where a path of an argument leads.
+//! Resolves the paths in arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Location
 
 use crate::context::{Context, Failure, TouchedPath};
 
-/// A path that was looked at: open for this use, and without links.
+/// A resolved path that is allowed for its use.
 pub(super) struct Place {
     /// The path without links.
     pub(super) path: RelPath,
-    /// The path as it was meant, for results.
+    /// The path as given, for results.
     pub(super) shown: String,
-    /// Whether the path is written as that of a directory.
+    /// Whether the path is written as a directory, with a final slash.
     pub(super) is_folder: bool,
 }
 
@@ -24,12 +24,12 @@ impl From<PathProblem> for Failure {
     }
 }
 
-/// Says why a file could not be used.
+/// Converts a file error to a failure.
 pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     let (code, message) = match &error.kind {
         FsErrorKind::NotFound => (codes::NOT_FOUND, format!("`{shown}` does not exist")),
         FsErrorKind::Outside => (codes::PATH_OUTSIDE, format!("`{shown}` leads out of the workspace")),
-        FsErrorKind::NotAFile => (codes::NOT_A_FILE, format!("`{shown}` is no regular file")),
+        FsErrorKind::NotAFile => (codes::NOT_A_FILE, format!("`{shown}` is not a regular file")),
         FsErrorKind::NotADirectory => {
             (codes::NOT_A_DIRECTORY, format!("a part of `{shown}` is not a directory"))
         }
@@ -39,7 +39,7 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
                 .data([("limit_bytes", Json::from(*limit))]);
         }
         FsErrorKind::Exists => {
-            (codes::CHANGED_SINCE_READ, format!("`{shown}` changed in the middle of the call"))
+            (codes::CHANGED_SINCE_READ, format!("`{shown}` changed while the call was running"))
         }
         FsErrorKind::Permission => (codes::PERMISSION_DENIED, format!("permission denied for `{shown}`")),
         FsErrorKind::NoSpace => (codes::DISK_FULL, "the disk is full".to_owned()),
@@ -48,7 +48,7 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     Failure::new(code, message)
 }
 
-/// What `.git` and `.brigade` lead to, which belongs to git or Brigade as they do.
+/// The targets of `.git` and `.brigade`, which are reserved like these themselves.
 pub(super) struct ReservedPaths(Vec<PathBuf>);
 
 impl ReservedPaths {
@@ -58,13 +58,13 @@ impl ReservedPaths {
         ReservedPaths(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
     }
 
-    /// Returns whether a path of the workspace is of it, or beneath.
+    /// Returns whether a workspace path is reserved or below a reserved one.
     pub(super) fn holds(&self, path: &RelPath) -> bool {
         self.0.iter().any(|closed| path.as_path().starts_with(closed))
     }
 }
 
-/// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
+/// Resolves a path. Links in it are followed here, once. The last component is followed only for reading.
 pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
     let root = context.files.root().display().to_string();
     let shown = context.guards.check(given, &root, usage)?;
@@ -88,7 +88,7 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
     }
     let shown = if shown.is_empty() { ".".to_owned() } else { shown };
     let place = Place { path, shown, is_folder: path_names_a_folder(given) };
-    // What ends in a slash is a directory, if it is there.
+    // A path with a final slash must be a directory, if it exists.
     if place.is_folder && !place.path.is_root() {
         let found = context.files.link_metadata(&place.path).map(|found| found.kind);
         if found.is_ok_and(|kind| kind != FileKind::Directory) {
@@ -107,13 +107,13 @@ fn path_names_a_folder(path: &str) -> bool {
 }
 
 impl Place {
-    /// Opens the directory that holds it.
+    /// Opens the parent directory.
     pub(super) fn folder(&self, context: &Context<'_>) -> Result<Folder, Failure> {
         let root = root(context)?;
         root.beneath(&self.path.parent()).map_err(|error| failed(&self.shown, &error))
     }
 
-    /// Looks at it. `None` if it does not exist.
+    /// Returns the metadata; `None` if the path does not exist.
     pub(super) fn look(&self, folder: &Folder) -> Result<Option<EntryMetadata>, Failure> {
         match folder.look(self.path.name()) {
             Ok(look) => Ok(Some(look)),
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Looks at the file that is about to be changed. `None` if it does not exist. A link is refused.
+    /// Returns the metadata of a file to change; `None` if it does not exist. Refuses links.
     pub(super) fn old(&self, folder: &Folder) -> Result<Option<EntryMetadata>, Failure> {
         let look = self.look(folder)?;
         match look.map(|look| look.kind) {
@@ -131,7 +131,7 @@ impl Place {
                 Err(Failure::new(codes::IS_A_LINK, format!("`{}` is a link", self.shown)))
             }
             Some(FileKind::Directory | FileKind::Other) => {
-                Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", self.shown)))
+                Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is not a regular file", self.shown)))
             }
         }
     }
@@ -142,7 +142,7 @@ pub(super) fn root(context: &Context<'_>) -> Result<Folder, Failure> {
     Folder::root(context.files.root()).map_err(|error| failed(".", &error))
 }
 
-/// Compares a file with what the caller has seen of it.
+/// Checks that a file still has the sha256 that the caller saw.
 pub(super) fn check_seen(
     shown: &str,
     expected: Option<&str>,
@@ -159,20 +159,20 @@ pub(super) fn check_seen(
 }
 
 impl Context<'_> {
-    /// Notes what became of a file, for the receipt.
+    /// Records a change of a file, for the receipt.
     pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
         let path = self.in_workspace(path.as_str());
         self.touched.push(TouchedPath { path, before, after });
     }
 
-    /// Returns the sha256 of an open file. A wish to cancel the call ends that, however long the file is.
+    /// Returns the sha256 of an open file. Cancelling the call stops the hashing.
     pub(super) fn sha256(&self, file: &mut OpenFile, shown: &str) -> Result<Fingerprint, Failure> {
         let mut sha256 = FingerprintStream::new();
         self.each(file, shown, |piece| sha256.update(piece))?;
         Ok(sha256.finish())
     }
 
-    /// Reads a file to its end, unless somebody cancels the call.
+    /// Reads a file to its end, unless the call is cancelled.
     pub(super) fn each(
         &self,
         file: &mut OpenFile,
@@ -187,7 +187,7 @@ impl Context<'_> {
         self.check_cancelled()
     }
 
-    /// Returns why the call ends early, if somebody wants that.
+    /// Fails if the call was cancelled.
     pub(crate) fn check_cancelled(&self) -> Result<(), Failure> {
         match self.cancel {
             Some(cancel) if cancel.is_cancelled() => {

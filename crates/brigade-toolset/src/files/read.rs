@@ -1,4 +1,4 @@
-//! Reading files and directories.
+//! Reads files and directories.
 
 use brigade_access::builtin::PathUse;
 use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
@@ -11,7 +11,7 @@ use super::place::{failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
-/// The beginning of a file that tells whether it is binary.
+/// The length of the beginning that shows whether a file is binary.
 const HEAD: usize = 8 << 10;
 
 /// The result of `fs.read`.
@@ -36,15 +36,15 @@ struct ReadArgs {
     limit: u64,
 }
 
-/// Collects lines of a file that is read in pieces.
+/// Collects lines of a file that is read in chunks.
 struct Lines {
-    /// Lines that are still to be passed over.
+    /// Lines still to skip.
     before: u64,
-    /// Lines that are still wanted.
+    /// Lines still to take.
     left: u64,
-    /// What still fits.
+    /// The remaining space.
     room: ByteBudget,
-    /// Whole lines that were taken.
+    /// Whole lines taken so far.
     taken: u64,
     text: Vec<u8>,
     is_cut: bool,
@@ -65,7 +65,7 @@ impl Lines {
             }
             let (fitting, cost) = self.room.fitting(part);
             if fitting < part.len() {
-                // A line that alone does not fit is cut; another one begins the next piece.
+                // A line is cut only if it alone does not fit. Otherwise it begins the next part.
                 if self.text.is_empty() || !self.at_line_start {
                     self.text.extend_from_slice(&part[..fitting]);
                     self.taken += 1;
@@ -97,7 +97,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
-        // A secret that the end goes through is looked for behind it, too.
+        // Read further, to find a secret that extends beyond the end.
         room: ByteBudget(room.0.saturating_add(context.redactor.holds_back())),
         taken: 0,
         text: Vec::new(),
@@ -121,20 +121,20 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         && let Err(error) = std::str::from_utf8(&text)
         && error.error_len().is_none()
     {
-        // The cut was in the middle of a character.
+        // The cut was within a character.
         text.truncate(error.valid_up_to());
     }
     let mut text = if is_binary { None } else { String::from_utf8(text).ok() };
     let most = text.as_ref().map_or(0, |text| room.fitting(text.as_bytes()).0);
     if let Some(text) = text.as_mut().filter(|text| most < text.len()) {
-        // Whole lines, unless the first one is longer.
+        // Keep whole lines, unless the first one does not fit.
         let end = memchr::memrchr(b'\n', &text.as_bytes()[..most]).map_or(most, |at| at + 1);
         lines.taken = memchr::memchr_iter(b'\n', &text.as_bytes()[..end]).count() as u64;
         lines.is_cut = context.redactor.cut(text, end);
     }
     let is_truncated = text.is_some() && lines.is_cut;
     let next = args.offset + lines.taken.max(1);
-    // Only a line that alone does not fit is cut in its middle.
+    // Only a line that alone does not fit is cut.
     let is_in_line = is_truncated && text.as_ref().is_some_and(|text| !text.ends_with('\n'));
     let output = Output::from_result(&ReadResult {
         status: "success",
@@ -151,7 +151,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         Some(text) => {
             let end = if text.ends_with('\n') { "" } else { "\n" };
             let what = match is_in_line {
-                true => format!("line {next} is longer than what fits, and its rest is left out, "),
+                true => format!("line {next} does not fit, and its rest is left out,  "),
                 false => "cut, ".to_owned(),
             };
             let note = format!("{end}[{what}of {size} bytes; `fs.read` with offset {next} reads on]");

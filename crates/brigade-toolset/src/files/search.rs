@@ -1,4 +1,4 @@
-//! Searching in files and for files.
+//! Searches file contents and file names.
 
 use std::io;
 
@@ -19,10 +19,10 @@ use super::place::{Place, failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
-/// The longest line of a result, in bytes.
+/// The maximum length of a line in a result, in bytes.
 const MAX_LINE_BYTES: usize = 2000;
 
-/// The longest line that is searched, with the lines around it, in bytes.
+/// The maximum length of a searched line with its context, in bytes.
 const MAX_READ_BYTES: usize = 32 << 20;
 
 #[derive(Deserialize)]
@@ -70,9 +70,9 @@ struct LineCollector<'f> {
     found: &'f mut Vec<MatchedLine>,
     redactor: &'f Redactor,
     limit: usize,
-    /// Lines before the next match.
+    /// Context lines before the next match.
     before: Vec<String>,
-    /// Whether there is more than fits.
+    /// Whether the space is used up.
     is_full: bool,
 }
 
@@ -119,27 +119,30 @@ impl Sink for LineCollector<'_> {
 }
 
 fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
-    // Neither a backtrace nor a large automaton: the time is linear in the text.
+    // The matcher does not backtrack, and its size is limited, so the time is linear in the text.
     let built = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).size_limit(10 << 20).build(text);
     built.map_err(|_| {
-        Failure::new(codes::INVALID_PATTERN, "the pattern is no regular expression of one line, or too large")
+        Failure::new(
+            codes::INVALID_PATTERN,
+            "the pattern is not a regular expression for single lines, or too large",
+        )
     })
 }
 
-/// The longest glob, in bytes. It is read in depth, and no path is longer.
+/// The maximum length of a glob, in bytes. Parsing is recursive, and no path is longer.
 const MAX_GLOB_BYTES: usize = 4 << 10;
 
 fn glob_of(text: &str) -> Result<GlobSet, Failure> {
-    let wrong = || Failure::new(codes::INVALID_PATTERN, "the pattern is no glob, or too large");
+    let wrong = || Failure::new(codes::INVALID_PATTERN, "the pattern is not a valid glob, or too large");
     if MAX_GLOB_BYTES < text.len() {
         return Err(wrong());
     }
     let built = GlobBuilder::new(text).literal_separator(true).build().map_err(|_| wrong())?;
-    // Alone, a glob that is too large for a regular expression cannot say so.
+    // A single glob does not report that its regular expression is too large; a set does.
     GlobSet::builder().add(built).build().map_err(|_| wrong())
 }
 
-/// Returns a path relative to where the search began.
+/// Returns a path relative to the start of the search.
 fn relative_path<'p>(path: &'p RelPath, start: &RelPath) -> &'p str {
     let rest = path.as_str().strip_prefix(start.as_str()).unwrap_or(path.as_str());
     rest.trim_start_matches('/')
@@ -172,7 +175,7 @@ impl Search<'_> {
         self.is_full |= collect.is_full;
         searched.map_err(|error| match error.raw_os_error() {
             Some(_) => FsErrorKind::from(&error),
-            // The searcher itself gives up only where a line is too long for it.
+            // The searcher fails only if a line is too long.
             None => FsErrorKind::Other {
                 kind: error.kind(),
                 text: format!("a line has more than {MAX_READ_BYTES} bytes"),
@@ -188,7 +191,7 @@ impl Search<'_> {
     }
 }
 
-/// What a search begins with.
+/// The start of a search.
 enum SearchRoot {
     File(Folder),
     Folder(Folder),
@@ -229,7 +232,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         is_full: false,
     };
     let mut walk = Walk::new(context, &place.path)?;
-    // A glob without a slash is one of names, as for other programs that search.
+    // A glob without a slash matches names, as in other search programs.
     let is_wanted = |path: &RelPath, start: &RelPath| {
         wanted.as_ref().is_none_or(|wanted| {
             wanted.is_match(relative_path(path, start)) || (is_of_names && wanted.is_match(path.name()))
@@ -237,7 +240,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     };
     match start(context, &place)? {
         SearchRoot::File(folder) => {
-            // The file itself is named, so it must be open for reading.
+            // The file itself is named, so it must be readable.
             let named = super::place::place(context, &args.path, PathUse::Read)?;
             let file = folder.open(named.path.name()).map_err(|error| failed(&place.shown, &error))?;
             if is_wanted(&named.path, &named.path.parent())
@@ -269,7 +272,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         if room.take(found) {
             rows.push(found.clone());
         } else {
-            // One match alone may have more around it than there is room for.
+            // The context of a single match may exceed the space.
             search.is_full = true;
             let bare = MatchedLine { before: Vec::new(), after: Vec::new(), ..found.clone() };
             room = if rows.is_empty() { ByteBudget::new(context) } else { room };
@@ -286,7 +289,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     Ok(Matches::output(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
 }
 
-/// Says that there is more than is shown, and how it is found.
+/// Returns a note that there are more matches, and how to get them.
 fn cut_after(count: usize) -> String {
     let matches = if count == 1 { "match" } else { "matches" };
     format!(

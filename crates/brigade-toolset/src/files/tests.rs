@@ -104,7 +104,7 @@ fn flag(json: &Json, name: &str) -> bool {
 const BOUND: &str = "zq7Canary#Wert-9931";
 
 #[test]
-fn the_data_of_a_small_result_fits_and_its_pieces_are_the_whole_file() {
+fn the_parts_of_a_file_make_the_whole_file() {
     let mut work = Work::new();
     let lines: Vec<String> = (0..900).map(|n| format!("line \"{n}\"\t\u{1}\n")).collect();
     work.put("t.txt", lines.concat().as_bytes());
@@ -125,7 +125,7 @@ fn the_data_of_a_small_result_fits_and_its_pieces_are_the_whole_file() {
 }
 
 #[test]
-fn what_is_cut_shows_no_part_of_a_bound_value() {
+fn a_cut_shows_no_part_of_a_bound_value() {
     let mut work = Work::new();
     work.max_bytes = 16_000 + (1 << 10);
     for short in [2, 8, 18] {
@@ -144,7 +144,7 @@ fn what_is_cut_shows_no_part_of_a_bound_value() {
 
 #[test]
 fn a_cancelled_call_hashes_no_long_file() {
-    // Issue 17: reading and deleting went on to the end of the file. Hashing this one would take hours.
+    // Issue 17: cancelling did not stop reading and deleting. Hashing this file would take hours.
     let mut work = Work::new();
     work.put("long.bin", b"");
     std::fs::File::options().write(true).open(work.at("long.bin")).unwrap().set_len(4 << 40).unwrap();
@@ -174,7 +174,7 @@ fn a_file_is_read_in_pieces_of_lines() {
     assert_eq!(part.get("next_offset").unwrap().to_compact(), "2");
     let rest = work.ok("fs.read", r#"{"path": "a.txt", "offset": 2}"#);
     assert_eq!((text(&rest, "content"), flag(&rest, "truncated")), ("three", false));
-    // What is too long goes on by its offset, at the beginning of a line.
+    // A long file is continued by its offset, at the start of a line.
     work.max_bytes = 20;
     let first = work.ok("fs.read", r#"{"path": "a.txt"}"#);
     assert_eq!((text(&first, "content"), flag(&first, "truncated")), ("one\r\n", true));
@@ -186,7 +186,7 @@ fn a_file_is_read_in_pieces_of_lines() {
 }
 
 #[test]
-fn binary_files_are_described_and_what_is_no_file_is_refused() {
+fn binary_files_are_described_and_others_refused() {
     let work = Work::new();
     work.put("b", b"\x7fELF\0\0");
     work.put("latin", b"caf\xe9\n");
@@ -203,7 +203,7 @@ fn binary_files_are_described_and_what_is_no_file_is_refused() {
 }
 
 #[test]
-fn no_path_leads_out_and_none_to_keys() {
+fn paths_outside_and_to_keys_are_refused() {
     let mut work = Work::new();
     std::fs::write(work.folder.path().join("secret"), "s").unwrap();
     work.put("in.txt", b"inside");
@@ -229,7 +229,7 @@ fn no_path_leads_out_and_none_to_keys() {
         work.refused("fs.write", &format!(r#"{{"path": "{path}", "content": "x"}}"#), code);
         work.refused("fs.delete", &format!(r#"{{"path": "{path}"}}"#), code);
     }
-    // A link is replaced by nobody, wherever it leads.
+    // A write never replaces a link, wherever it leads.
     for path in ["out", "link"] {
         work.refused("fs.write", &format!(r#"{{"path": "{path}", "content": "x"}}"#), "is_a_link");
     }
@@ -240,7 +240,7 @@ fn no_path_leads_out_and_none_to_keys() {
 }
 
 #[test]
-fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
+fn a_directory_that_becomes_a_link_is_refused() {
     let work = Work::new();
     let outside = work.folder.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -255,7 +255,7 @@ fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
                 if symlink(&outside, &place).is_ok() {
                     std::fs::remove_file(&place).unwrap();
                 }
-                // A write makes the directory anew meanwhile.
+                // A concurrent write creates the directory again.
                 while std::fs::rename(&hidden, &place).is_err() {
                     let _ = std::fs::remove_dir_all(&place);
                 }
@@ -278,7 +278,7 @@ fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
 }
 
 #[test]
-fn writing_makes_directories_and_keeps_what_a_second_name_outside_holds() {
+fn writing_does_not_change_hard_links_outside() {
     let work = Work::new();
     let outside = work.folder.path().join("outside");
     std::fs::write(&outside, "one").unwrap();
@@ -299,7 +299,7 @@ fn writing_makes_directories_and_keeps_what_a_second_name_outside_holds() {
 }
 
 #[test]
-fn the_second_of_two_writers_sees_that_the_file_changed() {
+fn the_second_writer_sees_that_the_file_changed() {
     let work = Work::new();
     work.put("shared", b"v1");
     let seen = Fingerprint::of_bytes(b"v1").to_hex();
@@ -323,7 +323,7 @@ fn the_second_of_two_writers_sees_that_the_file_changed() {
 #[test]
 fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
     let work = Work::new();
-    // A byte order mark, both kinds of line ends, and bytes that are no UTF-8.
+    // A byte order mark, both kinds of line ends, and bytes that are not UTF-8.
     work.put("f", b"\xef\xbb\xbfone\r\ntwo\n\xff\xfe end");
     let edit = |target: &str, replacement: &str| {
         let text = |text: &str| Json::from(text).to_compact();
@@ -336,7 +336,7 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
     work.ok("fs.edit", &edit("two", "$& $1 \\0"));
     assert_eq!(work.get("f"), b"\xef\xbb\xbfone\r\n$& $1 \\0\n\xff\xfe end");
     work.ok("fs.edit", &edit("$& $1 \\0\n", ""));
-    assert_eq!(work.get("f"), b"\xef\xbb\xbfone\r\n\xff\xfe end", "a shorter text leaves nothing behind");
+    assert_eq!(work.get("f"), b"\xef\xbb\xbfone\r\n\xff\xfe end", "a shorter text removes the rest");
     work.refused("fs.edit", &edit("TWO", "x"), "target_not_found");
     work.refused("fs.edit", &edit("", "x"), "empty_target");
     work.put("f", b"aXaXa");
@@ -360,7 +360,7 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
 }
 
 #[test]
-fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
+fn the_result_of_an_edit_is_bounded() {
     let work = Work::new();
     let text = "a".repeat(1 << 20);
     work.put("f", text.as_bytes());
@@ -370,7 +370,7 @@ fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
     };
     let one = |times: usize| format!(r#"{{"path": "f", {}}}"#, edit("a", times));
     work.refused("fs.edit", &one(65), "file_too_large");
-    // Nothing of this size is made, in the middle either: the second edit alone would be of 4 TiB.
+    // No text of this size is created, not even in between: the second edit alone would give 4 TiB.
     let edits = [edit("a", 64), edit("b", 1 << 16), edit("b", 0)];
     let edits = edits.map(|edit| format!("{{{edit}}}")).join(", ");
     let failure = work.call("fs.multi_edit", &format!(r#"{{"path": "f", "edits": [{edits}]}}"#)).unwrap_err();
@@ -386,7 +386,7 @@ fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
 }
 
 #[test]
-fn no_edit_grows_a_file_beyond_what_the_profile_allows() {
+fn no_edit_exceeds_the_size_limit_of_the_profile() {
     let mut work = Work::new();
     work.most = Some(10);
     work.put("f", b"aaaa");
@@ -403,7 +403,7 @@ fn no_edit_grows_a_file_beyond_what_the_profile_allows() {
 }
 
 #[test]
-fn several_edits_are_made_in_order_or_none_is() {
+fn several_edits_are_atomic_and_ordered() {
     let work = Work::new();
     work.put("f", b"one two");
     let edits = |last: &str| {
@@ -421,7 +421,7 @@ fn several_edits_are_made_in_order_or_none_is() {
 }
 
 #[test]
-fn a_directory_goes_only_as_a_whole_and_without_what_is_protected() {
+fn a_directory_with_protected_files_is_not_deleted() {
     let work = Work::new();
     std::fs::write(work.folder.path().join("outside"), "o").unwrap();
     work.put("d/sub/f", b"f");
@@ -441,7 +441,7 @@ fn a_directory_goes_only_as_a_whole_and_without_what_is_protected() {
 }
 
 #[test]
-fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
+fn searching_leaves_out_ignored_and_protected_files() {
     let work = Work::new();
     work.put(".gitignore", b"target/\n*.log\n!keep.log\n");
     work.put("src/main.rs", b"fn main() {}\n// needle one\nlet x;\n// needle two\n");
@@ -465,14 +465,14 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
         "src/main.rs:4:// needle two"
     );
     assert_eq!(lines(r#"{"pattern": "needle", "path": "src/main.rs"}"#).lines().count(), 2);
-    // Issue 17: a glob holds for a file that is named, too, as if its directory were searched.
+    // Issue 17: a glob also applies to a named file, as if its directory were searched.
     for (glob, count) in [("*.rs", 2), ("main.*", 2), ("src/*.rs", 0), ("*.txt", 0)] {
         let args = format!(r#"{{"pattern": "needle", "path": "src/main.rs", "glob": "{glob}"}}"#);
         assert_eq!(lines(&args).lines().count(), count, "{glob}");
     }
     let capped = work.ok("fs.grep", r#"{"pattern": "needle", "path": ".", "limit": 1, "context": 1}"#);
     assert!(flag(&capped, "truncated") && capped.get("count").unwrap().to_compact() == "1");
-    // What is closed is told, where it is wanted, and so is a cut.
+    // Wanted protected files are reported, and so is a cut.
     let found = work.ok("fs.grep", r#"{"pattern": "needle", "path": "."}"#);
     let unread = r#"[{"path":".env","reason":"its path is protected"}]"#;
     assert_eq!(found.get("unread").unwrap().to_compact(), unread);
@@ -482,7 +482,7 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     assert_eq!(all.get("unread").unwrap().to_compact(), unread);
     assert!(lines(r#"{"pattern": "needle", "path": ".", "limit": 1}"#).contains("[cut after 1 match;"));
     work.refused("fs.grep", r#"{"pattern": "(", "path": "."}"#, "invalid_pattern");
-    // Issue 17: alternatives within each other ended the process.
+    // Issue 17: nested alternatives crashed the process.
     for count in [400, 1_000, 100_000] {
         let glob = Json::from(format!("{}{}", "{a,".repeat(count), "}".repeat(count))).to_compact();
         work.refused("fs.glob", &format!(r#"{{"pattern": {glob}, "path": "."}}"#), "invalid_pattern");
@@ -499,7 +499,7 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     );
 }
 
-/// Issue 17: a line was kept in memory, however long it was.
+/// Issue 17: a line was kept in memory, whatever its length.
 #[test]
 fn a_line_that_is_too_long_is_not_searched() {
     let work = Work::new();
@@ -513,13 +513,13 @@ fn a_line_that_is_too_long_is_not_searched() {
 }
 
 #[test]
-fn names_that_are_no_utf8_are_listed_and_said_to_be_unread() {
+fn names_that_are_not_utf8_are_reported_as_unread() {
     use std::os::unix::ffi::OsStrExt;
     let work = Work::new();
     work.put("a", b"x\n");
     let odd = work.at("").join(Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9")));
     if std::fs::write(&odd, "x\n").is_err() {
-        // Some file systems have no such names.
+        // Some file systems do not allow such names.
         return;
     }
     let listed = work.ok("fs.list", r#"{"path": "."}"#);
@@ -569,7 +569,7 @@ fn paths_mean_what_they_say() {
     work.refused("fs.delete", r#"{"path": "~t.txt/"}"#, "not_a_directory");
     work.ok("fs.create_dir", r#"{"path": "folder/"}"#);
     work.ok("fs.list", r#"{"path": "folder/"}"#);
-    // A directory that looks like it holds keys does.
+    // A directory with the name of a key file is protected.
     std::fs::create_dir(work.at(".env.d")).unwrap();
     work.put(".env.d/v", b"KEY=1");
     for (tool, args) in [
@@ -582,7 +582,7 @@ fn paths_mean_what_they_say() {
     }
     let found = work.ok("fs.grep", r#"{"path": ".", "pattern": "KEY"}"#);
     assert_eq!(found.get("count"), Some(&Json::from(0)));
-    // Other bytes do not get the rights of the file's owner.
+    // New content does not inherit set-user-ID rights.
     work.put("suid", b"old");
     std::fs::set_permissions(work.at("suid"), std::fs::Permissions::from_mode(0o4755)).unwrap();
     work.ok("fs.write", r#"{"path": "suid", "content": "new"}"#);
@@ -591,7 +591,7 @@ fn paths_mean_what_they_say() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn names_that_no_argument_can_say_are_told() {
+fn unusable_names_are_reported() {
     use std::os::unix::ffi::OsStrExt as _;
 
     let work = Work::new();
@@ -605,7 +605,7 @@ fn names_that_no_argument_can_say_are_told() {
 }
 
 #[test]
-fn a_result_of_rows_is_no_larger_than_it_may_be() {
+fn a_result_of_rows_fits_the_limit() {
     let mut work = Work::new();
     work.max_bytes = 8 << 10;
     for at in 0..200 {
@@ -622,7 +622,7 @@ fn a_result_of_rows_is_no_larger_than_it_may_be() {
         assert!(4 << 10 < size(&result) && size(&result) <= 8 << 10, "{tool}: {}", size(&result));
         assert_eq!(flag(&result), Some(true), "{tool}");
     }
-    // The rest of a listing begins where it says.
+    // The next part begins where the previous one says.
     let (mut next, mut seen) = (Some(Json::from(0)), 0);
     while let Some(offset) = next {
         let page = work.ok("fs.list", &format!(r#"{{"path": "d", "offset": {}}}"#, offset.to_compact()));
@@ -630,12 +630,12 @@ fn a_result_of_rows_is_no_larger_than_it_may_be() {
         next = page.get("next_offset").cloned();
     }
     assert_eq!(seen, 200);
-    // However little fits, reading on comes to the end.
+    // Even with little space, reading reaches the end.
     work.max_bytes = 64;
     let page = work.ok("fs.list", r#"{"path": "d", "offset": 198}"#);
     assert_eq!(page.get("next_offset").map(Json::to_compact).as_deref(), Some("199"));
     work.max_bytes = 8 << 10;
-    // A match whose surroundings do not fit comes without them.
+    // A match without space for its context is returned alone.
     let long = format!("{}\n", "x".repeat(1900)).repeat(10);
     work.put("long", format!("{long}needle\n{long}").as_bytes());
     let result = work.ok("fs.grep", r#"{"path": "long", "pattern": "needle", "context": 10}"#);
@@ -643,10 +643,10 @@ fn a_result_of_rows_is_no_larger_than_it_may_be() {
     assert_eq!(result.get("count").unwrap().to_compact(), "1");
 }
 
-/// Issue 17: deleting directories within each other, thousands deep, ended the process, and a search said nothing of
-/// those that it left out.
+/// Issue 17: deleting thousands of nested directories crashed the process, and a search did not report those that it
+/// left out.
 #[test]
-fn directories_that_lie_too_deep_are_told() {
+fn too_deep_directories_are_reported() {
     let work = Work::new();
     let deep = format!("d{}", "/x".repeat(300));
     work.put(&format!("{deep}/f"), b"needle\n");
@@ -661,14 +661,14 @@ fn directories_that_lie_too_deep_are_told() {
     work.ok("fs.delete", &format!(r#"{{"path": "d{}", "recursive": true}}"#, "/x".repeat(150)));
     work.ok("fs.delete", r#"{"path": "d", "recursive": true}"#);
     assert!(!work.at("d").exists());
-    // What keeps a directory from going is named.
+    // The failure names the path that prevents the deletion.
     work.put("e/sub/.env", b"KEY=1");
     let failure = work.call("fs.delete", r#"{"path": "e", "recursive": true}"#).unwrap_err();
     assert!(failure.code == "protected_path" && failure.message.starts_with("`e/sub/.env`: "), "{failure:?}");
 }
 
 #[test]
-fn a_directory_that_is_to_go_is_bound_with_what_is_in_it() {
+fn deleting_a_directory_binds_its_contents() {
     let work = Work::new();
     for name in ["a", "b", "c", "d"] {
         work.put(&format!("d/sub/{name}"), b"1");

@@ -1,4 +1,4 @@
-//! A repository as git is let see it: its directories by name, its dangerous settings overridden, in the sandbox.
+//! Opens repositories safely: explicit directories, dangerous settings overridden, git in the sandbox.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
 
 use crate::context::{Context, Failure};
 
-/// The largest file of git that is read here.
+/// The maximum size of a git file that is read here.
 const MAX_GIT_FILE_BYTES: u64 = 1 << 16;
 
 impl From<GitError> for Failure {
@@ -26,20 +26,20 @@ impl From<GitError> for Failure {
     }
 }
 
-/// What every diff leaves out: programs, colours, and work in repositories of their own.
+/// Options of every diff: no external programs, no colours, no changes within submodules.
 pub(crate) const PLAIN: [&str; 5] =
     ["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames"];
 
-/// What a start of git may do.
+/// What a git process may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// It reads.
     Read,
-    /// It writes to the directory of git.
+    /// It writes to the git directory.
     Repository,
-    /// It writes files, too.
+    /// It also writes files.
     Files,
-    /// It writes to the directory of git, and reaches the network.
+    /// It writes to the git directory and uses the network.
     Remote,
 }
 
@@ -48,44 +48,44 @@ pub(crate) struct Repository {
     pub(crate) git: Git,
     /// The root of its files.
     pub(crate) top: PathBuf,
-    /// The directory of git of these files.
+    /// The git directory of these files.
     pub(crate) git_dir: PathBuf,
-    /// The directory of git that all worktrees share.
+    /// The git directory that all worktrees share.
     pub(crate) common: PathBuf,
-    /// The settings of the repository alone.
+    /// The settings of the repository itself.
     pub(crate) settings: Settings,
     sandbox: brigade_process::Mode,
     cancel: Option<brigade_process::CancelToken>,
-    /// Directories that it writes besides.
+    /// Further directories that git may write to.
     pub(crate) also: Vec<PathBuf>,
-    /// What lies beside its files and is never written.
+    /// Paths next to the files that git must never write.
     closed: Vec<PathBuf>,
 }
 
-/// How the files of a repository stand.
+/// The status of a repository's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RepositoryStatus {
-    /// The commit. Absent before the first one.
+    /// The checked-out commit; `None` before the first one.
     pub(crate) commit: Option<String>,
-    /// The branch. Absent if none is checked out.
+    /// The checked-out branch, if any.
     pub(crate) branch: Option<String>,
-    /// Commits that the branch has and the one that it follows lacks, and the other way around.
+    /// The number of commits that the upstream lacks, and that the branch lacks.
     pub(crate) ahead: u64,
     pub(crate) behind: u64,
-    /// Paths with changes, as git has them.
+    /// Changed paths, as git reports them.
     pub(crate) changed: Vec<Vec<u8>>,
-    /// Paths that a merge left open.
+    /// Whether a merge left conflicts.
     pub(crate) is_unmerged: bool,
 }
 
 impl RepositoryStatus {
-    /// Returns whether there is work that is not committed.
+    /// Returns whether there are uncommitted changes.
     pub(crate) fn is_dirty(&self) -> bool {
         !self.changed.is_empty() || self.is_unmerged
     }
 }
 
-/// Finds git.
+/// Finds the git program.
 pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
     let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `git` is on PATH");
     let host = context.environment.ok_or_else(absent)?;
@@ -93,7 +93,10 @@ pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
 }
 
 fn no_repository() -> Failure {
-    Failure::new(reasons::NOT_AVAILABLE_HERE, "the workspace is no git repository; `git init` makes it one")
+    Failure::new(
+        reasons::NOT_AVAILABLE_HERE,
+        "the workspace is not a git repository; run `git init` to create one",
+    )
 }
 
 impl Repository {
@@ -105,7 +108,7 @@ impl Repository {
         Ok(Repository { closed, ..Repository::at(context, top, git_dir, common)? })
     }
 
-    /// Opens a repository whose directories are known.
+    /// Opens a repository with known directories.
     pub(crate) fn at(
         context: &Context<'_>,
         top: PathBuf,
@@ -128,7 +131,7 @@ impl Repository {
         })
     }
 
-    /// Opens the same repository with other files.
+    /// Opens another worktree of the same repository.
     pub(crate) fn worktree(
         &self,
         context: &Context<'_>,
@@ -149,7 +152,7 @@ impl Repository {
         })
     }
 
-    /// Begins a start of git. Filters that the settings name do not run.
+    /// Prepares a git command. Filters of the settings are disabled.
     pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> GitCommand<'_> {
         let sight = GitDirectories {
             git_dir: Some(self.git_dir.clone()),
@@ -176,7 +179,7 @@ impl Repository {
         order.confined(Some(self.profile(reach, &[]))).cancelled_by(self.cancel.clone())
     }
 
-    /// Returns what a start of git may open.
+    /// Returns the sandbox profile of a git command.
     pub(crate) fn profile(&self, reach: Reach, read: &[PathBuf]) -> SandboxProfile {
         let mut installed = system_read_paths();
         installed.extend(self.git.path().parent().map(Path::to_owned));
@@ -207,7 +210,7 @@ impl Repository {
         }
     }
 
-    /// Looks how the files stand.
+    /// Returns the status of the files.
     pub(crate) fn standing(&self) -> Result<RepositoryStatus, Failure> {
         let order = self.order("status", Reach::Read);
         let order = order.words(["--porcelain=v2", "--branch", "-z", "--untracked-files=all"]);
@@ -215,22 +218,22 @@ impl Repository {
         Ok(read_standing(answer.stdout.split(|byte| *byte == 0)))
     }
 
-    /// Returns the commit that a name stands for.
+    /// Resolves a name to a commit.
     pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
         let order = self.order("rev-parse", Reach::Read).words(["--verify", "--quiet", "--end-of-options"]);
         let answer = order.word(format!("{name}^{{commit}}")).ask()?.or_no()?;
         Ok(answer.map(|answer| Ok::<_, GitError>(answer.text()?.trim().to_owned())).transpose()?)
     }
 
-    /// Returns the branch that is checked out; `None` if none is.
+    /// Returns the checked-out branch, if any.
     pub(crate) fn branch(&self) -> Result<Option<String>, Failure> {
         let order = self.order("symbolic-ref", Reach::Read).words(["--quiet", "--short", "HEAD"]);
         let answer = order.ask()?.or_no()?;
         Ok(answer.map(|answer| Ok::<_, GitError>(answer.text()?.trim().to_owned())).transpose()?)
     }
 
-    /// Tells what would be lost with the files and the branches, in words and as a fingerprint: where the branches
-    /// stand, and the changes that are not committed.
+    /// Describes what deleting the files and branches would lose, in words and as a fingerprint: the tips of the
+    /// branches, and uncommitted changes.
     pub(crate) fn holds(&self) -> Result<(String, Fingerprint), Failure> {
         let refs = self.order("for-each-ref", Reach::Read).words(["--format=%(objectname) %(refname)"]);
         let refs = refs.run()?.stdout;
@@ -240,8 +243,8 @@ impl Repository {
         Ok((text, fingerprint.text("refs", &*String::from_utf8_lossy(&refs)).finish()))
     }
 
-    /// Names the commit that is checked out, with a mark of the changes to tracked files, apart from those of a path.
-    /// `None` without a commit.
+    /// Returns the checked-out commit with a mark of changes to tracked files, except those at a path. Returns `None`
+    /// without a commit.
     pub(crate) fn state_without(&self, path: &str) -> Result<Option<String>, Failure> {
         let Some(commit) = self.commit_of("HEAD")? else { return Ok(None) };
         let order = self.order("diff", Reach::Read).without("GIT_LITERAL_PATHSPECS").words(PLAIN);
@@ -254,7 +257,7 @@ impl Repository {
         }))
     }
 
-    /// Tells which commit is checked out and which changes of files are not committed, in words and as a fingerprint.
+    /// Describes the checked-out commit and the uncommitted changes, in words and as a fingerprint.
     pub(crate) fn work(&self, standing: &RepositoryStatus) -> (String, Fingerprint) {
         let commit = standing.commit.as_deref().unwrap_or("no commit");
         let text = match standing.changed.len() {
@@ -273,7 +276,7 @@ impl Repository {
         (text, fingerprint.table("changed", changed).finish())
     }
 
-    /// Counts the commits that each of two names has alone.
+    /// Counts the commits that are reachable from only one of two names, for each.
     pub(crate) fn apart(&self, ours: &str, theirs: &str) -> Result<(u64, u64), Failure> {
         let order =
             self.order("rev-list", Reach::Read).words(["--left-right", "--count", "--end-of-options"]);
@@ -282,13 +285,13 @@ impl Repository {
         Ok((counts.next().unwrap_or(0), counts.next().unwrap_or(0)))
     }
 
-    /// Returns whether a commit is in the history of another.
+    /// Returns whether a commit is an ancestor of another.
     pub(crate) fn is_in(&self, commit: &str, of: &str) -> Result<bool, Failure> {
         let order = self.order("merge-base", Reach::Read).words(["--is-ancestor", commit, of]);
         Ok(order.ask()?.or_no()?.is_some())
     }
 
-    /// Tells for each of these paths what a commit would take: the bytes of the file and whether it can be executed.
+    /// Describes what a commit would take for each path: the bytes of the file and whether it is executable.
     pub(crate) fn contents(&self, paths: &[Vec<u8>]) -> Result<Vec<(String, String)>, Failure> {
         let fs =
             DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
@@ -312,13 +315,12 @@ impl Repository {
         paths.iter().map(row).collect()
     }
 
-    /// Refuses paths that a filter of the repository's settings would have to write or read, because none runs.
+    /// Refuses paths that need a filter of the repository's settings, because filters are disabled.
     pub(crate) fn check_filters(&self, paths: &[Vec<u8>]) -> Result<(), Failure> {
         self.check_filters_of(&[&self.settings], paths)
     }
 
-    /// Refuses to take files into the repository that git would have a filter write, wherever that is set: the
-    /// repository, its user or the system.
+    /// Refuses to commit files that need a filter, whether the repository, the user or the system configures it.
     pub(crate) fn check_taken(&self, context: &Context<'_>, paths: &[Vec<u8>]) -> Result<(), Failure> {
         let host = context.environment.cloned().unwrap_or_default();
         let all = Settings::read(&self.git, &self.top, &host)?;
@@ -343,18 +345,18 @@ impl Repository {
         }
         Err(Failure::new(
             codes::NEEDS_FILTER,
-            "a changed file needs a filter of git, such as that of LFS, and no filter runs here; a person commits it",
+            "a changed file needs a git filter, such as LFS, but filters are disabled; ask a person to commit it",
         ))
     }
 
-    /// Refuses changes (a letter and a path each) that add files where ones are that git does not track, ignored ones
-    /// included: git would replace those.
+    /// Refuses changes (a letter and a path each) that add files at paths of untracked or ignored files. Git would
+    /// replace those.
     pub(crate) fn check_untracked(&self, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
         let fs =
             DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         let kind = |path: &[u8]| -> Result<Option<FileKind>, Failure> {
             let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
-            // What cannot be looked at counts as a file that is there.
+            // A path that cannot be checked counts as an existing file.
             let Some(name) = name else { return Ok(Some(FileKind::Other)) };
             match fs.link_metadata(&name) {
                 Ok(found) => Ok(Some(found.kind)),
@@ -384,14 +386,14 @@ impl Repository {
         for (_, path) in changes.iter().filter(|(letter, _)| *letter == b"A") {
             if !is_free(path)? {
                 let path = String::from_utf8_lossy(path);
-                let message = format!("a file that git does not track is where a new one would be: `{path}`");
+                let message = format!("an untracked file is in the way of a new one: `{path}`");
                 return Err(Failure::new(codes::DIRTY_TREE, message));
             }
         }
         Ok(())
     }
 
-    /// Refuses a repository in the middle of something.
+    /// Refuses a repository during a merge, a rebase or the like.
     pub(crate) fn check_idle(&self) -> Result<(), Failure> {
         const STATES: [&str; 5] =
             ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
@@ -407,7 +409,7 @@ impl Repository {
         }
     }
 
-    /// Refuses to reach a remote with settings of the repository that would lead elsewhere or start programs.
+    /// Refuses to access a remote if settings of the repository would redirect it or start programs.
     pub(crate) fn check_remote_settings(&self) -> Result<(), Failure> {
         let is_unsafe = |name: &&str| {
             let name = name.to_ascii_lowercase();
@@ -424,7 +426,7 @@ impl Repository {
             Some(name) => {
                 let name: String = name.chars().filter(|c| c.is_ascii_graphic()).take(100).collect();
                 let message = format!(
-                    "the settings of the repository hold `{name}`, which could lead elsewhere or start a program"
+                    "the settings of the repository hold `{name}`, which could redirect the access or start a program"
                 );
                 Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
             }
@@ -432,7 +434,7 @@ impl Repository {
         }
     }
 
-    /// Makes a commit of these paths as they are now, and moves the branch to it. Everything else stays as it is.
+    /// Commits these paths with their current contents and moves the branch. Everything else is unchanged. Returns
     /// `None` if nothing differs.
     pub(crate) fn commit(
         &self,
@@ -505,20 +507,20 @@ impl Repository {
         let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
         let moved = order.words(["-m", &reason, "HEAD", &new, old.unwrap_or_default()]).ask()?;
         if moved.code != Some(0) {
-            return Err(Failure::new(codes::MOVED, "the branch moved in the middle of the call; ask again"));
+            return Err(Failure::new(codes::MOVED, "the branch moved during the call; try again"));
         }
         self.order("update-index", Reach::Repository).words(update).input(input).run()?;
         Ok(Some(new))
     }
 
-    /// Returns the URL of a remote of the settings.
+    /// Returns the URL of a remote from the settings.
     pub(crate) fn url_of(&self, remote: &str, is_push: bool) -> Option<String> {
         let value = |key: &str| self.settings.text(&format!("remote.{remote}.{key}")).map(str::to_owned);
         is_push.then(|| value("pushurl")).flatten().or_else(|| value("url"))
     }
 }
 
-/// Adds who commits.
+/// Sets the committer.
 fn with_identity<'g>(order: GitCommand<'g>, identity: &Identity) -> GitCommand<'g> {
     let Identity { name, email } = identity;
     let pairs = [
@@ -530,7 +532,7 @@ fn with_identity<'g>(order: GitCommand<'g>, identity: &Identity) -> GitCommand<'
     pairs.into_iter().fold(order, |order, (name, value)| order.variable(name, value))
 }
 
-/// Reads where git keeps what belongs to a directory of files: its own directory, and the shared one.
+/// Returns the git directory of a directory of files, and the shared one.
 pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf, PathBuf)> {
     let entry = top.join(".git");
     let found = context.fs.metadata_outside(&entry).ok()?;
@@ -551,12 +553,12 @@ pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf,
     Some((plain(git_dir), plain(common)))
 }
 
-/// Reads what `git status --porcelain=v2 --branch -z` prints.
+/// Parses the output of `git status --porcelain=v2 --branch -z`.
 fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus {
     let mut standing = RepositoryStatus::default();
     for part in parts {
         let text = || String::from_utf8_lossy(part).into_owned();
-        // The path is behind so many words.
+        // The path follows after this many words.
         let path = |words: usize| part.splitn(words + 1, |byte| *byte == b' ').nth(words).map(<[u8]>::to_vec);
         match part.first() {
             Some(b'#') => {
@@ -585,12 +587,12 @@ fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus 
     standing
 }
 
-/// Reads a count with its sign.
+/// Parses a count with its sign.
 fn count(word: &str) -> u64 {
     word.trim_start_matches(['+', '-']).parse().unwrap_or(0)
 }
 
-/// Returns a path that git printed as text, if it is text.
+/// Returns a path that git printed, if it is UTF-8.
 pub(crate) fn text_of(path: &[u8]) -> Option<&str> {
     std::str::from_utf8(path).ok()
 }

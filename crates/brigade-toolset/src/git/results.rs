@@ -3,7 +3,7 @@
 use brigade_core::Timestamp;
 use serde::Serialize;
 
-/// A binding, and the result of `git.clone` beside its name.
+/// A binding. With a name, the result of `git.clone`.
 #[derive(Serialize)]
 pub(super) struct BindingRow {
     pub(super) binding_id: String,

@@ -1,4 +1,4 @@
-//! What the program `gh` answers about pull requests.
+//! Parses answers of the program `gh` about pull requests.
 
 use brigade_core::codes;
 use brigade_core::json::from_json;
@@ -69,7 +69,7 @@ struct Rollup {
     contexts: Nodes<Check>,
 }
 
-/// A check: a run, or a status that somebody set.
+/// A check: a run, or a status that another program set.
 #[derive(Deserialize)]
 #[serde(tag = "__typename")]
 enum Check {
@@ -93,7 +93,7 @@ struct Comment {
     id: String,
     body: String,
     created_at: Timestamp,
-    /// Absent if the account is gone.
+    /// `None` if the account was deleted.
     author: Option<Author>,
 }
 
@@ -136,7 +136,7 @@ struct ThreadState {
     is_resolved: bool,
 }
 
-/// A pull request that was made.
+/// A created pull request.
 #[derive(Deserialize)]
 struct CreatedPullRequest {
     number: u64,
@@ -162,10 +162,10 @@ fn read<T: DeserializeOwned>(printed: &str) -> Result<T, Failure> {
     })
 }
 
-/// Returns the result of a call of `pr.*` that `gh` answered.
+/// Converts what `gh` printed for a call of `pr.*` to a result.
 ///
 /// # Errors
-/// Returns `provider_failed` for an answer of another form, and `not_found` if there is no such pull request.
+/// Returns `provider_failed` if the output has another form, and `not_found` if there is no such pull request.
 pub fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
     match tool {
         "pr.create" => {
@@ -262,7 +262,7 @@ fn check_row(check: Check, commit: Option<&str>) -> CheckRow {
     CheckRow { name, status, call_id: None, run_id: None, commit, looked_at: Some("branch") }
 }
 
-/// Names how a check run stands in the words of checks.
+/// Converts the state of a check run to a status of checks.
 fn of_run(status: &str, conclusion: Option<&str>) -> &'static str {
     match (status, conclusion) {
         ("COMPLETED", Some("SUCCESS" | "NEUTRAL" | "SKIPPED")) => "passed",
@@ -273,7 +273,7 @@ fn of_run(status: &str, conclusion: Option<&str>) -> &'static str {
     }
 }
 
-/// Names how a status stands in the words of checks.
+/// Converts a commit status to a status of checks.
 fn of_state(state: &str) -> &'static str {
     match state {
         "SUCCESS" => "passed",

@@ -1,4 +1,4 @@
-//! Results of tools that show, wait for and end tasks, and what those of workflows have in common with them.
+//! Results of tools that show, await and end tasks. Some are shared with workflows.
 
 use brigade_core::Timestamp;
 use brigade_db::executions::Execution;
@@ -26,7 +26,7 @@ pub(super) struct HandoffResult {
     pub(super) execution_id: String,
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Serialize)]
 pub(super) struct TaskStanding {
     execution_id: String,
@@ -84,7 +84,7 @@ pub(super) struct TaskRow {
     pub(super) started_at: Option<Timestamp>,
 }
 
-/// The result of `task.logs` and `workflow.logs`, whose events differ.
+/// The result of `task.logs` and `workflow.logs`, which have different events.
 #[derive(Serialize)]
 pub(crate) struct ExecutionLogs<E> {
     pub(crate) execution_id: String,
@@ -109,7 +109,7 @@ pub(super) struct MessageResult {
     pub(super) message_id: String,
 }
 
-/// The result of `execution.file`: a text, or what is told of other bytes.
+/// The result of `execution.file`: a text, or a description of binary data.
 #[derive(Serialize)]
 pub(super) struct TaskFile {
     pub(super) execution_id: String,
@@ -123,14 +123,14 @@ pub(super) struct TaskFile {
     pub(super) resource: Option<FileResource>,
 }
 
-/// A file as MCP names resources.
+/// A file in the form of an MCP resource.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileResource {
     pub(super) uri: String,
     pub(super) mime_type: &'static str,
     pub(super) size: usize,
-    /// The bytes, as base64. Absent if a result does not hold them.
+    /// The bytes as base64; `None` if they do not fit in a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) blob: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a search program printed, as the result of `web.search`.
+//! Converts the output of a search program to the result of `web.search`.
 
 use brigade_access::builtin::{SEARCH, definition};
 use brigade_core::json::Dialect;
@@ -9,7 +9,7 @@ use super::search::SearchArgs;
 use crate::context::{Failure, Output};
 use crate::run::arguments;
 
-/// The longest text of one result, in bytes.
+/// The maximum length of one search result, in bytes.
 const MAX_RESULT_BYTES: usize = 2_000;
 
 /// The result of `web.search`.
@@ -17,7 +17,7 @@ const MAX_RESULT_BYTES: usize = 2_000;
 pub(super) struct SearchResult<'a> {
     pub(super) query: &'a str,
     pub(super) results: Vec<SearchRow>,
-    /// Not everything was searched.
+    /// Whether some documents were not searched.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) truncated: bool,
 }
@@ -29,16 +29,16 @@ pub(super) struct SearchRow {
     pub(super) snippet: String,
 }
 
-/// Reads what a search program printed: a list of objects with `title`, `url` and `snippet`, or an object whose
-/// `results` is such a list. What is more than the arguments of the call ask for is left out.
+/// Parses the output of a search program: a list of objects with `title`, `url` and `snippet`, or an object with such a
+/// list as `results`. Leaves out results beyond the number in the arguments.
 ///
 /// # Errors
-/// Returns `provider_failed` for everything else.
+/// Returns `provider_failed` if the output has another form.
 pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
     let args = definition(SEARCH).map_or_else(|| args.clone(), |row| row.with_defaults(args));
     let SearchArgs { query, max_results } = arguments(&args)?;
     let failed = |what: &str| {
-        let message = format!("the search program printed no list of results: {what}");
+        let message = format!("the search program did not print a list of results: {what}");
         Failure::new(codes::PROVIDER_FAILED, message)
     };
     let printed = Json::parse_bytes(printed.as_bytes(), Dialect::Strict);
@@ -47,7 +47,7 @@ pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
     let list = list.ok_or_else(|| failed("expected a list, or an object with `results`"))?;
     let rows: Option<Vec<SearchRow>> = list.iter().take(max_results).map(row).collect();
     let rows =
-        rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
+        rows.ok_or_else(|| failed("each result needs a `title` and a `url`, and may have a `snippet`"))?;
     Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: false }))
 }
 

@@ -1,4 +1,4 @@
-//! One request after the other, each judged before it is made.
+//! Makes requests one after the other. Each is checked first.
 
 use std::io::Read as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -18,31 +18,31 @@ use ureq::{Agent, Error};
 
 use crate::context::Failure;
 
-/// How often a page may lead to another one.
+/// The maximum number of redirects.
 const REDIRECTS: usize = 5;
 
-/// How much of a page is read, in bytes.
+/// The maximum number of bytes read from a page.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
-/// The most addresses of a host that are tried.
+/// The maximum number of addresses that are tried for a host.
 const ADDRESSES: usize = 8;
 
-/// How much the head of an answer may hold, in bytes.
+/// The maximum size of a response header, in bytes.
 const HEAD: usize = 64 << 10;
 
-/// What is to be fetched.
+/// A page to fetch.
 pub(super) struct FetchRequest {
     pub(super) url: WebUrl,
     /// The hosts that the policy names.
     pub(super) domains: Vec<String>,
-    /// What the profiles of the caller limit the call to.
+    /// The limits of the caller's profiles.
     pub(super) limits: CallLimits,
-    /// Whether to go where an answer leads.
+    /// Whether to follow redirects.
     pub(super) follows: bool,
     pub(super) until: Instant,
 }
 
-/// What a host answered.
+/// The response of a host.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) url: WebUrl,
@@ -50,23 +50,23 @@ pub(super) struct Page {
     pub(super) content_type: String,
     pub(super) length: Option<u64>,
     pub(super) body: Vec<u8>,
-    /// Whether that is the whole body.
+    /// Whether the body is complete.
     pub(super) is_whole: bool,
 }
 
 pub(super) fn refused(problem: WebProblem, hop: usize) -> Failure {
     let message = match hop {
         0 => problem.to_string(),
-        _ => format!("the page leads to another one, which is refused: {problem}"),
+        _ => format!("the page redirects to a URL that is refused: {problem}"),
     };
     Failure::new(problem, message)
 }
 
 pub(super) fn timed_out() -> Failure {
-    Failure::new(codes::TIMED_OUT, "the page did not come in time")
+    Failure::new(codes::TIMED_OUT, "the page did not arrive in time")
 }
 
-/// Fetches a page, and those that it leads to.
+/// Fetches a page and follows its redirects.
 pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
     let mut url = wanted.url;
     for hop in 0..=REDIRECTS {
@@ -81,15 +81,15 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
         let Some(leads_to) = leads_to.filter(|_| wanted.follows) else { return Ok(page) };
         let next = url.join(&leads_to).map_err(|problem| refused(problem, hop + 1))?;
         if url.is_secure() && !next.is_secure() {
-            let message = "the page leads from https to http, where anybody on the way could change it";
+            let message = "the page redirects from https to http, which is not secure";
             return Err(Failure::new(codes::INSECURE_REDIRECT, message));
         }
         url = next;
     }
-    Err(Failure::new(codes::TOO_MANY_REDIRECTS, format!("the page leads on more than {REDIRECTS} times")))
+    Err(Failure::new(codes::TOO_MANY_REDIRECTS, format!("more than {REDIRECTS} redirects")))
 }
 
-/// Returns the addresses of a host, all of which may be connected to.
+/// Returns the addresses of a host. All of them must be allowed.
 fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, Failure> {
     let name = match (url.host(), reach) {
         (Host::Address(address), Reach::Named) => return Ok(vec![SocketAddr::new(*address, url.port())]),
@@ -101,7 +101,7 @@ fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, 
     if found.is_empty() {
         return Err(Failure::new(codes::HOST_NOT_FOUND, "the host has no address"));
     }
-    // One address inside is enough: the others could be there only to look harmless.
+    // One internal address refuses the host: the public ones could be a disguise.
     if !found.iter().all(|address| is_public(address.ip())) {
         return Err(refused(WebProblem::Private, hop));
     }
@@ -109,7 +109,7 @@ fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, 
     Ok(found)
 }
 
-/// Gives every request the addresses that were checked, so that no name is looked up a second time.
+/// Resolves every name to the checked addresses, so that no name is looked up twice.
 #[derive(Debug)]
 struct PinnedResolver(Vec<SocketAddr>);
 
@@ -123,14 +123,14 @@ impl Resolver for PinnedResolver {
     }
 }
 
-/// Makes one request. Also returns where the answer leads to.
+/// Makes one request. Also returns the target of a redirect.
 fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page, Option<String>), Failure> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(provider)
         .build();
-    // Neither the environment's proxy, nor cookies, nor a redirect that nobody judged.
+    // Use no proxy of the environment, no cookies, and no unchecked redirect.
     let config = Agent::config_builder()
         .proxy(None)
         .max_redirects(0)
@@ -156,7 +156,7 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
     let leads_to = header(headers, LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
     let encoding = header(headers, CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
     if leads_to.is_none() && encoding.is_some_and(|name| !name.is_empty()) {
-        return Err(Failure::new(codes::NOT_TEXT, "the page came compressed, which was not asked for"));
+        return Err(Failure::new(codes::NOT_TEXT, "the page is compressed, although this was not requested"));
     }
     let mut body = Vec::new();
     if leads_to.is_none() {

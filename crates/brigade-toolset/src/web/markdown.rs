@@ -1,16 +1,16 @@
-//! HTML as Markdown.
+//! Converts HTML to Markdown.
 //!
-//! Works on tokens alone: there is no tree, so time and memory are linear in the text, whatever is nested how deep.
+//! Processes a stream of tokens without a tree, so time and memory are linear in the text, whatever the nesting.
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
-/// Elements whose content is not shown.
+/// Elements with hidden content.
 const HIDDEN: &[&str] = &[
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "audio", "video",
     "select", "button", "textarea", "noembed", "noframes",
 ];
 
-/// Elements that begin a paragraph of their own.
+/// Elements that begin a new paragraph.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -37,19 +37,19 @@ const BLOCKS: &[&str] = &[
     "caption",
 ];
 
-/// The deepest list that is indented.
+/// The maximum depth of indented lists.
 const MAX_LIST_DEPTH: usize = 16;
 
-/// Makes Markdown of HTML, at most about this many bytes. Returns whether that is all.
+/// Converts HTML to Markdown of about this many bytes. Returns whether the text is complete.
 ///
-/// `resolve` makes a link absolute; one that it gives nothing for is shown as its text.
+/// `resolve` makes a link absolute. If it returns nothing, only the text of the link is written.
 pub(super) fn to_markdown(
     html: &str,
     most: usize,
     resolve: &dyn Fn(&str) -> Option<String>,
 ) -> (String, bool) {
     let mut emitter = DefaultEmitter::<()>::default();
-    // What stands in scripts and styles is no markup.
+    // The contents of scripts and styles are not markup.
     emitter.naively_switch_states(true);
     let mut writer = Writer::new(most, resolve);
     for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
@@ -71,30 +71,30 @@ fn name_of(name: &HtmlString) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// What has been written so far.
+/// The output so far.
 struct Writer<'r> {
     out: String,
     most: usize,
     resolve: &'r dyn Fn(&str) -> Option<String>,
-    /// The hidden element that is open, and how often it is open.
+    /// The open hidden element, and its nesting depth.
     hidden: Option<(String, usize)>,
-    /// Whether `head` is open, of which only the title is shown.
+    /// Whether `head` is open. Only its title is shown.
     is_head: bool,
     title: Option<String>,
-    /// The open lists: the number of the next item, if they are numbered.
+    /// The open lists: the number of the next item, for numbered lists.
     lists: Vec<Option<u64>>,
     quotes: usize,
-    /// How often `pre` is open.
+    /// The nesting depth of `pre`.
     pre: usize,
-    /// Where the text of the open link begins, and where it leads.
+    /// The start of the open link's text, and its target.
     link: Option<(usize, String)>,
-    /// The cells of the open row of a table.
+    /// The number of cells in the open table row.
     cells: Option<usize>,
     /// Whether a row of the open table was written.
     has_row: bool,
-    /// Whether a paragraph begins with the next text.
+    /// Whether the next text begins a paragraph.
     is_new: bool,
-    /// Whether a space is wanted before the next text.
+    /// Whether a space is needed before the next text.
     space: bool,
 }
 
@@ -122,13 +122,13 @@ impl<'r> Writer<'r> {
         self.most < self.out.len()
     }
 
-    /// Lets what comes next begin a paragraph. In a cell of a table, there is none.
+    /// Begins a new paragraph with the next text, except in a table cell.
     fn new_paragraph(&mut self) {
         self.is_new |= self.cells.is_none();
         self.space = true;
     }
 
-    /// Writes the line ends that are wanted, and what each line begins with.
+    /// Writes the pending line ends and the prefixes of the line.
     fn settle(&mut self) {
         let is_new = std::mem::take(&mut self.is_new);
         if is_new && !self.out.is_empty() {
@@ -154,7 +154,7 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// Writes a mark that belongs to what comes next.
+    /// Writes a mark that is attached to the next text.
     fn mark(&mut self, mark: &str) {
         self.settle();
         self.out.push_str(mark);
@@ -269,7 +269,7 @@ impl<'r> Writer<'r> {
             }
             "tr" => {
                 self.row_end();
-                // Rows stand below each other, without an empty line.
+                // Rows follow each other without an empty line.
                 self.new_paragraph();
                 if self.has_row {
                     self.is_new = false;
@@ -309,7 +309,7 @@ impl<'r> Writer<'r> {
     fn item(&mut self) {
         self.new_paragraph();
         if !self.out.is_empty() {
-            // Items stand below each other, without an empty line.
+            // Items follow each other without an empty line.
             let end = self.out.trim_end_matches([' ', '\n']).len();
             self.out.truncate(end.max(self.link.as_ref().map_or(0, |(start, _)| *start)));
             self.out.push('\n');
@@ -328,7 +328,7 @@ impl<'r> Writer<'r> {
         self.space = false;
     }
 
-    /// Ends the row of a table that is open, and writes the line below the first one.
+    /// Ends the open table row. Writes the separator line after the first one.
     fn row_end(&mut self) {
         let Some(cells) = self.cells.take() else { return };
         self.out.push_str(" |");
@@ -347,7 +347,7 @@ impl<'r> Writer<'r> {
     fn close_link(&mut self) {
         let Some((start, target)) = self.link.take() else { return };
         if self.out[start..].trim().is_empty() {
-            // A link without a text shows nothing.
+            // A link without text is not shown.
             self.out.truncate(start - 1);
         } else {
             self.out.push_str(&format!("]({target})"));
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_see_becomes_markdown() {
+    fn visible_content_becomes_markdown() {
         check(
             "<html><head><title>A  page</title><style>p {}</style></head><body><h1>Head</h1><p>One\n two\
              <br>three</p><script>var a = '<p>no</p>';</script></body></html>",

@@ -1,4 +1,4 @@
-//! A search in documents of the workspace, which stand in for the web.
+//! Searches documents of the workspace instead of the web.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::docs::sections;
 use crate::files::{Texts, texts_beneath};
 use crate::run::arguments;
 
-/// The longest snippet, in bytes.
+/// The maximum length of a snippet, in bytes.
 const SNIPPET: usize = 300;
 
-/// How many sections are looked at for each page that is wanted, because one page may have several that fit.
+/// How many sections are fetched per requested page, because several may be in one page.
 const SECTIONS_PER_PAGE: usize = 8;
 
 /// The arguments of `web.search`.
@@ -27,22 +27,21 @@ pub(super) struct SearchArgs {
     pub(super) max_results: usize,
 }
 
-/// `web.search`, where documents are searched instead of the web. A program answers the other calls.
+/// `web.search` in documents instead of the web. Other calls are answered by a program.
 pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let SearchArgs { query, max_results } = arguments(input)?;
     if blank(&query) {
         return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
     let folder = context.search_folder.clone().ok_or_else(|| {
-        let message =
-            "there is no provider: name one as `search` under `[web]` in .brigade/tools/gateway.toml";
+        let message = "no search provider: set `search` under `[web]` in .brigade/tools/gateway.toml";
         Failure::new(reasons::NOT_AVAILABLE_HERE, message)
     })?;
     let Texts { texts, is_all } = texts_beneath(context, &folder)?;
     let all = texts.iter().flat_map(|(path, text)| sections(path, text).map(titled(path)));
     let (index, words) = (TextIndex::new(all)?, search_words(&query));
     let file = |section: &Section| section.key.split('#').next().unwrap_or_default().to_owned();
-    // One file may have all of the best sections.
+    // One file may contain all of the best sections.
     let mut most = max_results * SECTIONS_PER_PAGE;
     let found = loop {
         let (found, _) = index.search(&query, most)?;
@@ -73,7 +72,7 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: !is_all }))
 }
 
-/// Gives the beginning of a document without a heading the name of its file.
+/// Uses the file name as the title of the text before the first heading.
 fn titled(path: &str) -> impl Fn(Section) -> Section {
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     move |mut section| {
@@ -84,7 +83,7 @@ fn titled(path: &str) -> impl Fn(Section) -> Section {
     }
 }
 
-/// Returns the lines around the first word that was searched for.
+/// Returns the lines around the first search word.
 fn snippet(text: &str, words: &[String], redactor: &Redactor) -> String {
     let bare: Vec<String> = words.iter().map(|word| word.trim_matches('"').to_lowercase()).collect();
     let is_hit = |line: &&str| {
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the test writes the documents that are searched")]
-    fn documents_stand_in_for_the_web() {
+    fn documents_are_searched_instead_of_the_web() {
         let bench = Bench::new();
         let write = |path: &str, bytes: &[u8]| {
             let path = bench.fs_root().join(path);
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(text(&rows[0], "snippet"), "A pinch of salt for the lentils.");
         let one = searched(&bench, r#"{"query": "salt lentils", "max_results": 1}"#).unwrap().structured;
         assert_eq!(one.get("results").unwrap().as_array().unwrap().len(), 1);
-        // One file with many headings hides no other.
+        // A file with many headings does not hide others.
         write("pages/many.md", "# h salt\n".repeat(2_000).as_bytes());
         let two = searched(&bench, r#"{"query": "salt", "max_results": 3}"#).unwrap().structured;
         assert_eq!(two.get("results").unwrap().as_array().unwrap().len(), 3, "{two:?}");

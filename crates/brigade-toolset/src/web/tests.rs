@@ -1,4 +1,4 @@
-//! Pages of a server on loopback, which the policy names by its address.
+//! Pages of a server on loopback. The policy names its address.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::context::{Failure, Output};
 use crate::run::run;
 use crate::stored::testing::{Bench, text};
 
-/// A server that answers each path with what it is given for it, and then waits for the client to go.
+/// A server that writes the given answer for each path, and then waits for the client to disconnect.
 fn server(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -111,7 +111,7 @@ fn a_page_comes_as_markdown_or_as_it_is() {
 
 #[test]
 fn every_hop_is_judged() {
-    let inside = server(|_, _| panic!("nobody may come here"));
+    let inside = server(|_, _| panic!("no request is expected"));
     let port = server(move |path, stream| match path {
         "/inside" => moved(stream, &format!("http://127.0.0.1:{inside}/")),
         "/name" => moved(stream, &format!("http://localhost:{inside}/")),
@@ -141,7 +141,7 @@ fn every_hop_is_judged() {
         refused(port, path, code);
     }
     assert_eq!(text(&fetched(port, "/5", "").unwrap(), "content"), "end");
-    // A name that leads inside is refused although the policy names it.
+    // A name that resolves to an internal address is refused, although the policy names it.
     let domains = [format!("localhost:{inside}"), format!("127.0.0.1:{port}")];
     for url in [format!("http://localhost:{inside}/"), format!("http://127.0.0.1:{port}/name")] {
         let failure = fetch(&domains, &format!(r#"{{"url": "{url}"}}"#)).unwrap_err();
@@ -152,7 +152,7 @@ fn every_hop_is_judged() {
 }
 
 #[test]
-fn what_is_endless_is_cut_and_what_is_slow_is_left() {
+fn endless_pages_are_cut_and_slow_ones_abandoned() {
     let port = server(|path, stream| match path {
         "/large" => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n");
@@ -166,7 +166,7 @@ fn what_is_endless_is_cut_and_what_is_slow_is_left() {
         "/slow" => {
             let _ = stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\na");
-            // Until the client goes.
+            // Wait until the client disconnects.
             let _ = stream.read(&mut [0]);
         }
         _ => drop(stream.read(&mut [0])),

@@ -1,4 +1,4 @@
-//! What templates of an execution see, and what a person is asked.
+//! The names in templates of an execution, and the questions to a person.
 
 use brigade_core::json::to_json;
 use brigade_core::{Json, Object, Timestamp, codes};
@@ -7,12 +7,12 @@ use brigade_db::questions::{AskedOption, AskedQuestion, Decision, Question, Ques
 use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 use serde::Serialize;
 
-/// What a person says to a step of which nobody knows what it did.
+/// The answer to retry a step with an unknown outcome.
 pub(super) const RETRY_ANSWER: &str = "retry";
 pub(super) const SUCCEEDED: &str = "succeeded";
 pub(super) const FAILED: &str = "failed";
 
-/// The names that templates of an execution may use besides the outputs of its states.
+/// The names that templates of an execution may use in addition to the outputs of its states.
 #[derive(Serialize)]
 struct Names<'a> {
     blackboard: &'a Object,
@@ -24,7 +24,7 @@ struct Names<'a> {
     workflow: WorkflowNames<'a>,
 }
 
-/// What a person answered last, under two names.
+/// The last answer of a person, under two names.
 #[derive(Serialize)]
 struct HumanNames<'a> {
     feedback: Option<&'a str>,
@@ -93,7 +93,7 @@ fn option(label: &str, description: &str) -> AskedOption {
     AskedOption { label: label.to_owned(), description, ..AskedOption::default() }
 }
 
-/// Returns what a state of a person asks.
+/// Returns the question of a state for a person.
 pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<QuestionForm, Box<Outcome>> {
     let prompt = scope.render(&Template::from_valid(state.prompt.as_deref().unwrap_or_default()));
     let prompt =
@@ -125,27 +125,26 @@ pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Ques
     })
 }
 
-/// Returns what is asked about a step of which nobody knows what it did.
+/// Returns the question about a step with an unknown outcome.
 pub(super) fn unknown(flow: &Flow) -> QuestionForm {
     QuestionForm {
         title: Some(format!("{} {}: {}", flow.name, flow.version, flow.state)),
-        body: Some(
-            "The state had begun when the process that it belonged to ended (outcome_unknown).".to_owned(),
-        ),
+        body: Some("The state was running when its process ended (outcome_unknown).".to_owned()),
         questions: vec![AskedQuestion {
             id: "response".to_owned(),
-            question: "Nobody saw what it did. Look at it, then say how the workflow goes on.".to_owned(),
+            question: "Its outcome is unknown. Check what it did, then choose how the workflow continues."
+                .to_owned(),
             options: vec![
-                option(RETRY_ANSWER, "the state is done again"),
-                option(SUCCEEDED, "it did what it should"),
-                option(FAILED, "it did not"),
+                option(RETRY_ANSWER, "run the state again"),
+                option(SUCCEEDED, "it succeeded"),
+                option(FAILED, "it failed"),
             ],
             ..AskedQuestion::default()
         }],
     }
 }
 
-/// Returns what a person answered. `None` if the person declined.
+/// Returns the answer of a person; `None` if the person declined.
 pub(super) fn answer_of(question: &Question) -> Option<String> {
     let answer = question.answer.as_ref().filter(|answer| answer.decision == Decision::Accept)?;
     answer.answers.get("response").and_then(|values| values.first()).cloned()

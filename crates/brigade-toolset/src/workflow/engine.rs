@@ -1,8 +1,8 @@
-//! Drives an execution of a workflow: does what its state asks for, and writes what follows.
+//! Drives an execution of a workflow: makes the calls of its states and records the transitions.
 //!
-//! All that it knows stands in the store, so another process goes on where this one ended. What is begun is written
-//! down before: a process that takes over asks the journal of calls what became of it, and a person where nobody saw
-//! that.
+//! The whole state is in the store, so another process can continue after this one. Every action is recorded before it
+//! begins. A process that takes over reads the outcome of a call from the journal. If the outcome is unknown, it asks a
+//! person.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -29,12 +29,12 @@ use crate::context::{Failure, StartResult};
 use crate::run::unbroken;
 use crate::task::{Tasks, end_children};
 
-/// How often something is looked at that another process changes.
+/// How often to check for changes by another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What drives executions of workflows.
+/// Drives executions of workflows.
 pub struct Engine<'a> {
-    /// Where they stand.
+    /// The store of executions.
     pub store: &'a Store,
     /// Makes their calls.
     pub steps: &'a dyn Steps,
@@ -42,43 +42,43 @@ pub struct Engine<'a> {
     pub tasks: &'a dyn Tasks,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Masks what is kept.
+    /// Masks secrets in stored values.
     pub redactor: &'a Redactor,
-    /// Cancelled when this process ends, or the execution.
+    /// Cancelled when this process or the execution ends.
     pub cancel: &'a CancelToken,
-    /// Whether it waits for people and tasks, or leaves the execution to the next gateway then.
+    /// Whether to wait for people and tasks. Otherwise the next gateway continues the execution.
     pub waits: bool,
 }
 
-/// How far one call of a state is. A record that was changed is not taken for a call that was never made.
+/// The progress of one call of a state. A damaged record is not read as a call that was never made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Branch {
-    /// Its call.
+    /// The call, once it was requested.
     call: Option<String>,
-    /// Whether the call was begun by an execution's driver.
+    /// Whether a driver began the call.
     #[serde(rename = "begun")]
     is_begun: bool,
     /// The task or execution that the call began.
     execution: Option<String>,
     /// When that was.
     began_at: Option<i64>,
-    /// Why there is no call, or what a person said about it, as a word. A blank word is success.
+    /// Why there is no call, or what a person said about it, as a code. An empty code means success.
     code: Option<String>,
-    /// The same as a sentence.
+    /// The same as a message.
     message: Option<String>,
 }
 
-/// What became of a branch, or of a state.
+/// The progress of a branch or a state.
 enum BranchProgress {
     Outcome(Box<Outcome>),
-    /// It goes on by itself.
+    /// It continues without the driver.
     Later,
-    /// It was looked at and written down, and can be looked at again at once.
+    /// Its progress was recorded. It can be checked again at once.
     Now,
-    /// Nobody saw what it did.
+    /// Its outcome is unknown.
     Unknown,
-    /// The execution has ended, or belongs to another process.
+    /// The execution has ended or belongs to another process.
     Lost,
 }
 
@@ -103,7 +103,7 @@ impl Branch {
     }
 }
 
-/// Returns how far the calls of a state are. None of them is made yet when it begins.
+/// Returns the progress of the calls of a state. A new state has made no calls.
 fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
     if flow.step.is_null() {
         return Ok(Vec::new());
@@ -114,7 +114,7 @@ fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
     })
 }
 
-/// Lists the calls that the state of an execution has asked for.
+/// Lists the requested calls of the current state.
 pub(super) fn calls_of(flow: &Flow) -> Vec<String> {
     branches(flow).unwrap_or_default().into_iter().filter_map(|branch| branch.call).collect()
 }
@@ -123,12 +123,12 @@ fn to_step(branches: &[Branch]) -> Json {
     to_json(branches).expect("branches are JSON")
 }
 
-/// Ends what the state of an execution began: its tasks and executions, and what those began.
+/// Ends the tasks and executions that the current state began, recursively.
 ///
 /// # Errors
 /// Fails on a disk error.
 pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
-    // A record that cannot be read names no tasks. They are children of the execution as well.
+    // A damaged record names no tasks, but they are also children of the execution.
     for branch in branches(flow).unwrap_or_default() {
         let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
         let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
@@ -143,10 +143,10 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
 }
 
 impl Engine<'_> {
-    /// Drives an execution like [`Engine::drive`]. What keeps it from going on, also a panic, ends it.
+    /// Drives an execution like [`Engine::drive`]. A failure or a panic ends the execution.
     ///
     /// # Errors
-    /// Returns what that was.
+    /// Returns that failure.
     pub fn run(&self, id: &str) -> Result<(), Failure> {
         let driven = unbroken(|| self.drive(id));
         if let Err(failure) = &driven {
@@ -157,10 +157,10 @@ impl Engine<'_> {
         driven
     }
 
-    /// Drives an execution until it has ended, another process has it, or this one ends.
+    /// Drives an execution until it ends, another process takes it over, or this process ends.
     ///
     /// # Errors
-    /// Fails where nothing can be written, such as on a full disk. The execution goes on with the next gateway.
+    /// Fails if nothing can be written, for example on a full disk. The next gateway continues the execution.
     pub fn drive(&self, id: &str) -> Result<(), Failure> {
         let gateway = self.tasks.gateway()?;
         let mut workflow: Option<Workflow> = None;
@@ -206,7 +206,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Takes back what an execution that has ended still waits for.
+    /// Withdraws the questions and calls of an ended execution.
     fn release_flow(&self, flow: &Flow) -> Result<(), Failure> {
         let all = branches(flow).unwrap_or_default();
         all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
@@ -215,7 +215,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Writes what a state gave, and what follows.
+    /// Records the outcome of a state and the transition.
     fn transit(&self, flow: &Flow, spec: &WorkflowSpec, outcome: Outcome) -> Result<(), Failure> {
         let given = self.redactor.redact_json(&outcome.recorded().to_json());
         let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
@@ -226,7 +226,7 @@ impl Engine<'_> {
             visits: flow.visits.clone(),
             transitions: u64::try_from(flow.transitions).unwrap_or_default(),
         };
-        // Conditions see what the state wrote.
+        // Conditions see the values that the state wrote.
         let mut after = flow.clone();
         after.blackboard.extend(writes.clone());
         after.outputs.insert(flow.state.clone(), given.clone());
@@ -272,7 +272,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Does what a state asks for, as far as it goes now.
+    /// Advances the current state as far as possible now.
     fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<BranchProgress, Failure> {
         let Some(state) = spec.states.get(&flow.state) else {
             return Ok(BranchProgress::outcome(Outcome::failed(
@@ -315,7 +315,7 @@ impl Engine<'_> {
         Ok(if is_unknown && !is_asked { BranchProgress::Unknown } else { BranchProgress::Later })
     }
 
-    /// Asks a person, and takes the answer.
+    /// Asks a person and takes the answer.
     fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<BranchProgress, Failure> {
         let now = self.clock.now();
         let Some(id) = &flow.question else {
@@ -350,13 +350,13 @@ impl Engine<'_> {
             QuestionStatus::Gone => BranchProgress::outcome(declined()),
             QuestionStatus::Waiting if is_late() => BranchProgress::outcome(match &state.default_response {
                 Some(response) => answered(response.clone()),
-                None => Outcome::failed(codes::TIMED_OUT.as_str(), "nobody answered in time"),
+                None => Outcome::failed(codes::TIMED_OUT.as_str(), "no answer in time"),
             }),
             QuestionStatus::Waiting => BranchProgress::Later,
         })
     }
 
-    /// Takes what a person said about calls of which nobody knew what they did.
+    /// Takes a person's answer about calls with unknown outcomes.
     fn answered(&self, flow: &Flow, all: &mut [Branch]) -> Result<Option<BranchProgress>, Failure> {
         let Some(id) = &flow.question else { return Ok(None) };
         let question = self.store.question(id)?;
@@ -371,10 +371,7 @@ impl Engine<'_> {
             match said.as_str() {
                 RETRY_ANSWER => *branch = Branch::default(),
                 SUCCEEDED => branch.settle("", ""),
-                _ => branch.settle(
-                    codes::OUTCOME_UNKNOWN.as_str(),
-                    "a person says that it did not do what it should",
-                ),
+                _ => branch.settle(codes::OUTCOME_UNKNOWN.as_str(), "a person reported that it failed"),
             }
         }
         let (event, now) = (Event::OutcomeTold { answer: &said }, self.clock.now());
@@ -403,7 +400,7 @@ impl Engine<'_> {
         Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
     }
 
-    /// Goes on with one call of a state.
+    /// Advances one call of a state.
     fn branch(
         &self,
         flow: &Flow,
@@ -424,7 +421,7 @@ impl Engine<'_> {
         }
         let Some(call) = &branch.call else {
             return match self.steps.ask(&order.tool, &order.args)? {
-                // An equal call of another branch: this one is asked for when that has run.
+                // Another branch has an equal call. This one is requested after that has run.
                 RequestedCall::Queued(call) if all.iter().any(|other| other.call.as_ref() == Some(&call)) => {
                     Ok(BranchProgress::Later)
                 }
@@ -464,7 +461,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Runs a call, and cancels it when the execution has ended or its time is over.
+    /// Runs a call. Cancels it when the execution ends or its time limit is reached.
     fn watched(
         &self,
         flow: &Flow,
@@ -495,7 +492,7 @@ impl Engine<'_> {
         Ok((stands?, timed_out.load(Ordering::SeqCst)))
     }
 
-    /// Takes the result of a call: it is what the state gave, or began that.
+    /// Takes the result of a call: the output of the state, or the task or execution that it began.
     fn ended(
         &self,
         flow: &Flow,
@@ -514,13 +511,13 @@ impl Engine<'_> {
         if all.len() == 1 || outcome.is_success {
             return Ok(BranchProgress::outcome(outcome));
         }
-        // One of several is not asked for again when the others are looked at.
+        // A finished call of several is not requested again.
         let code = outcome.code.as_deref().unwrap_or(FAILED);
         all[index].settle(code, outcome.message.as_deref().unwrap_or_default());
         self.save(flow, all, None)
     }
 
-    /// Waits for what a call began.
+    /// Waits for the task or execution that a call began.
     fn begun(&self, order: &CallOrder, branch: &Branch, id: &str) -> Result<BranchProgress, Failure> {
         let now = self.clock.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
@@ -588,7 +585,7 @@ fn of_flow(flow: &Flow) -> Outcome {
             Outcome::failed(code, flow.error.clone().unwrap_or(message))
         }
     };
-    // What it wrote to its blackboard stays its own. What its other states gave is shown by its id.
+    // The blackboard of a nested execution is not shared. The outputs of its other states can be read by its id.
     let output = FlowOutput {
         execution_id: &flow.id,
         status: flow.status.as_str(),
@@ -597,7 +594,7 @@ fn of_flow(flow: &Flow) -> Outcome {
     Outcome { output: to_json(&output).expect("an execution is JSON"), ..outcome }
 }
 
-/// What an execution gave to the state that began it.
+/// The output of an execution, for the state that began it.
 #[derive(Serialize)]
 struct FlowOutput<'a> {
     execution_id: &'a str,
@@ -605,13 +602,13 @@ struct FlowOutput<'a> {
     result: &'a Json,
 }
 
-/// What several agents gave.
+/// The outputs of several agents.
 #[derive(Serialize)]
 struct AgentsOutput {
     agents: Vec<StateOutput>,
 }
 
-/// Makes one outcome of those of all calls.
+/// Combines the outcomes of all calls of a state.
 fn merge_outcomes(state: &State, orders: &[CallOrder], mut outcomes: Vec<Outcome>) -> Outcome {
     let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
         return outcomes

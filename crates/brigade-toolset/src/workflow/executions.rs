@@ -1,4 +1,4 @@
-//! Executions of workflows: begun, shown, waited for, answered and ended. They belong to who began them.
+//! Executions of workflows: begin, show, await, answer and end. An execution belongs to the caller that began it.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::shipped::is_shipped;
 use crate::task::results::{CancelResult, ExecutionLogs, RemoveResult};
 use crate::task::{MAX_WAIT_SECONDS, POLL_INTERVAL, Tasks};
 
-/// The most rows or events of one answer.
+/// The maximum number of rows or events in a result.
 const MAX_ROWS: i64 = 200;
 
-/// The longest intent or answer.
+/// The maximum length of an intent or answer.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The largest input, in bytes of its JSON.
+/// The maximum size of an input, in bytes of JSON.
 const MAX_INPUT: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -81,10 +81,13 @@ fn not_found() -> Failure {
 }
 
 fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
-    context.tasks.ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "nothing here drives workflows"))
+    context
+        .tasks
+        .ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "this process cannot drive workflows"))
 }
 
-/// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
+/// Returns an execution of the caller. A person has access to all executions. If its process is gone, it continues
+/// here.
 pub(crate) fn find_flow(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), id)?;
@@ -101,7 +104,7 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
     match value {
         None | Some(Json::Null) => Ok(Object::new()),
         Some(Json::Object(members)) => Ok(members),
-        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is an object"))),
+        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` must be an object"))),
     }
 }
 
@@ -113,8 +116,8 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     let offered = super::scope::find_offered(&args.name, context)?;
     if is_shipped(WORKFLOWS.kind, &offered.name) {
         let message = format!(
-            "`{}` is a part of `execute.intent`, `agent.generate` or `workflow.generate`; call that, which narrows it \
-             and asks a person where it must",
+            "`{}` is part of `execute.intent`, `agent.generate` or `workflow.generate`; call that, which limits it \
+             and asks a person where necessary",
             offered.name
         );
         return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
@@ -129,7 +132,7 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 
-/// Begins an execution of a workflow within these limits.
+/// Begins an execution of a workflow with these rights.
 pub(crate) fn begin(
     context: &Context<'_>,
     manifest: &DeployedManifest,
@@ -191,7 +194,7 @@ fn begin_with(
     Ok(flow)
 }
 
-/// Returns how an execution stands as a word: `waiting` where it asks a person, or a call of its state waits for one.
+/// Returns the status as a word: `waiting` if the execution or a call of its state waits for a person.
 pub(crate) fn status_word(flow: &Flow, context: &Context<'_>) -> &'static str {
     let waits = |id: &String| {
         let call = context.calls.and_then(|calls| calls.standing(id).ok().flatten());
@@ -225,7 +228,7 @@ impl FlowRow {
     }
 }
 
-/// How an execution stands: the result of `workflow.status`.
+/// The state of an execution: the result of `workflow.status`.
 #[derive(Serialize)]
 struct FlowStanding {
     #[serde(flatten)]
@@ -274,7 +277,7 @@ struct FlowWaitResult {
     standing: FlowStanding,
     timed_out: bool,
     blackboard: Json,
-    /// The blackboard is larger than a result.
+    /// Whether the blackboard was left out because it is too large.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     blackboard_truncated: bool,
 }
@@ -349,7 +352,7 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
 pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
-        let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
+        let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
         return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
@@ -363,14 +366,14 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             break;
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow goes on"));
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow continues"));
         }
         driver(context)?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
         flow = find_flow(&execution_id, context)?;
     }
     let standing = FlowStanding::new(&flow, context);
     let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
-    // A result that is cut off would not even say how the execution stands.
+    // A truncated result would lose the status of the execution.
     let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
     let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
     Ok(Output::from_result(&FlowWaitResult { standing, timed_out, blackboard, blackboard_truncated: !fits }))
@@ -383,10 +386,10 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
         let flow = store.flow(None, &flow.id)?;
-        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status)));
+        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is already {}", flow.status)));
     }
     end_tree(&store, tasks, &flow, now)?;
-    // One of another process is ended by it as soon as it sees that.
+    // Another process ends its execution when it sees the new status.
     tasks.cancel(&flow.id);
     Ok(Output::from_result(&CancelResult { execution_id: flow.id, cancelled: true }))
 }
@@ -396,7 +399,7 @@ pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     find_flow(&execution_id, context)?;
     let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
     let make = |asked: &brigade_db::questions::QuestionForm| {
-        // A choice is a choice, and another text is an answer where one may be.
+        // Try the text as a choice first, and then as free text if that is accepted.
         let chosen = AnswerInput { choices: vec![response.clone()], text: None };
         asked.answer(&chosen).or_else(|_| asked.answer(&given))
     };

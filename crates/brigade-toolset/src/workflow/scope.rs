@@ -1,5 +1,5 @@
-//! Who is offered a workflow: its author alone (`user`), the workspace (`tenant`), or all workspaces of the host
-//! (`global`). The host's are files in the user's configuration; a workspace that runs one keeps a copy of it.
+//! The scope of a workflow: its author only (`user`), the workspace (`tenant`), or all workspaces of the host
+//! (`global`). Global workflows are files in the user's configuration. A workspace that runs one stores a copy.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::run::arguments;
 use crate::shipped::check_name;
 
 words! {
-    /// Who is offered a workflow, from the narrowest.
+    /// Who can use a workflow, from the narrowest scope.
     Scope {
         /// Its author.
         User = "user",
@@ -34,13 +34,13 @@ impl Scope {
     }
 }
 
-/// The author of copies of what the host offers. No agent can have this name.
+/// The author of copies of global workflows. No agent can have this name.
 const HOST: &str = "the host";
 
-/// Where the host's workflows are, in the folder of the user's configuration.
+/// The directory of global workflows in the user's configuration.
 const FOLDER: &str = "brigade/workflows";
 
-/// The largest file that is read.
+/// The maximum size of a file that is read.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
 #[derive(Deserialize)]
@@ -57,17 +57,17 @@ pub(super) fn scope_of(workflow: &DeployedManifest) -> Scope {
     Scope::from_word(&workflow.scope).unwrap_or(Scope::User)
 }
 
-/// Tells whether it is a copy of what the host offers.
+/// Returns whether a workflow is a copy of a global one.
 pub(super) fn is_copy(workflow: &DeployedManifest) -> bool {
     workflow.author == HOST
 }
 
-/// Tells whether the caller is offered a workflow. A person is offered all.
+/// Returns whether the caller can use a workflow. A person can use all of them.
 pub(crate) fn is_offered(workflow: &DeployedManifest, context: &Context<'_>) -> bool {
     scope_of(workflow) != Scope::User || context.agent().is_none_or(|agent| agent == workflow.author)
 }
 
-/// Opens the folder of the host's workflows. `None` if there is none.
+/// Opens the directory of global workflows. Returns `None` if it does not exist.
 fn host(context: &Context<'_>, makes: bool) -> Result<Option<DiskFs>, Failure> {
     let Some(folder) = context.environment.and_then(|environment| environment.config_folder()) else {
         return Ok(None);
@@ -92,11 +92,11 @@ fn host(context: &Context<'_>, makes: bool) -> Result<Option<DiskFs>, Failure> {
 }
 
 fn file(name: &str) -> Option<RelPath> {
-    // A name of a workflow has no character that a path gives a meaning.
+    // The name of a workflow has no characters with a meaning in paths.
     brigade_manifest::Name::new(name).and_then(|name| format!("{}.yaml", name.as_str()).parse().ok())
 }
 
-/// Returns the text of a workflow of the host.
+/// Returns the text of a global workflow.
 fn host_workflow(name: &str, context: &Context<'_>) -> Result<Option<String>, Failure> {
     let (Some(fs), Some(file)) = (host(context, false)?, file(name)) else { return Ok(None) };
     match fs.read(&file, MAX_FILE_BYTES) {
@@ -106,7 +106,8 @@ fn host_workflow(name: &str, context: &Context<'_>) -> Result<Option<String>, Fa
     }
 }
 
-/// Finds a workflow that the caller is offered, by name or id. One of the host is copied here, as it is now.
+/// Finds a workflow that the caller can use, by name or id. A global one is copied to the workspace in its current
+/// form.
 ///
 /// # Errors
 /// Returns `not_found`.
@@ -135,11 +136,11 @@ pub(super) fn find_offered(name: &str, context: &Context<'_>) -> Result<Deployed
     }
 }
 
-/// Returns the name, the version and the text of what a run takes of a workflow, as [`offered`] finds it. Nothing is
-/// copied. `None` if the caller is offered no such workflow.
+/// Returns the name, version and text that a run of a workflow would use, with the same lookup as [`find_offered`].
+/// Copies nothing. Returns `None` if the caller cannot use such a workflow.
 ///
 /// # Errors
-/// Fails on a disk error, and if there is no such version.
+/// Fails on a disk error, or if there is no such version.
 pub(crate) fn to_be_run(
     name: &str,
     version: Option<&str>,
@@ -166,7 +167,7 @@ pub(crate) fn to_be_run(
     Ok(Some((workflow.name, revision.version, revision.text)))
 }
 
-/// Keeps a copy of a workflow of the host.
+/// Stores a copy of a global workflow.
 fn copy_host_workflow(
     text: &str,
     is_there: bool,
@@ -191,7 +192,7 @@ fn copy_host_workflow(
     Ok(store.set_scope(&deployed.id, Scope::Global.as_str(), HOST, now)?)
 }
 
-/// Refuses to change what the host offers: others rely on it.
+/// Refuses to change a global workflow, because other workspaces use it.
 pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Failure> {
     let Some(store) = context.stored()? else { return Ok(()) };
     match store.manifest(WORKFLOWS.kind, name, None) {
@@ -204,7 +205,7 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
     }
 }
 
-/// Lists the names of the host's workflows with their texts.
+/// Lists the names and texts of global workflows.
 pub(super) fn host_workflows(context: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let Some(fs) = host(context, false)? else { return Ok(Vec::new()) };
     let entries =
@@ -217,14 +218,14 @@ pub(super) fn host_workflows(context: &Context<'_>) -> Result<Vec<(String, Strin
     Ok(found)
 }
 
-/// Returns the workflows that another one runs.
+/// Returns the names of the workflows that a workflow runs.
 fn refers_to(text: &str) -> Vec<String> {
     let workflow = read::<Workflow>(text).manifest;
     let states = workflow.map(|workflow| workflow.spec.states).unwrap_or_default();
     states.into_values().filter_map(|state| state.workflow).collect()
 }
 
-/// Returns the workflows here and of the host with their scopes and texts.
+/// Returns the local and the global workflows with their scopes and texts.
 fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
     let mut found = Vec::new();
     if let Some(store) = context.stored()? {
@@ -244,11 +245,11 @@ fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
 fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
     let ScopeArgs { name, target_scope } = arguments(input)?;
     let target = workflow_scope(&target_scope).and_then(Scope::from_word);
-    let message = format!("`target_scope` is one of {}", Scope::EXPECTED);
+    let message = format!("`target_scope` must be one of {}", Scope::EXPECTED);
     Ok((name, target.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, message))?))
 }
 
-/// Returns the workflow of this workspace that is to be offered otherwise.
+/// Returns a workflow of this workspace whose scope is to change.
 fn workspace_workflow(name: &str, context: &Context<'_>) -> Result<DeployedManifest, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let (workflow, _) = store.manifest(WORKFLOWS.kind, name, None)?;
@@ -269,7 +270,7 @@ struct ScopeChanged {
     target_scope: &'static str,
 }
 
-/// Which of them it was. The member with its name is true.
+/// Which of the two happened. The member with that name is true.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum ScopeMove {
@@ -289,7 +290,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     if target.rank() <= now.rank() {
         return Err(Failure::new(
             codes::NOT_WIDER,
-            format!("the workflow is offered in the scope {} already", now.as_str()),
+            format!("the workflow already has the scope {}", now.as_str()),
         ));
     }
     let store = context.store()?;
@@ -302,20 +303,20 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     });
     if let Some(needed) = narrower {
         let message =
-            format!("it runs the workflow {needed}, which is not offered there; promote that first");
+            format!("it runs the workflow {needed}, which does not have that scope; promote it first");
         return Err(Failure::new(codes::REFERS_TO_NARROWER, message));
     }
     if target == Scope::Global {
         let none = || {
             Failure::new(
                 reasons::NOT_AVAILABLE_HERE,
-                "there is no home directory, so nothing is offered to all",
+                "there is no home directory, so global workflows are not available",
             )
         };
         let (fs, file) =
             (host(context, true)?.ok_or_else(none)?, file(&workflow.name).ok_or_else(not_found)?);
         if host_workflow(&workflow.name, context)?.is_some_and(|known| known != text) {
-            let message = "another workspace offers a workflow of this name to all";
+            let message = "another workspace has promoted a workflow of this name";
             return Err(Failure::new(codes::NAME_TAKEN, message));
         }
         let written = fs.write_atomic(&file, text.as_bytes(), FileMode::Private);
@@ -330,7 +331,7 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let workflow = workspace_workflow(&name, context)?;
     let now = scope_of(&workflow);
     if now.rank() <= target.rank() {
-        let message = format!("the workflow is offered in the scope {} alone", now.as_str());
+        let message = format!("the workflow only has the scope {}", now.as_str());
         return Err(Failure::new(codes::NOT_NARROWER, message));
     }
     let users: Vec<String> = all(context)?
@@ -340,7 +341,7 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         .map(|(other, ..)| other)
         .collect();
     if !users.is_empty() {
-        let message = format!("workflows that are offered more widely run it: {}", users.join(", "));
+        let message = format!("workflows with a wider scope run it: {}", users.join(", "));
         return Err(Failure::new(codes::IN_USE, message));
     }
     if now == Scope::Global

@@ -1,4 +1,4 @@
-//! What a state asks for: calls of the caller of its execution.
+//! The calls that a state makes, on behalf of the caller of its execution.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::context::Failure;
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallState {
     /// It waits for a person, for its turn, or for the process that runs it.
@@ -23,73 +23,73 @@ pub enum CallState {
     Ready,
     /// It has ended.
     Ended(CallResult),
-    /// Its run was cut off, and nobody saw what it did.
+    /// Its run was cut off, so its outcome is unknown.
     Unknown,
 }
 
-/// A call that was asked for.
+/// The result of requesting a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestedCall {
     /// It is queued under this id.
     Queued(String),
-    /// It needed no queue or is refused, and this is what it gave.
+    /// It needed no queue or was refused. This is its result.
     Done(CallResult),
-    /// The caller did so much already that it is to be asked for later.
+    /// A limit of the caller is reached. Request the call again later.
     Later,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallResult {
-    /// Whether it did what was asked.
+    /// Whether it succeeded.
     pub is_success: bool,
-    /// The result, or what it printed.
+    /// Its result, or the output of its program.
     pub output: Json,
-    /// How its program ended.
+    /// The exit code of its program.
     pub exit_code: Option<i64>,
-    /// Why not, as a word and a sentence.
+    /// The code and message of its failure.
     pub error: Option<(String, String)>,
 }
 
 impl CallResult {
-    /// Returns that a call was refused or failed.
+    /// Returns the result of a refused or failed call.
     pub fn failed(code: impl Into<String>, message: impl Into<String>) -> CallResult {
         CallResult { error: Some((code.into(), message.into())), ..CallResult::default() }
     }
 }
 
-/// Makes calls as the caller of an execution, with no more than the rights that it began with. Each has its own plan,
-/// approval and receipt.
+/// Makes calls as the caller of an execution, with at most the rights with which the execution began. Each call has a
+/// separate plan, approval and receipt.
 pub trait Steps {
-    /// Asks for a call. A refusal is a result.
+    /// Requests a call. A refusal is a result, not an error.
     ///
     /// # Errors
-    /// Fails where the call can neither be made nor refused, such as on a full disk.
+    /// Fails if the call can be neither made nor refused, for example on a full disk.
     fn ask(&self, tool: &str, args: &Json) -> Result<RequestedCall, Failure>;
 
-    /// Returns how a call stands.
+    /// Returns the state of a call.
     ///
     /// # Errors
     /// Fails if there is no such call, and on a disk error.
     fn look(&self, call: &str) -> Result<CallState, Failure>;
 
-    /// Runs a call that may run, and returns how it stands then.
+    /// Runs a call that is ready, and returns its new state.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<CallState, Failure>;
 
-    /// Takes a call back that has not run.
+    /// Withdraws a call that has not run.
     fn withdraw(&self, call: &str);
 
-    /// Says that the execution went on.
+    /// Notifies others that the execution changed.
     fn changed(&self);
 }
 
-/// What is waited for when a call has ended.
+/// What a state waits for after its call has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallTarget {
-    /// Nothing: its result counts.
+    /// Nothing. The result of the call counts.
     Result,
     /// The task that it began.
     Task,
@@ -107,10 +107,10 @@ pub(super) struct CallOrder {
     pub(super) weight: f64,
 }
 
-/// Returns the calls of a state. None: it asks a person.
+/// Returns the calls of a state. Returns none if the state asks a person.
 ///
 /// # Errors
-/// Returns what the state gives instead.
+/// Returns the outcome that the state gets instead.
 pub(super) fn orders(
     state: &State,
     scope: &Scope,
@@ -154,7 +154,7 @@ struct BeginArgs {
     input: Option<Json>,
 }
 
-/// What works on it.
+/// What works on the intent: an agent or a workflow.
 #[derive(Serialize)]
 enum IntentExecutor {
     #[serde(rename = "agent_id")]
@@ -189,7 +189,7 @@ impl IntentInputs<'_> {
         }
     }
 
-    /// Returns the arguments of what works on an intent and an input. A text is the intent; everything else the input.
+    /// Returns the arguments for an intent and an input. A string becomes the intent, anything else the input.
     fn told(&self, what: IntentExecutor, input: Option<&Json>) -> Result<Json, Box<Outcome>> {
         let filled = input.map(|input| self.scope.fill(input)).transpose().map_err(long)?;
         let (intent, input) = match filled {
@@ -254,7 +254,7 @@ impl IntentInputs<'_> {
     }
 }
 
-/// Refuses the same in the arguments of the tool that starts commands, as they are written and as they are filled in.
+/// Checks the arguments of the command tool in the same way. Compares the written and the rendered form.
 fn check_args(written: &Json, filled: &Json) -> Result<(), Box<Outcome>> {
     let texts = |args: &Json| -> Option<Vec<String>> {
         let words = args.get("args")?.as_array()?.iter();
@@ -267,14 +267,14 @@ fn check_args(written: &Json, filled: &Json) -> Result<(), Box<Outcome>> {
     let before = words.len();
     match texts(written) {
         Some(args) => words.extend(args.iter().map(|word| Template::from_valid(word))),
-        // The whole list is a value, so each word of it begins with one.
+        // The whole list is a value, so each of its words begins with a value.
         None => words.resize(before + rendered.len(), Template::default()),
     }
     let free = words_with_options(&words).saturating_sub(before);
     check_options(&words[before..], &rendered, free)
 }
 
-/// Refuses a word that is made an option by a value, among the first so many of a command.
+/// Refuses a rendered word that begins with `-` because of a value, among the first `count` words of a command.
 fn check_options(templates: &[Template], words: &[String], count: usize) -> Result<(), Box<Outcome>> {
     let all = templates.iter().zip(words).enumerate().take(count);
     let mut made = all.filter(|(_, (template, word))| !template.begins_with_text() && word.starts_with('-'));
@@ -291,7 +291,7 @@ fn check_options(templates: &[Template], words: &[String], count: usize) -> Resu
     }
 }
 
-/// Returns what a state gave whose call has ended. What a program printed as JSON is read as `output.json`.
+/// Returns the outcome of a state whose call has ended. JSON that the program printed becomes `output.json`.
 pub(super) fn outcome_of(result: CallResult) -> Outcome {
     let CallResult { is_success, mut output, exit_code, error } = result;
     let ended = CommandOutput::read(&output);
@@ -332,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the code of a command whose values are all `--output=a`, but `{{input.d}}`, which is `--`.
+    /// Returns the code of a command in which all values are `--output=a`, except `{{input.d}}`, which is `--`.
     fn code(command: &str) -> Option<String> {
         let manifest = format!(
             "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{name: a}}\nspec:\n  initial_state: A\n  \

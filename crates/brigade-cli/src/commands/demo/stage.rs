@@ -12,7 +12,7 @@ use crate::render::shell::quote;
 use crate::render::text::{Text, Tone};
 use crate::surroundings::{Streams, Surroundings, Variables};
 
-/// How a command of the demo should end.
+/// The expected result of a command of the demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Done,
@@ -50,18 +50,18 @@ impl Answer {
         self.word(|word| word.starts_with(prefix))
     }
 
-    /// Returns the first such word of the output.
+    /// Returns the first word of the output that satisfies the predicate.
     pub(crate) fn word(&self, is_it: impl Fn(&str) -> bool) -> Option<String> {
         self.stdout.split_whitespace().find(|word| is_it(word)).map(str::to_owned)
     }
 
-    /// Returns whether the command ended like this.
+    /// Returns whether the command ended as expected.
     pub(crate) fn ended(&self, expect: Expect) -> bool {
         self.exit_code == expect.exit().code()
     }
 }
 
-/// `demo`: the commands that were run, and what they said.
+/// `demo`: the commands that were run, and their output.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct DemoReport {
@@ -84,11 +84,11 @@ pub(crate) struct Stage<'w, 'o, 's> {
     output: &'w mut Output<'o, 's>,
     answers: Vec<Answer>,
     unexpected: bool,
-    /// Somebody interrupted a command.
+    /// Whether a person interrupted a command.
     interrupted: bool,
-    /// Tells that somebody interrupts the demo, between commands, too.
+    /// Cancelled when a person interrupts the demo, even between commands.
     cancel: Option<CancelToken>,
-    /// Whether a command and its output were printed last.
+    /// Whether the last output was that of a command.
     after_answer: bool,
 }
 
@@ -100,7 +100,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
     ) -> Stage<'w, 'o, 's> {
         let surroundings = Surroundings {
             current_directory: Ok(workspace.root().to_owned()),
-            // The variables of the user's own tools must not change the demo.
+            // The user's environment variables for tools must not change the demo.
             variables: Variables::Usual,
             ..surroundings.clone()
         };
@@ -122,7 +122,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         stage
     }
 
-    /// Runs no more commands once somebody interrupts the demo.
+    /// Stops running commands once the token is cancelled.
     pub(crate) fn until(&mut self, cancel: CancelToken) {
         self.cancel = Some(cancel);
     }
@@ -179,12 +179,12 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         answer
     }
 
-    /// Returns whether somebody interrupted the demo.
+    /// Returns whether the demo was interrupted.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted || self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
     }
 
-    /// Ends the demo because somebody interrupted it.
+    /// Ends an interrupted demo.
     pub(crate) fn leave(self, note: &str) -> Exit {
         if self.output.is_json() {
             let report = DemoReport { schema: DemoReport::SCHEMA, target: self.folder, steps: self.answers };

@@ -5,20 +5,20 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Answer a question that waits
+/// Answer a waiting question
 #[derive(Args, Debug)]
 pub(crate) struct AnswerArgs {
     /// Id of the decision, or any unique prefix of it
     id: String,
 
-    /// One of its choices, or a text if it has none
+    /// One of its choices, or any text if it has none
     choice: String,
 
-    /// Why
+    /// Reason for the answer
     #[arg(long)]
     reason: Option<String>,
 
-    /// What the next attempt is told
+    /// Guidance for the next attempt
     #[arg(long)]
     guidance: Option<String>,
 }

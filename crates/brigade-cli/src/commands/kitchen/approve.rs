@@ -13,21 +13,21 @@ use crate::session::Session;
 /// Show what a PRD would execute, and approve it
 ///
 /// Nothing is started that a person has not approved. On a terminal it asks; elsewhere it needs --fingerprint, as
-/// validate printed it. A change of what was approved needs a new approval.
+/// validate printed it. Any change of what was approved needs a new approval.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// File of the PRD; by default the one that somebody works on
+    /// File of the PRD; by default the PRD in progress
     prd: Option<PathBuf>,
 
-    /// Approve what has this fingerprint, or one that begins so, without asking
+    /// Approve this fingerprint, or one with this prefix, without asking
     #[arg(long, value_name = "FINGERPRINT")]
     fingerprint: Option<String>,
 
-    /// Approve the commands of the tiers alone, which planning starts
+    /// Approve only the commands of the tiers, which planning starts
     #[arg(long, conflicts_with = "prd")]
     workers: bool,
 
-    /// Take the approval back
+    /// Revoke the approval
     #[arg(long, conflicts_with = "fingerprint")]
     revoke: bool,
 }

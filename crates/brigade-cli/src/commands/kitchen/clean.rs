@@ -9,14 +9,14 @@ use crate::session::Session;
 
 /// Remove worktrees whose work is in the branch
 ///
-/// Other work is never deleted: --abandon keeps that of one task under refs/brigade/abandoned/ first. While a service
-/// has the PRD, nothing is removed.
+/// Other work is never deleted: --abandon first keeps the work of one task under refs/brigade/abandoned/. Nothing is
+/// removed while a service runs the PRD.
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// File of the PRD; by default the one that somebody works on
+    /// File of the PRD; by default the PRD in progress
     prd: Option<PathBuf>,
 
-    /// Give up the work of this task, and remove its worktree alone
+    /// Give up the work of this task, and remove only its worktree
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     abandon: Option<String>,
 }

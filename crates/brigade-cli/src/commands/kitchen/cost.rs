@@ -10,7 +10,7 @@ use crate::session::Session;
 /// Show attempts, minutes and money by tier and task
 #[derive(Args, Debug)]
 pub(crate) struct CostArgs {
-    /// File of the PRD; by default the one that somebody works on
+    /// File of the PRD; by default the PRD in progress
     prd: Option<PathBuf>,
 }
 

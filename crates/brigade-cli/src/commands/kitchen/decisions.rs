@@ -7,10 +7,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the questions that wait for somebody
+/// List the questions that wait for an answer
 #[derive(Args, Debug)]
 pub(crate) struct DecisionsArgs {
-    /// Only those of this PRD
+    /// Only questions of this PRD
     prd: Option<PathBuf>,
 
     /// Also list answered ones

@@ -12,9 +12,9 @@ use crate::session::Session;
 
 /// Show what an attempt of a task printed
 ///
-/// A line such as `==> stderr <==` stands where the output changes from one stream to the other. Secrets are masked; of
-/// a long log, the first and the last part are kept. While the attempt runs, the last two kibibytes come with what
-/// follows them, because they may be the start of a secret.
+/// A line such as `==> stderr <==` marks where the output changes from one stream to the other. Secrets are masked. Of
+/// a long log, the first and the last part are kept. While the attempt runs, the last two kibibytes are held back until
+/// more follows, because they may be the start of a secret.
 #[derive(Args, Debug)]
 pub(crate) struct LogArgs {
     /// File of the PRD
@@ -70,18 +70,18 @@ fn show(
     })
 }
 
-/// What was shown so far.
+/// The state of the output so far.
 #[derive(Default)]
 struct LogProgress {
     stream: Option<OutputStream>,
     stdout: Characters,
     stderr: Characters,
-    /// Whether it ends within a line.
+    /// Whether the output ends within a line.
     is_inside: bool,
 }
 
 impl LogProgress {
-    /// Returns the text of a piece, with a head where the stream is another one.
+    /// Returns the text of a piece, with a heading if the stream changed.
     fn take(&mut self, stream: OutputStream, bytes: &[u8]) -> String {
         let (characters, head) = match stream {
             OutputStream::Stdout => (&mut self.stdout, "==> stdout <==\n"),
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_stands_where_the_stream_changes() {
+    fn a_heading_marks_a_change_of_the_stream() {
         use OutputStream::{Stderr, Stdout};
         let mut shown = LogProgress::default();
         let pieces = [

@@ -7,10 +7,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Write the map of the code base, which prompts of workers quote
+/// Write the map of the code base, which the prompts of workers quote
 ///
-/// Languages, layout, entry points, manifests, test commands and conventions, from the names of the files and without a
-/// model. What stands below a heading "Notes" is kept when it is made again, and so is the part of the executive.
+/// Languages, layout, entry points, manifests, test commands and conventions, derived from file names without a model.
+/// An update keeps everything below a heading "Notes", and the part of the executive.
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
     /// File of the map [default: brigade/codebase-map.md]
@@ -20,7 +20,7 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     worker: bool,
 
-    /// Replace a file that is no map of Brigade
+    /// Replace a file that is not a map of Brigade
     #[arg(long)]
     force: bool,
 }

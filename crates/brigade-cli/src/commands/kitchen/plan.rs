@@ -12,7 +12,7 @@ use crate::session::Session;
 
 /// Let the executive plan a feature as a PRD
 ///
-/// The PRD is validated and written to brigade/tasks/prd-NAME.json, and latest.json leads to it. The executive may ask
+/// The PRD is validated and written to brigade/tasks/prd-NAME.json, and latest.json points to it. The executive may ask
 /// questions first. Workers start only after `kitchen approve --workers`.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
@@ -24,15 +24,15 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Neither make nor quote the map of the code base
+    /// Neither create nor quote the map of the code base
     #[arg(long)]
     no_map: bool,
 
-    /// Go on with the plan whose questions are answered
+    /// Continue the plan whose questions are answered
     #[arg(long = "continue", value_name = "ID")]
     id: Option<String>,
 
-    /// Answer to a question, by its number; the executive decides what has none
+    /// Answer to a question, by its number; the executive decides the others
     #[arg(long, value_name = "N=TEXT", requires = "id", value_parser = numbered)]
     answer: Vec<(usize, String)>,
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
     let options = PlanOptions { out: out.as_deref(), without_map: *no_map };
     let surroundings = session.surroundings;
     let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
-    // An error of the configuration refuses the plan, and is said there.
+    // An error in the configuration refuses the plan and is reported there.
     if let Ok(workers) = session.workspace().and_then(|workspace| workspace.kitchen().workers()) {
         let is_warning = |line: &&ErrorLine| line.fault().severity == Severity::Warning;
         let warnings: Vec<String> =
@@ -67,13 +67,13 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
         let Some(id) = report.continue_id.clone().filter(|_| may_ask && !report.questions.is_empty()) else {
             return output.finish(planned);
         };
-        // Who ends the input answers later.
+        // If the input ends, the person answers later.
         let Some(answers) = ask(report, output) else { return output.finish(planned) };
         wish = PlanWish::Continue { id, answers };
     }
 }
 
-/// Asks the questions of the executive one by one; `None` if the input ends. An empty answer counts as no answer.
+/// Asks the questions of the executive one by one. Returns `None` if the input ends. An empty answer counts as none.
 fn ask(report: &KitchenPlanReport, output: &mut Output<'_, '_>) -> Option<Vec<(usize, String)>> {
     let mut answers = Vec::new();
     output.note("the executive has questions; without an answer, it decides itself");

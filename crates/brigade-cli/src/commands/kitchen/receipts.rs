@@ -26,7 +26,7 @@ enum Receipts {
 /// List the newest receipts
 #[derive(Args, Debug)]
 struct ListArgs {
-    /// At most this many
+    /// Maximum number of receipts
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
 }
@@ -41,7 +41,7 @@ struct ShowArgs {
 
 /// Check every receipt against the chain, and the chain against the journals
 ///
-/// Names each receipt that was changed, removed, put elsewhere or cut off, and ends with 1 if there is one.
+/// Names each receipt that was changed, removed, moved or cut off, and exits with 1 if there is one.
 #[derive(Args, Debug)]
 struct VerifyArgs {}
 

@@ -11,11 +11,11 @@ use crate::session::Session;
 
 /// Continue a PRD after an interruption or a failure
 ///
-/// Interrupted tasks continue automatically. A failed task waits for an answer: retry or skip gives it to the one that
-/// waits longest, and with --all to each. So does a task whose failure ended the service before with abort.
+/// Interrupted tasks continue automatically. A failed task waits for an answer: retry or skip answers the one that has
+/// waited longest, and with --all every one. A task whose failure aborted the service waits for an answer, too.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
-    /// File of the PRD, by default the one that somebody works on; then retry or skip
+    /// File of the PRD, by default the PRD in progress; then retry or skip
     #[arg(value_name = "PRD|retry|skip", num_args = 0..=2)]
     words: Vec<PathBuf>,
 
@@ -30,7 +30,7 @@ pub(crate) struct ResumeArgs {
     run: RunFlags,
 }
 
-/// What becomes of a failed task.
+/// The answer for a failed task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Choice {
     Retry,
@@ -38,7 +38,7 @@ enum Choice {
 }
 
 impl ResumeArgs {
-    /// Tells the PRD from the answer. A file that is named like an answer is typed with its directory.
+    /// Separates the PRD from the answer. To name a file `retry` or `skip`, include its directory.
     fn parts(&self) -> Result<(Option<&PathBuf>, Option<FailureChoice>), Error> {
         let choice = |word: &PathBuf| match Choice::from_str(word.to_str()?, false).ok()? {
             Choice::Retry => Some(FailureChoice::Retry),
@@ -50,7 +50,7 @@ impl ResumeArgs {
             [prd, word, ..] => match choice(word) {
                 Some(found) => Ok((Some(prd), Some(found))),
                 None => {
-                    let message = format!("expected retry or skip behind the PRD, not `{}`", word.display());
+                    let message = format!("expected retry or skip after the PRD, not `{}`", word.display());
                     Err(Error::new(brigade::ErrorKind::Usage, message))
                 }
             },

@@ -9,13 +9,13 @@ use clap::{Args, ValueEnum};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Work through a PRD until all is done, or nothing can go on
+/// Work through a PRD until all tasks are done or none can continue
 ///
-/// Needs an approval of what is executed, and leaves a branch. Ends with 30 if somebody must decide, and with 31 if
-/// another service has the PRD.
+/// Needs an approval of what is executed, and leaves a branch. Exits with 30 if a decision is needed, and with 31 if
+/// another service runs the PRD.
 #[derive(Args, Debug)]
 pub(crate) struct ServiceArgs {
-    /// Files of PRDs, in their order; by default the one that somebody works on
+    /// Files of PRDs, in order; by default the PRD in progress
     prds: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -25,20 +25,20 @@ pub(crate) struct ServiceArgs {
     run: RunFlags,
 }
 
-/// What comes before work begins.
+/// Options for the time before work begins.
 #[derive(Args, Debug)]
 pub(crate) struct BeginFlags {
     /// Show what would run, without an approval and without running it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Approve what has this fingerprint, as validate printed it, and go on
+    /// Approve this fingerprint, as printed by validate, and continue
     #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
     fingerprint: Option<String>,
 }
 
 impl BeginFlags {
-    /// Approves what has the typed fingerprint, if one was typed.
+    /// Approves the given fingerprint, if there is one.
     pub(crate) fn approve(&self, kitchen: &Kitchen, prds: &[&Path]) -> Result<(), Error> {
         let Some(fingerprint) = &self.fingerprint else { return Ok(()) };
         if 1 < prds.len() {
@@ -50,18 +50,18 @@ impl BeginFlags {
     }
 }
 
-/// What a service serves, and how.
+/// Which tasks a service works on, and how.
 #[derive(Args, Debug)]
 pub(crate) struct RunFlags {
-    /// The executive decides about failures, and nobody is asked
+    /// Let the executive decide about failures without asking
     #[arg(long)]
     walkaway: bool,
 
-    /// Begin the next PRD by itself
+    /// Start the next PRD automatically
     #[arg(long)]
     auto_continue: bool,
 
-    /// One attempt at a time
+    /// Run one attempt at a time
     #[arg(long, conflicts_with = "max_parallel")]
     sequential: bool,
 
@@ -73,31 +73,31 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "ID,…", value_delimiter = ',', allow_hyphen_values = true)]
     skip: Vec<String>,
 
-    /// From this task on, in the order of the file
+    /// Start at this task, in the order of the file
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     from: Option<String>,
 
-    /// Until this task, in the order of the file
+    /// Stop after this task, in the order of the file
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     until: Option<String>,
 
-    /// At most this many attempts at once
+    /// Maximum number of parallel attempts
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
     max_parallel: Option<u64>,
 
-    /// At most this many attempts per task
+    /// Maximum number of attempts per task
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     max_iterations: Option<u64>,
 
-    /// At most this many dollars
+    /// Maximum cost in dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
 
-    /// At most this much time of workers, such as 90m or 2h30m
+    /// Maximum working time, such as 90m or 2h30m
     #[arg(long, value_name = "DURATION", value_parser = minutes)]
     max_time: Option<f64>,
 
-    /// At most this many starts of workers
+    /// Maximum number of worker starts
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     max_attempts: Option<u64>,
 
@@ -127,7 +127,7 @@ fn dollars(text: &str) -> Result<f64, &'static str> {
     if amount.is_finite() && 0.0 <= amount { Ok(amount) } else { Err("expected an amount in dollars") }
 }
 
-/// Reads `90m`, `2h30m` or `45s` as minutes.
+/// Parses `90m`, `2h30m` or `45s` as minutes.
 fn minutes(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a duration such as 90m, 2h30m or 45s";
     let (mut total, mut number) = (0.0, String::new());
@@ -150,7 +150,7 @@ fn minutes(text: &str) -> Result<f64, &'static str> {
 }
 
 impl RunFlags {
-    /// Returns what they ask for.
+    /// Converts the flags to options of a service.
     pub(crate) fn options(&self, session: &Session<'_>) -> ServiceOptions {
         let flags = Flags {
             walkaway: self.walkaway,

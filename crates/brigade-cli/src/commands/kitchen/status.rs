@@ -16,18 +16,18 @@ use crate::session::Session;
 /// Show the progress of a PRD
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
-    /// File of the PRD; by default the one that somebody works on
+    /// File of the PRD; by default the PRD in progress
     prd: Option<PathBuf>,
 
-    /// Print one line of JSON: how many are done, what runs, whether somebody should look
+    /// Print one line of JSON: progress, running tasks, and whether attention is needed
     #[arg(long, conflicts_with_all = ["watch", "all"])]
     brief: bool,
 
-    /// Print that line only if somebody should look
+    /// Print that line only if attention is needed
     #[arg(long, conflicts_with_all = ["watch", "all"])]
     alert_only: bool,
 
-    /// Show it again at every change, until no service runs
+    /// Show it again at every change, until the service ends
     #[arg(long)]
     watch: bool,
 
@@ -58,7 +58,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &StatusArgs, output: &mut Ou
     }
 }
 
-/// Writes a document in one line.
+/// Writes a document on one line.
 fn line(document: &impl serde::Serialize, output: &mut Output<'_, '_>) -> Exit {
     output.write(Exit::Done, |out| {
         serde_json::to_writer(&mut *out, document)?;
@@ -92,7 +92,7 @@ fn watch(
     let mut exit = Exit::Done;
     let watched = workspace.kitchen().watch(arguments.prd.as_deref(), follow, &mut |watched| {
         exit = match &mut region {
-            // At the end, the whole status stays.
+            // At the end, the whole status is shown.
             Some(region) if watched.report.running => redraw(region, watched, output),
             Some(region) => {
                 let mut text = String::new();
@@ -103,11 +103,11 @@ fn watch(
             None if output.is_json() => line(&watched.report, output),
             None => show(&watched.report, escalations, output),
         };
-        // A closed pipe or a full disk ends it.
+        // A closed pipe or a full disk ends the display.
         if output.is_broken() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if let Some(mut region) = region {
-        // Somebody who cancels sees what stood there last.
+        // After Ctrl-C, the last status is shown.
         let mut text = String::new();
         if region.leave(&mut text) {
             output.text(&text);
@@ -119,7 +119,7 @@ fn watch(
     }
 }
 
-/// Shows as much of a status as fits, what runs last.
+/// Shows as much of a status as fits, with running tasks last.
 fn redraw(region: &mut Region, watched: &WatchView, output: &mut Output<'_, '_>) -> Exit {
     let (_, rows) = region.size();
     let report = &watched.report;

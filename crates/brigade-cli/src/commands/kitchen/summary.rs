@@ -10,13 +10,13 @@ use crate::session::Session;
 /// Write a report of a PRD in Markdown
 #[derive(Args, Debug)]
 pub(crate) struct SummaryArgs {
-    /// File of the PRD; by default the one that somebody works on
+    /// File of the PRD; by default the PRD in progress
     prd: Option<PathBuf>,
 
     /// File for the report, instead of standard output
     file: Option<PathBuf>,
 
-    /// Replace a file that is no such report
+    /// Replace a file that is not such a report
     #[arg(long)]
     force: bool,
 

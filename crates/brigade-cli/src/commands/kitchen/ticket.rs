@@ -10,11 +10,11 @@ use super::service::BeginFlags;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Work on one task until it ends, or nothing can go on
+/// Work on one task until it ends or cannot continue
 ///
-/// It needs the approval of the PRD, and everything that the task depends on must be done. Ends with 0 if the task is
-/// done, 1 if it failed or needs another attempt, 32 if it is blocked, 33 if it was done already and 34 if another task
-/// did it; with 30 if somebody must decide before that, and 31 if a service has the PRD.
+/// Needs the approval of the PRD, and everything that the task depends on must be done. Exits with 0 if the task is
+/// done, 1 if it failed or needs another attempt, 32 if it is blocked, 33 if it was already done and 34 if another task
+/// did it; with 30 if a decision is needed first, and 31 if a service runs the PRD.
 #[derive(Args, Debug)]
 pub(crate) struct TicketArgs {
     /// File of the PRD
@@ -27,11 +27,11 @@ pub(crate) struct TicketArgs {
     #[command(flatten)]
     begin: BeginFlags,
 
-    /// The executive decides about a failure, and nobody is asked
+    /// Let the executive decide about a failure without asking
     #[arg(long)]
     walkaway: bool,
 
-    /// At most this many attempts
+    /// Maximum number of attempts
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     max_iterations: Option<u64>,
 }

@@ -7,9 +7,9 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Check a PRD, and show which tier begins with each task
+/// Check a PRD, and show the first tier of each task
 ///
-/// Exits with 1 if the PRD has errors. The fingerprint is what a person approves.
+/// Exits with 1 if the PRD has errors. A person approves the fingerprint.
 #[derive(Args, Debug)]
 pub(crate) struct ValidateArgs {
     /// File of the PRD; by default the one of latest.json, an interrupted one, or the newest with pending tasks

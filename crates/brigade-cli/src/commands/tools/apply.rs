@@ -37,7 +37,7 @@ pub(crate) struct ApplyArgs {
 /// The maximum number of files whose changes are shown without --diff.
 const MAX_SHOWN_FILES: usize = 3;
 
-/// Leaves out the contents of many files, unless they are asked for.
+/// Leaves out the contents if there are many files, unless they are requested.
 pub(crate) fn without_diffs(
     mut report: ApplyReport,
     are_wanted: bool,

@@ -5,20 +5,20 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Look whether tools are there, without starting anything unless asked to
+/// Check whether tools are installed, without starting anything unless asked to
 ///
 /// Looks for programs on PATH, scripts, skills, runtimes and the programs of agents, and answers install checks of the
-/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start tells is what `--run-checks` saw last,
-/// until the program changes, or unknown. Exits with 1 unless all are available.
+/// forms `which X`, `command -v X` and `test -x|-f|-d P`. Other checks keep their last result of `--run-checks` until
+/// the program changes, and are unknown without one. Exits with 1 unless all are available.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// Ids of the tools
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
-    /// Look for all enabled tools
+    /// Check all enabled tools
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Start other install checks and version commands: read-only, 10 s each, with PATH and HOME alone
+    /// Start other install checks and version commands: read-only, 10 s each, with only PATH and HOME
     #[arg(long)]
     run_checks: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
-    /// List the built-in tools that need what is not here, and what would make it hold
+    /// List built-in tools with missing requirements, and how to meet them
     #[arg(long)]
     explain_missing: bool,
 

@@ -6,10 +6,10 @@ use clap::{ArgGroup, Args, ValueEnum};
 use crate::arguments::count;
 use crate::session::Session;
 
-/// Find tools by what they are good for
+/// Find tools by capability, category, source or family
 ///
 /// Labels are compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and
-/// why others cannot. Nothing is started. Exits with 1 if no tool fits.
+/// why others cannot. Starts nothing. Exits with 1 if no tool matches.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("wanted").required(true).multiple(true)))]
 pub(crate) struct FindArgs {
@@ -25,7 +25,7 @@ pub(crate) struct FindArgs {
     /// A family, such as script or builtin; several mean any of them
     #[arg(long, value_name = "FAMILY", group = "wanted")]
     family: Vec<Family>,
-    /// Only tools that are there
+    /// Only available tools
     #[arg(long)]
     available: bool,
     /// List tools of this source first; leaves nothing out

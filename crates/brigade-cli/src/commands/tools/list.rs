@@ -8,8 +8,8 @@ use crate::session::Session;
 
 /// List the tools
 ///
-/// Text output reads only the catalog. JSON output includes the health of the workspace. With `--as`, the list is what
-/// that agent is shown, and may call. Of an option that is given several times, one value must fit.
+/// Text output reads only the catalog. JSON output includes the health of the workspace. With `--as`, lists the tools
+/// that this agent is shown and may call. If an option is repeated, one of its values must match.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// List what this agent is shown
@@ -31,7 +31,7 @@ pub(crate) struct ListArgs {
     /// List tools of this level: project, user or discovered
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Level>,
-    /// List only tools that are there
+    /// List only available tools
     #[arg(long)]
     available: bool,
 }

@@ -8,8 +8,8 @@ use crate::session::Session;
 /// Show what the last runs of a tool used, and what its entry should declare
 ///
 /// Lists files that were read or executed and that nothing covers, with patterns for `code` and `data` that would cover
-/// them, effects that were used and are not declared, and declared effects that were not used. Only observed runs tell
-/// this: runs in a sandbox, on Linux.
+/// them, effects that were used but not declared, and declared effects that were not used. Only observed runs provide
+/// this: runs in a sandbox on Linux.
 #[derive(Args, Debug)]
 pub(crate) struct ObserveArgs {
     /// Id of the tool

@@ -6,12 +6,12 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Answer what waits: an approval, a checkpoint, a decision of the kitchen or a question of an agent
+/// Answer an approval, a checkpoint, a decision of the kitchen or a question of an agent
 ///
-/// It does what the command of the owner does, such as `tools call approve` or `kitchen answer`.
+/// Does the same as the specific command, such as `tools call approve` or `kitchen answer`.
 #[derive(Args, Debug)]
 pub(crate) struct AnswerArgs {
-    /// Id of what waits, as in the brief, or a unique prefix
+    /// Id from the brief, or a unique prefix
     #[arg(value_name = "WAITING")]
     id: IdPrefix,
 

@@ -7,7 +7,7 @@ const PLAIN: TextFormat = TextFormat { colour: Colour::Off, width: Some(60), gra
 
 const DRAWN: TextFormat = TextFormat { graphics: true, ..PLAIN };
 
-/// Two files that are wrong in several ways.
+/// Two files with several errors.
 const FILES: [(&str, &str); 2] = [
     (
         ".brigade/tools.toml",
@@ -60,7 +60,7 @@ help: write seconds
 }
 
 #[test]
-fn several_faults_stand_in_the_order_of_files_and_are_counted() {
+fn several_faults_are_sorted_by_file_and_counted() {
     assert_eq!(
         written(faults(), PLAIN),
         "\

@@ -1,4 +1,4 @@
-//! The forms that documents have when a command is refused: the keys of the command's report, in their order.
+//! The documents of refused commands. They have the keys of the command's report, in the same order.
 
 use std::marker::PhantomData;
 
@@ -95,7 +95,7 @@ pub(crate) struct PlanRefused {
     pub(super) diagnosis: Diagnosis,
 }
 
-/// The runtimes when there is none of the id that was asked for.
+/// The runtimes, if there is none with the requested id.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct RuntimeRefused {
@@ -108,7 +108,7 @@ pub(crate) struct RuntimeRefused {
     pub(super) diagnosis: Diagnosis,
 }
 
-/// What came of the stop before a start.
+/// The result of the stop before a start.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]

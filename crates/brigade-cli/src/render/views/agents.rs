@@ -1,4 +1,4 @@
-//! Agents, profiles, and what agents are shown.
+//! Agents, profiles, and the tools that agents are shown.
 
 use brigade::core::NextStep;
 use brigade::profile::{Action, OpinionRow, ProfileRow, TextSize};
@@ -175,7 +175,8 @@ impl View for ProfileExplainReport {
             }
             if !not_held.is_empty() {
                 let limits = not_held.join(", ");
-                let why = format!("{limits} holds no call: the entry says of no argument what it is");
+                let why =
+                    format!("{limits} cannot be applied to calls: the entry does not declare its arguments");
                 page.data.indented(7, Text::new(Tone::Warning, &why));
             }
         }
@@ -196,12 +197,12 @@ pub(super) fn approval(approval: &AgentApproval, page: &mut Page) {
     page.data.field("gate", gate(approval.gate));
     page.data.field("risk", approval.risk.as_str());
     if !approval.visible {
-        page.data.field("approved by", "nobody, the agent has no such tool");
+        page.data.field("approved by", "not applicable: the agent cannot call it");
         return;
     }
     match &approval.rule {
         Some(rule) if approval.rules.iter().all(|known| known.name != *rule) => {
-            page.data.field("approved by", "nobody, no call needs it")
+            page.data.field("approved by", "not applicable: its calls need no approval")
         }
         Some(rule) => page.data.field("approved by", format!("the rule {rule}")),
         None => page.data.field("approved by", "a person, each call"),

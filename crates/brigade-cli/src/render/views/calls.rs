@@ -23,7 +23,7 @@ impl View for PlanReport {
         let invalid = self.blocker_details.iter().filter(|detail| detail.is_of_invalid_policy());
         let invalid: Vec<BlockerDetail> = invalid.cloned().collect();
         if !invalid.is_empty() {
-            // Nothing else is known to hold.
+            // If an error was reported, nothing else is certain.
             blockers::show(&invalid, &mut page.trouble);
             return;
         }
@@ -77,11 +77,11 @@ fn queue_command(tool_id: &str, arguments: &Json) -> String {
     }
 }
 
-/// How many bytes are shown of an argument, of a word, or of all arguments in a command.
+/// The maximum number of bytes shown of an argument, of a word, or of all arguments in a command.
 const LONG: usize = 4_000;
 
-/// Returns the shown part of a text. Of a long one, says how many bytes are left out, where all of it is, and its
-/// sha256, so that what was read elsewhere can be compared with what is approved.
+/// Returns the shown part of a text and, for a long one, a note: how many bytes are left out, where the rest can be
+/// read, and the sha256. With it, a text that was read elsewhere can be compared with the approved one.
 fn shortened(text: &str) -> (&str, Option<String>) {
     if text.len() <= LONG {
         return (text, None);
@@ -92,7 +92,7 @@ fn shortened(text: &str) -> (&str, Option<String>) {
     (shown, Some(format!(" … {left_out} MORE BYTES NOT SHOWN; --json shows them (sha256 of all: {sha256})")))
 }
 
-/// Formats a long text so that no two texts look the same, except for what is said to be left out.
+/// Formats a long text. Different texts look different, except for the part that is reported as left out.
 fn whole(tone: Tone, text: &str, written: impl Fn(&str) -> Cow<'_, str>) -> Text {
     let (shown, left_out) = shortened(text);
     let shown = Text::new(tone, &written(shown));
@@ -114,7 +114,7 @@ fn command_line(argv: &[String]) -> Option<Text> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Returns whether a blocker is an error of the entry that leaves open what a field says. A syntax error has no field.
+/// Returns whether a blocker makes a field of the entry unknown. A syntax error has no field and affects all of them.
 fn hides(blocker: &BlockerDetail, field: &str) -> bool {
     let is_its = blocker.field.as_deref().is_none_or(|broken| broken == field);
     blocker.code.as_deref() == Some(reasons::INVALID_ENTRY.as_str()) && is_its
@@ -172,7 +172,7 @@ fn next_step(call: &Call, page: &mut Page) {
         CallStatus::Pending if call.blockers.is_empty() => {
             page.next_step(&NextStep::Approve(id.clone()));
         }
-        // Its files may have changed since it was put on hold.
+        // Its files may have changed while it was on hold.
         CallStatus::Held => page.next_step(&NextStep::ShowCall(id.clone())),
         CallStatus::Approved => match call.caller.agent() {
             Some(agent) => page.next_step(&NextStep::AgentGoesOn(agent.to_owned())),
@@ -198,8 +198,8 @@ fn next_step(call: &Call, page: &mut Page) {
 /// The maximum number of bound files that are shown.
 const MAX_SHOWN_FILES: usize = 8;
 
-/// Writes a word so that no two words look the same: one with control or invisible characters or blanks besides the
-/// space, or that is empty, is written as a shell takes it.
+/// Formats a word so that different words look different. Empty words, and words with control or invisible characters
+/// or unusual blanks, are quoted for a shell.
 fn shown_word(word: &str) -> Cow<'_, str> {
     let is_plain = escape_blanks(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
     if is_plain {
@@ -294,15 +294,15 @@ fn show_bound(binding: &Binding, sheet: &mut Sheet) {
     sheet.field_if("approved", Some(bound.join(", ")).filter(|bound| !bound.is_empty()));
 }
 
-/// Lists some of the files that something binds, and how many more there are.
+/// Lists some of the bound files, and the number of others.
 fn files_by(code: &BoundCode, by: BoundBy) -> Vec<String> {
     few(code.files.iter().filter(|file| file.by == by).map(|file| file.path.clone()).collect(), FILES)
 }
 
-/// What most lists hold.
+/// The noun for most lists.
 const FILES: &str = "files";
 
-/// Shortens a list of things of a kind.
+/// Shortens a list. `kind` names its elements.
 fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
     let more = things.len().saturating_sub(MAX_SHOWN_FILES);
     things.truncate(MAX_SHOWN_FILES);
@@ -310,7 +310,8 @@ fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
     things
 }
 
-/// Shows what binds files besides the command, and what no approval binds. Only a program that is started loads some.
+/// Shows which files the approval binds in addition to the command, and which it does not. Only a started program loads
+/// files.
 fn show_code(code: &BoundCode, is_started: bool, sheet: &mut Sheet) {
     let list = |files: Vec<String>| Some(files.join(", "));
     sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
@@ -342,7 +343,7 @@ fn show_code(code: &BoundCode, is_started: bool, sheet: &mut Sheet) {
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
         show_call(&self.call, page.now, &mut page.data);
-        // What stands in the way now takes the place of what stood in it when the call was queued.
+        // Current blockers replace the stored ones.
         if self.blocker_details.is_empty() {
             show_stored_blockers(&self.call, &mut page.data);
         } else {
@@ -360,7 +361,7 @@ impl View for CallReport {
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
-        // A program that was found elsewhere is a blocker, which says what to do.
+        // If the program was found elsewhere, a blocker reports it with the next step.
         let is_explained = self.next.is_none() && !self.blocker_details.is_empty();
         if !self.changed.is_empty() && !is_explained {
             page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
@@ -401,15 +402,15 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     show_arguments(&call.args, sheet);
 }
 
-/// Shows what the entry of its tool says of a call.
+/// Shows fields of a call that come from the entry of its tool.
 fn show_entry(call: &Call, sheet: &mut Sheet) {
     sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
     show_contract(Some(&call.family), call.command.as_deref(), &call.contract, sheet);
-    // Paths of the arguments are relative to it.
+    // Paths in the arguments are relative to this directory.
     sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
 }
 
-/// Shows what stood in the way of a call when it was queued.
+/// Shows the blockers that a call had when it was queued.
 pub(crate) fn show_stored_blockers(call: &Call, sheet: &mut Sheet) {
     let details: Vec<BlockerDetail> = call.blockers.iter().map(BlockerDetail::from).collect();
     show_blockers(&details, sheet);
@@ -434,7 +435,7 @@ impl View for ReviewReport {
     }
 }
 
-/// Says which calls were skipped. Reasons that several calls share are said once.
+/// Reports the skipped calls. Reasons that several calls share are listed once.
 pub(in crate::render) fn show_skipped(passed_over: &[PassedOver], page: &mut Page) {
     let mut by_reasons: Vec<(&[String], Vec<String>)> = Vec::new();
     for passed in passed_over {
@@ -467,9 +468,9 @@ impl View for RunReport {
 mod tests {
     use super::*;
 
-    /// Issue 14: the tools of a kept server are no files.
+    /// Issue 14: the tools of a kept server are not files.
     #[test]
-    fn a_list_that_is_shortened_says_of_what() {
+    fn a_shortened_list_names_its_elements() {
         let ids = |count: usize| (0..count).map(|number| format!("t{number}")).collect::<Vec<_>>();
         assert_eq!(few(ids(MAX_SHOWN_FILES), "tools").len(), MAX_SHOWN_FILES);
         assert_eq!(few(ids(MAX_SHOWN_FILES + 2), "tools").last().unwrap(), "2 more tools");

@@ -43,7 +43,7 @@ impl View for ToolLinesReport {
             return finding::suggestions(&rows, self.discovered_at, page);
         }
         if self.tools.is_empty() {
-            // An error says what cannot be listed, and what to do.
+            // An error already reports what cannot be listed, and the next step.
             if self.valid {
                 page.data.line("no tools");
             }
@@ -229,7 +229,7 @@ impl View for ContractsReport {
             let state = match contract.has_contract && health.issue_count == 0 {
                 false => Text::new(Tone::Warning, "needs-review"),
                 true if family.is_some_and(Family::is_executable) => words::status("ready"),
-                // An agent reads it, and no call of it is accepted.
+                // Agents read it; calls of it are refused.
                 true => Text::new(Tone::Faint, "not-called"),
             };
             table.row([
@@ -242,7 +242,7 @@ impl View for ContractsReport {
             ]);
         }
         if self.contracts.is_empty() {
-            // An error says what cannot be listed.
+            // An error already reports what cannot be listed.
             if self.errors.is_empty() {
                 page.data.line("no tools");
             }

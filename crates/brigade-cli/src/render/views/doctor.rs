@@ -1,4 +1,4 @@
-//! Issues, and what was fixed.
+//! Issues, and the results of fixes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::render::{View, words};
 impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
         let issues: Vec<IssueReport> = self.issues.iter().collect();
-        // Errors of the configuration are issues, too, unless only other issues are shown.
+        // Errors of the configuration are also issues, unless a filter excludes them.
         let stands = |error: &&ErrorLine| {
             let place = error.fault().place.as_ref();
             let is_there = |issue: &IssueReport| {
@@ -123,7 +123,7 @@ impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
     }
 }
 
-/// Lists what built-in tools need and do not find, with the tools that wait for it.
+/// Lists the missing requirements of built-in tools, with the affected tools.
 fn show_missing(tools: &[MissingBuiltin], page: &mut Page) {
     let mut by_fact: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for tool in tools {
@@ -144,8 +144,8 @@ pub(super) const UNWRITTEN: &str = "missing_projection";
 /// The maximum number of such issues that are shown one by one.
 pub(super) const FOLDED: usize = 3;
 
-/// Lists issues with place and help: the worst first, grouped by type. Many projections that were never written are one
-/// line.
+/// Lists issues with place and help, worst first and grouped by type. If many projections were never written, they
+/// share one line.
 pub(super) fn show_issues<'i, I>(issues: &'i [I], page: &mut Page)
 where
     IssueLine<'i>: From<&'i I>,
@@ -254,7 +254,7 @@ pub(super) fn place(file: &str, line: Option<usize>) -> Text {
 impl View for PolicyHealthReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.tool_errors, page);
-        // Neither tools nor a policy: there is nothing to look at.
+        // There are neither tools nor a policy, so there is nothing to check.
         if self.policy.is_none() && self.issues.is_empty() && !self.tool_errors.is_empty() {
             return;
         }

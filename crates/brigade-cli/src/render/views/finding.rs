@@ -1,4 +1,4 @@
-//! Tools that were found, and how they were used.
+//! Search results for tools, and usage statistics.
 
 use brigade::{
     Availability, CheckReport, CheckedTool, Family, FindReport, OrBuiltin, SearchReport, ShownTool,
@@ -173,7 +173,7 @@ fn installed_text(tool: &ToolStats) -> String {
     }
 }
 
-/// Adds what a tool's entry says about its registry, and whether the tool is there.
+/// Adds the registry data of a tool's entry, and whether the tool is installed.
 pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     let sheet = &mut page.data;
     sheet.field("level", tool.level.as_str());
@@ -204,7 +204,7 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     }
 }
 
-/// Adds discovered entries that fit, and when they were discovered.
+/// Adds matching discovered entries, and when they were discovered.
 pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>, page: &mut Page) {
     if rows.is_empty() {
         return;
@@ -223,9 +223,9 @@ pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>,
     }
 }
 
-/// Adds what could not be understood or read.
+/// Adds notes about unreadable or unclear data.
 pub(super) fn notes(notes: &[String], page: &mut Page) {
-    // Outside a workspace, that was said.
+    // Outside of a workspace, this was already reported.
     if !page.has_workspace() {
         return;
     }

@@ -46,7 +46,7 @@ impl View for InstallReport {
     }
 }
 
-/// Shows what an installation did.
+/// Shows the result of an installation.
 pub(super) fn show_installation(receipt: &Receipt, sheet: &mut Sheet) {
     let Some(install) = &receipt.install else { return };
     let state = |state: Option<ToolState>| state.map_or("not seen", ToolState::as_str);

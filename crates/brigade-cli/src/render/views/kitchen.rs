@@ -21,21 +21,21 @@ use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 
-/// Says which PRD was taken when nobody named one.
+/// Reports which PRD was chosen by default.
 pub(super) fn show_prd_origin(path: &str, taken: PrdOrigin, page: &mut Page) {
     let why = match taken {
         PrdOrigin::Named => return,
-        PrdOrigin::Latest => "latest.json leads to it",
-        PrdOrigin::Interrupted => "a task of it has begun and not ended",
+        PrdOrigin::Latest => "latest.json points to it",
+        PrdOrigin::Interrupted => "one of its tasks was interrupted",
         PrdOrigin::Newest => "it is the newest one with pending tasks",
         PrdOrigin::Done => "it is the newest one, and no PRD has pending tasks",
     };
     page.note(&format!("took {path}: {why}"));
 }
 
-/// Shows what is wrong with the configuration, and why nothing would be started.
+/// Shows the problems of the configuration, and why nothing would be started.
 pub(super) fn configuration(issues: &[ErrorLine], refusals: &[ErrorLine], page: &mut Page) {
-    // An error of the configuration is a reason, too, and shown once.
+    // An error of the configuration is also a reason. Show it once.
     let is_error = |line: &&ErrorLine| line.fault().severity == Severity::Error;
     let mut lines: Vec<ErrorLine> = issues.iter().filter(|line| !is_error(line)).cloned().collect();
     lines.extend(refusals.iter().cloned());
@@ -109,7 +109,7 @@ impl View for ValidationReport {
     }
 }
 
-/// Shows which tasks can begin together.
+/// Shows which tasks can run in parallel.
 pub(super) fn waves(waves: &[Vec<brigade::kitchen::TaskId>], page: &mut Page) {
     for (index, wave) in waves.iter().enumerate() {
         let ids: Vec<&str> = wave.iter().map(|id| id.as_str()).collect();
@@ -151,12 +151,12 @@ impl View for WorkersReport {
             page.data.field("approved", yes_or_no(self.approved));
         }
         if self.tiers.iter().any(|row| !row.found) {
-            page.note("nothing is started while a program that is needed is not there");
+            page.note("nothing is started while a required program is missing");
         }
     }
 }
 
-/// Says which permissions of its own a worker has.
+/// Describes the permissions that a worker sets itself.
 pub(super) fn permissions_text(permissions: brigade::kitchen::Permissions) -> Text {
     use brigade::kitchen::Permissions as P;
     match permissions {
@@ -183,9 +183,9 @@ impl View for KitchenInitReport {
                     format!("{} (with {})", row.id, row.source_path)
                 }
                 (WriteOutcome::Added, WriteOutcome::Kept) => {
-                    format!("{} ({} stays as it is)", row.id, row.source_path)
+                    format!("{} ({} is unchanged)", row.id, row.source_path)
                 }
-                (WriteOutcome::Kept, _) => format!("{} is there already", row.id),
+                (WriteOutcome::Kept, _) => format!("{} already exists", row.id),
             };
             page.data.field("skill", entry);
         }
@@ -202,10 +202,10 @@ impl View for ApprovalReport {
         config_errors(&self.config_issues, page);
         match &self.prd_path {
             Some(path) => page.data.field("prd", Text::new(Tone::Accent, path)),
-            None => page.data.field("for", "the commands of the tiers alone"),
+            None => page.data.field("for", "only the commands of the tiers"),
         }
         if self.revoked {
-            page.data.field("approved", "no more");
+            page.data.field("approved", "revoked");
             return;
         }
         if let Some(fingerprint) = &self.fingerprint {
@@ -243,7 +243,7 @@ impl View for ApprovalReport {
     }
 }
 
-/// Shows a command whole, whatever the width, and what it may do.
+/// Shows a whole command, without cutting it, and what it may do.
 fn command(row: &CommandRow, page: &mut Page) {
     let kind = match row.tier {
         Some(tier) => format!("{} {tier}", row.kind.as_str()),
@@ -284,10 +284,12 @@ impl View for DecisionsReport {
     }
 }
 
-/// Says how a task that somebody skipped is taken up again.
+/// Explains how to resume skipped tasks.
 fn show_skipped(rows: &[brigade::kitchen::DecisionRow], page: &mut Page) {
     if rows.iter().any(|row| row.choice.as_deref() == Some("skip")) {
-        page.note("`kitchen resume PRD retry` takes up a skipped task again, or `kitchen ticket PRD ID` the one that it names");
+        page.note(
+            "`kitchen resume PRD retry` resumes skipped tasks; `kitchen ticket PRD ID` resumes one of them",
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
-/// Shows what of the catalog is not in a pack.
+/// Shows which parts of the catalog are missing in a pack.
 fn missing(errors: &[String], sources: &[PackedSource], page: &mut Page) {
     for error in errors {
         page.data.field("not packed", Text::new(Tone::Warning, error));

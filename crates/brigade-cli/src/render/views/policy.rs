@@ -27,7 +27,7 @@ impl View for PolicyReport {
     }
 }
 
-/// Shows what to do about a policy that is not valid, unless an error has said it.
+/// Shows the next step for an invalid policy, unless an error already has it.
 fn way_on(diagnosis: Option<&Diagnosis>, page: &mut Page) {
     let help = diagnosis.and_then(|diagnosis| diagnosis.help.as_ref());
     if let Some(help) = help.filter(|_| !page.trouble.helps()) {
@@ -35,7 +35,7 @@ fn way_on(diagnosis: Option<&Diagnosis>, page: &mut Page) {
     }
 }
 
-/// Shows the keys of the policy that are set.
+/// Shows the keys that the policy sets.
 fn show_rules(rules: &Json, above: &str, page: &mut Page) {
     for (key, value) in rules.as_object().into_iter().flatten() {
         let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
@@ -51,7 +51,7 @@ fn show_rules(rules: &Json, above: &str, page: &mut Page) {
     }
 }
 
-/// Formats a value in one line: strings unquoted, everything else as JSON.
+/// Formats a value on one line: strings unquoted, everything else as JSON.
 fn short(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_compact(), str::to_owned)
 }

@@ -68,14 +68,14 @@ impl View for ProjectionPlanReport {
     }
 }
 
-/// The maximum number of projections of a tool that were never written and are shown one by one among all tools.
+/// The maximum number of unwritten projections of a tool that are listed separately in an overview of all tools.
 const FOLDED: usize = 3;
 
 fn is_unwritten(item: &ProjectionReport) -> bool {
     item.status == ProjectionStatus::Missing && item.action == ProjectionAction::Create
 }
 
-/// Counts the projections that were never written, by tool, of the tools with many.
+/// Counts the unwritten projections of each tool that has many of them.
 fn count_unwritten(items: &[ProjectionReport]) -> BTreeMap<&str, usize> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items.iter().filter(|item| is_unwritten(item)) {
@@ -268,7 +268,7 @@ fn by_harness(items: &[ProjectionReport]) -> Table {
     table
 }
 
-/// Shows files that were not written.
+/// Shows the files that were not written.
 fn show_trouble(report: &ApplyReport, page: &mut Page) {
     let refused = report
         .skipped

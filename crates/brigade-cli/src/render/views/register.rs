@@ -41,7 +41,7 @@ impl View for RegisterReport {
             page.next("brigade tools discover");
         }
         if self.errors.iter().any(|error| error.code == registering::ID_TAKEN.as_str()) {
-            page.note("`--id ID` registers it under another id, and `--replace` replaces what is there");
+            page.note("`--id ID` registers it under another id, and `--replace` replaces the existing entry");
         }
         for note in &self.notes {
             page.note(&format!("{} ({}): {}", note.field, note.code, note.message));

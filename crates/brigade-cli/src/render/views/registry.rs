@@ -54,7 +54,7 @@ impl View for DiscoveryReport {
             let own: Vec<&str> =
                 self.entries.iter().filter(is_own).map(|entry| entry.name.as_str()).collect();
             if !own.is_empty() {
-                page.note(&format!("{} has tools of its own: {}", harness.title, own.join(", ")));
+                page.note(&format!("{} has its own tools: {}", harness.title, own.join(", ")));
             }
         }
         for file in self.harnesses.iter().flat_map(|harness| &harness.files) {
@@ -73,10 +73,10 @@ impl View for DiscoveryReport {
     }
 }
 
-/// The longest text of a column: a row stays one that can be read where nobody knows how wide the terminal is.
+/// The maximum width of a column, so that rows stay readable if the width of the terminal is unknown.
 const MAX_COLUMN_WIDTH: usize = 100;
 
-/// Says what an entry runs or reaches, in one line.
+/// Describes what an entry runs or connects to, on one line.
 fn runs(entry: &DiscoveredEntry) -> String {
     let text = match (&entry.url_host, entry.transport) {
         (Some(host), Some(ServerTransport::Http | ServerTransport::Sse)) => host.clone(),

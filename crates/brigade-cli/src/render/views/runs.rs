@@ -165,8 +165,8 @@ impl View for ObserveReport {
         group(page, "code that a run tried to write", self.code_written.iter().map(Text::from));
         if !self.code_written.is_empty() {
             page.note(
-                "it stays code, which no run writes; if a file of it is state and no code, `--write --as-data PATH` makes it \
-                 data, which nothing binds",
+                "it stays code, and no run may write it; if a file is state instead of code, `--write --as-data PATH` \
+                 makes it data, which approvals do not bind",
             );
         }
         let effects = self.effects_undeclared.iter().map(|used| {
@@ -186,12 +186,12 @@ impl View for ObserveReport {
     }
 }
 
-/// Returns whether an id is that of the start of a server that is kept.
+/// Returns whether an id is that of a kept server's start.
 fn is_start(id: &str) -> bool {
     id.starts_with("start-")
 }
 
-/// Shows a list below its name and number; nothing of an empty one.
+/// Shows a list under its name and length. Shows nothing for an empty list.
 fn group(page: &mut Page, name: &str, lines: impl ExactSizeIterator<Item = Text>) {
     if lines.len() == 0 {
         return;
@@ -248,7 +248,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field_if("checkpoint", receipt.checkpoint_id.as_deref());
 }
 
-/// Adds the file of a stream, under the first label if it holds all that was printed.
+/// Adds the log file of a stream. The first label is used if the file is complete.
 fn log([whole, part]: [&str; 2], file: Option<&str>, dropped: u64, sheet: &mut Sheet) {
     if dropped == 0 {
         return sheet.field_if(whole, file);

@@ -208,7 +208,7 @@ impl View for RuntimeLogsReport {
 fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
     config_errors(&summary.errors, page);
     if summary.runtimes.is_empty() {
-        // An error says what cannot be listed.
+        // An error already reports what cannot be listed.
         if summary.errors.is_empty() {
             page.data.line("no runtimes");
         }
@@ -220,7 +220,7 @@ fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
     true
 }
 
-/// Notes what is wrong with the file of the user, and how many other issues there are.
+/// Notes the problem of the user's file, and the number of other issues.
 fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
     if !summary.errors.is_empty() || summary.issue_count == 0 {
         return;

@@ -35,7 +35,7 @@ impl View for StateReport {
             page.data.field("quarantine", format!("{}, {lines}", file.file));
         }
         for file in &self.unreadable_when_adopted {
-            page.note(&format!("{file} could not be read when it was taken over, and is as it was then"));
+            page.note(&format!("{file} could not be read when it was taken over, and is unchanged since"));
         }
         for file in &self.temporary {
             page.data.field("temporary", file);

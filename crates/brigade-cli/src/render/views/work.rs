@@ -225,7 +225,8 @@ impl View for PullRequestReport {
 }
 
 impl View for BriefReport {
-    /// Fits one screen: at most 22 lines, each cut to the width of the terminal, except for the next command.
+    /// Shows at most 22 lines, to fit one screen. Each is cut to the width of the terminal, except for the next
+    /// command.
     fn show(&self, page: &mut Page) {
         let now = page.now;
         let sheet = &mut page.data;
@@ -288,7 +289,7 @@ impl View for BriefReport {
         }
         page.data.gap();
         page.data.short_field("next", &self.next_reason);
-        // What comes next is what a brief is for, so it is data.
+        // The next step is the purpose of a brief, so it is data.
         if !page.has_workspace() {
             return;
         }

@@ -78,7 +78,7 @@ fn the_first_transition_that_fits_is_taken() {
 }
 
 #[test]
-fn what_a_person_answers_decides() {
+fn the_answer_of_a_person_decides() {
     let answered = |text: &str| Outcome { response: Some(text.to_owned()), ..good() };
     let all = "{condition: input_equals, value: again, target: B}, {condition: input_equals_yes, target: C}, \
                {condition: input_equals_no, target: D}";
@@ -146,7 +146,7 @@ fn an_output_has_a_score_and_writes_the_blackboard() {
 }
 
 #[test]
-fn what_a_state_is_told_is_filled_in() {
+fn feedback_for_a_state_is_rendered() {
     let spec = spec(
         "    A: {kind: Human, prompt: x, transitions: [{target: B, feedback: 'said {{A.response}}'}]}\n    \
          B: {kind: Human, prompt: x, transitions: []}\n",

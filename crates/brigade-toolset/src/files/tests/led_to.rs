@@ -1,9 +1,9 @@
-//! What `.git` and `.brigade` lead to.
+//! Targets of links at `.git` and `.brigade`.
 
 use super::*;
 
 #[test]
-fn what_git_and_brigade_lead_to_is_not_changed() {
+fn targets_of_reserved_links_are_not_changed() {
     let work = Work::new();
     work.put("conf/policy.toml", b"x");
     work.put("hooks/pre-commit", b"x");

@@ -5,7 +5,7 @@ use crate::task::tests::IdleTasks;
 const STEP: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  initial_state: A\n  \
                     states:\n    A: {kind: System, command: echo, transitions: []}\n";
 
-/// Takes a call, and breaks off when it looks at it.
+/// Accepts a call, and then panics when it looks at it.
 #[derive(Default)]
 struct FailingSteps {
     withdrawn: std::sync::Mutex<Vec<String>>,
@@ -31,7 +31,7 @@ impl Steps for FailingSteps {
     fn changed(&self) {}
 }
 
-/// Begins an execution of [`STEP`], and returns its id.
+/// Begins an execution of [`STEP`] and returns its id.
 fn begun(bench: &Bench, tasks: &IdleTasks) -> String {
     let manifest = Json::object([("manifest_yaml", Json::from(STEP))]);
     bench.call("workflow.create", &manifest.to_compact());
@@ -42,7 +42,7 @@ fn begun(bench: &Bench, tasks: &IdleTasks) -> String {
     })
 }
 
-/// Drives an execution, and returns the code of what ended it.
+/// Drives an execution and returns the code of its failure.
 fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store, id: &str) -> &'static str {
     let cancel = CancelToken::new().unwrap();
     let engine = Engine {
@@ -58,8 +58,8 @@ fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store,
 }
 
 #[test]
-fn an_execution_whose_driver_panics_has_failed_and_says_so() {
-    // Issue 17: it stood as running for ever.
+fn a_panicking_driver_fails_its_execution() {
+    // Issue 17: it stayed `running` for ever.
     let bench = Bench::new();
     let tasks = IdleTasks::default();
     let id = begun(&bench, &tasks);
@@ -75,7 +75,7 @@ fn an_execution_whose_driver_panics_has_failed_and_says_so() {
 
 #[test]
 fn changed_record_does_not_repeat_a_call() {
-    // Issue 11: what could not be read was taken for a state that has begun nothing.
+    // Issue 11: an unreadable record was treated as a state that has begun nothing.
     let branch = Branch { call: Some("call-1".to_owned()), is_begun: true, ..Branch::default() };
     let whole =
         r#"[{"begun":true,"began_at":null,"call":"call-1","code":null,"execution":null,"message":null}]"#;
@@ -96,7 +96,7 @@ fn changed_record_does_not_repeat_a_call() {
 }
 
 #[test]
-fn templates_see_how_the_execution_stands() {
+fn templates_see_the_state_of_the_execution() {
     let (bench, tasks) = (Bench::new(), IdleTasks::default());
     let id = begun(&bench, &tasks);
     let store = bench.stores.writing(&bench.fs).unwrap();
@@ -119,7 +119,7 @@ fn templates_see_how_the_execution_stands() {
 }
 
 #[test]
-fn a_state_is_given_what_its_execution_or_its_agents_gave() {
+fn a_state_gets_the_output_of_its_execution_or_agents() {
     let (bench, tasks) = (Bench::new(), IdleTasks::default());
     let id = begun(&bench, &tasks);
     let store = bench.stores.writing(&bench.fs).unwrap();

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::output::Output;
 
-/// The most bytes that are read from standard input.
+/// The maximum number of bytes to read from standard input.
 const LIMIT: u64 = 16 << 20;
 
 #[derive(Args, Debug)]

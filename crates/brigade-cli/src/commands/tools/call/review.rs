@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::render::reviews::{ReviewOutcome, ReviewsReport};
 use crate::session::Session;
 
-/// Takes a decision about each call and returns the exit code. Every call is tried, once.
+/// Decides about each call once, continues after failures, and returns the exit code.
 pub(super) fn decide_each(
     session: &Session<'_>,
     calls: &[IdPrefix],
@@ -22,7 +22,7 @@ pub(super) fn decide_each(
         return output.finish(decide(&workspace, call));
     }
     let mut decided = Vec::new();
-    // A call that is named again is not decided again: to repeat an approval confirms what changed.
+    // A call that is named again is not decided again, because repeating an approval confirms changes.
     let results = calls.iter().enumerate().filter_map(|(place, call)| {
         if calls[..place].iter().any(|before| before.as_str() == call.as_str()) {
             return None;
@@ -30,7 +30,7 @@ pub(super) fn decide_each(
         let result = decide(&workspace, call);
         match &result {
             Ok(report) => decided.push(report.call.id.clone()),
-            // A shorter spelling of one that is decided, and of no other.
+            // A shorter prefix of a call that was already decided.
             Err(error)
                 if error.kind() != ErrorKind::Ambiguous
                     && decided.iter().any(|id| id.as_str().starts_with(call.as_str())) =>

@@ -5,13 +5,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Pin a memory, so that it never goes to make room
+/// Pin a memory, so that it is never evicted
 #[derive(Args, Debug)]
 pub(crate) struct PinArgs {
     /// Id of the memory, or a unique prefix
     memory: String,
 
-    /// Take the pin off
+    /// Unpin it instead
     #[arg(long)]
     off: bool,
 }

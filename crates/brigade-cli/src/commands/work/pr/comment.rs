@@ -5,13 +5,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Comment on a pull request, which begins a thread
+/// Comment on a pull request, in a new thread
 #[derive(Args, Debug)]
 pub(crate) struct CommentArgs {
     /// Id or number of the pull request
     pull_request: String,
 
-    /// What you say
+    /// Text of the comment
     text: String,
 
     /// File that it is about

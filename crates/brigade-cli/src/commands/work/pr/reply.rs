@@ -11,7 +11,7 @@ pub(crate) struct ReplyArgs {
     /// Id of the thread
     thread: String,
 
-    /// What you say
+    /// Text of the reply
     text: String,
 }
 

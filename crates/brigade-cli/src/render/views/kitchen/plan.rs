@@ -50,7 +50,7 @@ impl View for KitchenMapReport {
             page.note("the executive was interrupted, and added nothing");
         }
         if !self.complete {
-            page.note("there are more files than were looked at");
+            page.note("there are more files than were read");
         }
         page.data.field("wrote", Text::new(Tone::Accent, &self.path));
         match &self.commit {

@@ -1,4 +1,4 @@
-//! Receipts of the kitchen, and worktrees that were removed.
+//! Receipts of the kitchen, and removed worktrees.
 
 use brigade::core::NextStep;
 use brigade::kitchen::{KitchenReceipt, RunEnd};
@@ -20,7 +20,7 @@ fn end(end: RunEnd) -> Text {
     Text::new(tone, end.as_str())
 }
 
-/// What a receipt is about: `prd-add-auth/US-001`.
+/// Returns the subject of a receipt, such as `prd-add-auth/US-001`.
 fn subject(receipt: &KitchenReceipt) -> String {
     match (&receipt.prd, &receipt.task) {
         (Some(prd), Some(task)) => prd.shown(task),
@@ -43,7 +43,7 @@ impl View for KitchenReceiptsReport {
         }
         match self.receipts.as_slice() {
             [] => page.data.line("no receipts"),
-            // The one that was asked for is shown whole.
+            // A single requested receipt is shown completely.
             [receipt] => show_receipt(receipt, page),
             receipts => {
                 page.data.field("receipts", format!("{} of {}", receipts.len(), self.total));

@@ -1,4 +1,4 @@
-//! Where the tasks of a PRD stand, and what they cost.
+//! The state of the tasks of a PRD, and their cost.
 
 use brigade::kitchen::{
     AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, duration, pluralize,
@@ -13,7 +13,7 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::when;
 
-/// How many escalations are shown.
+/// Which escalations are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escalations {
     /// The newest ones.
@@ -22,10 +22,10 @@ pub(crate) enum Escalations {
     All,
 }
 
-/// The most escalations that are shown unless all are asked for.
+/// The maximum number of escalations that are shown by default.
 const MAX_ESCALATIONS: usize = 5;
 
-/// Shows where a PRD stands.
+/// Shows the status of a PRD.
 pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page: &mut Page) {
     show_prd_origin(&report.prd_path, report.taken, page);
     config_errors(&report.config_issues, page);
@@ -76,7 +76,7 @@ pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page:
         page.note(issue);
     }
     if let Some(reason) = &report.attention_reason {
-        page.note(&format!("somebody should look: {reason}"));
+        page.note(&format!("needs attention: {reason}"));
     }
     if let Some(row) = report.decisions.first() {
         page.next_step(&brigade::core::NextStep::AnswerDecision(row.id.to_string()));
@@ -138,7 +138,7 @@ fn tasks(report: &StatusReport) -> Table {
     table
 }
 
-/// Returns a line for each task, in the order of the file. If there is no room for all, those that need a look stay.
+/// Returns a line for each task, in the order of the file. If they do not fit, tasks that need attention are kept.
 pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
     let weight = |task: &TaskRow| match task.status {
         TaskStatus::Running | TaskStatus::Failed | TaskStatus::Blocked => 0,
@@ -169,7 +169,7 @@ pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
     lines
 }
 
-/// Returns the line of a decision that waits.
+/// Formats a waiting decision.
 pub(crate) fn waiting_line(row: &DecisionRow) -> Text {
     let task = row.task.as_ref().map(|task| format!("/{task}")).unwrap_or_default();
     let context = row.context.lines().next().unwrap_or_default();
