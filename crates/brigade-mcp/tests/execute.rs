@@ -118,6 +118,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         bound_values: Vec::new(),
         ways: Default::default(),
         absent: Default::default(),
+        behind_links: Vec::new(),
         modules: Default::default(),
         builtin: None,
         caller: Caller::CommandLine,
