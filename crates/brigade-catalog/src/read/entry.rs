@@ -1,4 +1,4 @@
-//! The slots of an entry: how both readers store a value in a field.
+//! The slots of an entry: how the reader stores a value in a field.
 
 use std::collections::BTreeMap;
 
@@ -94,16 +94,16 @@ impl Slot<'_> {
         }
     }
 
-    /// Returns the words that the slot accepts, if there are only some.
-    pub(super) fn words(&self) -> Vec<&'static str> {
+    /// Returns what lists the words that the slot accepts, if there are only some.
+    pub(super) fn words(&self) -> fn() -> Vec<&'static str> {
         match self {
-            Slot::Family(_) => Family::of_entries().map(Family::as_str).collect(),
-            Slot::ApprovalMode(_) => ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::RiskClass(_) => RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::Availability(_) => Availability::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::ToolSource(_) => ToolSource::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::Transport(_) => Transport::ALL.iter().map(|word| word.as_str()).collect(),
-            _ => Vec::new(),
+            Slot::Family(_) => || Family::of_entries().map(Family::as_str).collect(),
+            Slot::ApprovalMode(_) => || ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::RiskClass(_) => || RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Availability(_) => || Availability::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::ToolSource(_) => || ToolSource::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Transport(_) => || Transport::ALL.iter().map(|word| word.as_str()).collect(),
+            _ => Vec::new,
         }
     }
 
