@@ -2,15 +2,16 @@
 //!
 //! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
 //! no parser state grows with the file. Each piece becomes a table of values with places (`value`), on all processors
-//! if there are many pieces. `fill` stores them in the slots of an entry ([`entry::Slot`]), and reports what is wrong.
+//! if there are many pieces. `fill` stores them in the slots of an entry ([`Slot`](crate::fields::Slot)), and reports what is wrong.
 
 pub(crate) mod cut;
 mod entry;
 mod fill;
-mod group;
 mod settings;
-mod value;
+pub(crate) mod value;
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use brigade_core::parallel::in_parts;
@@ -20,6 +21,7 @@ use crate::model::{Catalog, Level, LostEntries, Runtime, Runtimes, Settings, Too
 use crate::source::Locator;
 use cut::Piece;
 use entry::Entry;
+use value::{Buffers, Table};
 
 impl Catalog {
     /// Reads a tools.toml. `file` is the name used in places.
@@ -81,6 +83,9 @@ struct Output<'a, E> {
     entries: Vec<E>,
     issues: Vec<ConfigIssue>,
     settings: Settings,
+    buffers: Buffers,
+    /// Keys that are known not to look secret.
+    harmless_keys: HashSet<String>,
 }
 
 impl<E> Output<'_, E> {
@@ -99,8 +104,15 @@ impl<E> Output<'_, E> {
 
 impl<'a, E: Entry> Output<'a, E> {
     fn new(file: &'a str, level: Level, pieces: usize) -> Output<'a, E> {
-        let (entries, settings) = (Vec::with_capacity(pieces), Settings::default());
-        Output { file, level, entries, issues: Vec::new(), settings }
+        Output {
+            file,
+            level,
+            entries: Vec::with_capacity(pieces),
+            issues: Vec::new(),
+            settings: Settings::default(),
+            buffers: Buffers::default(),
+            harmless_keys: HashSet::new(),
+        }
     }
 
     /// Reads a piece. `follows_list` is set if an earlier one gives entries as a list. Returns whether this one does.
@@ -121,7 +133,9 @@ impl<'a, E: Entry> Output<'a, E> {
         if piece.is_uncertain {
             self.break_entries(before, start, "this follows a multi-line string that is not closed", None);
         }
-        if let Err(error) = std::str::from_utf8(piece.bytes) {
+        if let Cow::Owned(_) = text
+            && let Err(error) = std::str::from_utf8(piece.bytes)
+        {
             let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
             self.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
         }
@@ -164,6 +178,13 @@ struct Finding<'a> {
     field: Option<&'a str>,
     message: &'static str,
     hint: Option<Hint>,
+}
+
+/// Reads a tool from a table that is in no file of ours. The places of its issues mean nothing.
+pub(crate) fn tool_of(table: &Table<'_>) -> (Option<Tool>, Vec<ConfigIssue>) {
+    let mut output = Output::new("", Level::Project, 1);
+    fill::read_table(table, &mut output);
+    (output.entries.pop(), output.issues)
 }
 
 fn read<E: Entry>(file: &str, level: Level, bytes: &[u8]) -> (Vec<E>, Vec<ConfigIssue>, Settings) {

@@ -6,11 +6,10 @@ use brigade_core::text::short;
 use brigade_core::{Hint, Place, Severity, closest};
 use brigade_redact::{is_secret_name, shown_name};
 
-use super::entry::{Entry, ExpectedValue, Slot};
-use super::group::Group;
+use super::entry::Entry;
 use super::value::{Data, Key, Table, Value};
 use super::{Finding, Output, settings, value};
-use crate::fields::{self, FieldPath, KNOWN_HARNESSES, Shape, misspelt_effect};
+use crate::fields::{self, ExpectedValue, FieldPath, KNOWN_HARNESSES, Shape, Slot, Slots, misspelt_effect};
 use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
@@ -20,7 +19,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// Reads a piece. Returns whether it gives the entries as a list value instead of under headers.
 pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
     let locator = Locator::new(text, first_line);
-    let (root, errors) = match value::read(text) {
+    let (root, errors) = match value::read(text, &mut output.buffers) {
         Some(root) => (root, Vec::new()),
         None => {
             let (root, errors) = source::parse(text, &locator);
@@ -122,6 +121,11 @@ fn id_in<'t>(table: &'t Table<'_>) -> Option<&'t str> {
     table.get("id")?.as_str().map(str::trim).filter(|id| !id.is_empty())
 }
 
+/// Reads an entry that is in no file of ours.
+pub(super) fn read_table<E: Entry>(table: &Table<'_>, output: &mut Output<'_, E>) {
+    read_entry(table, 0, Trust::Sound, &Locator::new("", 1), output);
+}
+
 fn read_entry<E: Entry>(
     table: &Table<'_>,
     start: usize,
@@ -137,7 +141,7 @@ fn read_entry<E: Entry>(
         // An invalid id is reported with the other fields.
         let _ = entry.slot(0).set_text(text);
     }
-    let id = Some(entry.id().to_owned()).filter(|id| !id.is_empty());
+    let id = id_in(table).filter(|_| !entry.id().is_empty());
     let mut reader = EntryReader {
         trust,
         locator,
@@ -158,7 +162,9 @@ fn read_entry<E: Entry>(
         seen |= 1 << field;
         next = field + 1;
         reader.place(field, 0, key.at);
-        reader.fill(field, &key.name, entry.slot(field), value);
+        if field != 0 || reader.id.is_none() {
+            reader.fill(field, &key.name, entry.slot(field), value);
+        }
     }
     for (key, value) in unknown {
         // A required field that is misspelt is one error, where it stands.
@@ -192,11 +198,7 @@ fn read_entry<E: Entry>(
         has_error |= severity == Severity::Error;
         let place = place_of(&entry, field);
         let at = (place.line.unwrap_or(header.0), place.column.unwrap_or(header.1));
-        output.report(
-            severity,
-            at,
-            Finding { entry: id.as_deref(), field: Some(field), message, hint: None },
-        );
+        output.report(severity, at, Finding { entry: id, field: Some(field), message, hint: None });
     }
     entry.set_unsafe_fields(unsafe_fields);
     if has_error {
@@ -218,7 +220,7 @@ fn place_of<E: Entry>(entry: &E, field: &str) -> Place {
 struct EntryReader<'r, 'o, E> {
     trust: Trust,
     locator: &'r Locator<'r>,
-    id: Option<String>,
+    id: Option<&'r str>,
     places: Vec<FieldPlace>,
     unsafe_fields: Vec<String>,
     has_error: bool,
@@ -237,13 +239,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str, hint: Option<Hint>) {
         self.has_error = true;
-        let entry = self.id.as_deref();
+        let entry = self.id;
         self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint });
     }
 
     fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<Hint>) {
         let at = self.locator.locate(at);
-        let entry = self.id.as_deref();
+        let entry = self.id;
         self.output.report(Severity::Warning, at, Finding { entry, field: Some(field), message, hint });
     }
 
@@ -301,7 +303,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 
     /// Stores the values of a table of known fields.
-    fn fill_group(&mut self, field: u8, name: &str, group: &mut dyn Group, pairs: &Table<'_>) {
+    fn fill_group(&mut self, field: u8, name: &str, group: &mut dyn Slots, pairs: &Table<'_>) {
         let known = group.fields();
         for (key, value) in &pairs.0 {
             match known.position(&key.name) {
@@ -412,7 +414,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
                 Severity::Error => self.error_at(self.locator.locate(key.at), &shown, "unknown key", hint),
                 Severity::Warning | Severity::Info => self.warning(key.at, &shown, "unknown key", hint),
             }
-            if holds_secret(&key.name, &value.data) {
+            if self.holds_secret(&key.name, &value.data) {
                 self.unsafe_fields.push(shown);
             }
             self.look_for_secrets(&key.name, &value.data);
@@ -426,7 +428,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             Data::Table(Table(pairs)) => {
                 for (key, value) in pairs {
                     let name = || path(name, shown_name(&key.name));
-                    if holds_secret(&key.name, &value.data) {
+                    if self.holds_secret(&key.name, &value.data) {
                         self.unsafe_fields.push(name());
                     }
                     if matches!(value.data, Data::List(_) | Data::Table(_)) {
@@ -444,12 +446,20 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             Data::Text(_) | Data::Number(..) | Data::Boolean(_) | Data::Other => {}
         }
     }
-}
 
-/// Returns whether a key looks secret. `max_tokens = 100` does not.
-fn holds_secret(key: &str, value: &Data<'_>) -> bool {
-    let is_known = || KNOWN_HARNESSES.contains(&key);
-    matches!(value, Data::Text(_) | Data::List(_) | Data::Table(_)) && !is_known() && is_secret_name(key)
+    /// Returns whether a key looks secret. `max_tokens = 100` does not.
+    fn holds_secret(&mut self, key: &str, value: &Data<'_>) -> bool {
+        if !matches!(value, Data::Text(_) | Data::List(_) | Data::Table(_))
+            || self.output.harmless_keys.contains(key)
+        {
+            return false;
+        }
+        let is_secret = is_secret_name(key);
+        if !is_secret {
+            self.output.harmless_keys.insert(key.to_owned());
+        }
+        is_secret
+    }
 }
 
 /// Returns an unknown key as it is shown.

@@ -4,12 +4,18 @@
 //! It leaves what is rare to that crate: syntax errors, dotted keys, dates, and headers of more than two names.
 
 use std::borrow::Cow;
+use std::iter::Copied;
+use std::slice;
 
+use brigade_core::{Json, Object};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toml_parser::decoder::ScalarKind;
+use toml_parser::lexer::Token;
 use toml_parser::parser::{Event, EventKind, RecursionGuard, parse_document};
 use toml_parser::{ParseError, Source};
+
+use crate::fields::{Fields, Shape};
 
 /// A value, and the byte where it is written.
 #[derive(Debug, PartialEq)]
@@ -96,6 +102,66 @@ impl<'t> From<Spanned<DeValue<'t>>> for Value<'t> {
     }
 }
 
+impl<'t> From<&'t Json> for Data<'t> {
+    fn from(json: &'t Json) -> Data<'t> {
+        match json {
+            Json::String(text) => Data::Text(text.into()),
+            Json::Bool(value) => Data::Boolean(*value),
+            Json::Number(number) => Data::Number(number.as_f64(), number.as_i64().is_some()),
+            Json::Array(items) => Data::List(items.iter().map(|item| Value::unplaced(item.into())).collect()),
+            Json::Object(members) => {
+                let pair = |(name, value): (&'t String, &'t Json)| {
+                    (Key::unplaced(name), Value::unplaced(value.into()))
+                };
+                Data::Table(Table(members.iter().map(pair).collect()))
+            }
+            Json::Null => Data::Other,
+        }
+    }
+}
+
+impl<'t> Table<'t> {
+    /// Converts an object with fields of an entry. `null` and empty text mean that a field is not set, and a text is a
+    /// list of one where a list is expected.
+    pub(crate) fn from_members(members: &'t Object, fields: Fields) -> Table<'t> {
+        let shape = |name: &str| fields.position(name).map(|field| fields.0[usize::from(field)].1);
+        let mut table = Table::default();
+        for (name, value) in members {
+            let data = match (value, shape(name)) {
+                (Json::Null, _) => continue,
+                (Json::String(text), Some(Shape::List)) => {
+                    Data::List(vec![Value::unplaced(Data::Text(text.into()))])
+                }
+                (Json::String(text), Some(_)) if text.trim().is_empty() => continue,
+                (Json::Object(members), Some(Shape::Group(fields))) => {
+                    Data::Table(Table::from_members(members, fields))
+                }
+                (value, _) => value.into(),
+            };
+            table.set(name, data);
+        }
+        table
+    }
+
+    /// Sets a value that is not in a file.
+    pub(crate) fn set(&mut self, name: &'t str, data: Data<'t>) {
+        self.0.retain(|(key, _)| key.name != name);
+        self.0.push((Key::unplaced(name), Value::unplaced(data)));
+    }
+}
+
+impl<'t> Key<'t> {
+    fn unplaced(name: &'t str) -> Key<'t> {
+        Key { at: 0, name: name.into() }
+    }
+}
+
+impl<'t> Value<'t> {
+    fn unplaced(data: Data<'t>) -> Value<'t> {
+        Value { at: 0, data }
+    }
+}
+
 fn integer<'t>(digits: &str, radix: u32) -> Data<'t> {
     i128::from_str_radix(digits, radix).map_or(Data::Other, |number| Data::Number(number as f64, true))
 }
@@ -107,11 +173,22 @@ fn float<'t>(text: &str) -> Data<'t> {
 /// The maximum depth of lists and tables in values, as in the toml crate.
 const MAX_DEPTH: u32 = 80;
 
+/// The number of pairs for which a table under a header has space at first.
+const PAIRS: usize = 24;
+
+/// Memory that is used again for each text.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    tokens: Vec<Token>,
+    events: Vec<Event>,
+}
+
 /// Reads a text. Returns `None` if it has an error, or something that is left to the toml crate.
-pub(super) fn read(text: &str) -> Option<Table<'_>> {
+pub(super) fn read<'t>(text: &'t str, Buffers { tokens, events }: &mut Buffers) -> Option<Table<'t>> {
     let source = Source::new(text);
-    let tokens = source.lex().into_vec();
-    let mut events = Vec::with_capacity(tokens.len());
+    tokens.clear();
+    tokens.extend(source.lex());
+    events.clear();
     let (mut is_wrong, mut is_refused) = (false, false);
     let mut receiver = |event: Event| match event.kind() {
         EventKind::Whitespace => {}
@@ -126,11 +203,11 @@ pub(super) fn read(text: &str) -> Option<Table<'_>> {
         _ => events.push(event),
     };
     let mut guard = RecursionGuard::new(&mut receiver, MAX_DEPTH);
-    parse_document(&tokens, &mut guard, &mut |_: ParseError| is_refused = true);
+    parse_document(tokens, &mut guard, &mut |_: ParseError| is_refused = true);
     if is_wrong || is_refused {
         return None;
     }
-    Reader { source, events: events.into_iter() }.document()
+    Reader { source, events: events.iter().copied() }.document()
 }
 
 /// Where the pairs after a header belong.
@@ -141,12 +218,12 @@ struct Header<'t> {
     sub: Option<Key<'t>>,
 }
 
-struct Reader<'t> {
+struct Reader<'t, 'e> {
     source: Source<'t>,
-    events: std::vec::IntoIter<Event>,
+    events: Copied<slice::Iter<'e, Event>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> Reader<'t, '_> {
     fn document(&mut self) -> Option<Table<'t>> {
         let (mut root, mut pairs) = (Table::default(), Table::default());
         let mut header = None;
@@ -154,7 +231,8 @@ impl<'t> Reader<'t> {
             match event.kind() {
                 EventKind::SimpleKey => self.pair(event, &mut pairs)?,
                 EventKind::StdTableOpen | EventKind::ArrayTableOpen => {
-                    place(&mut root, header.take(), std::mem::take(&mut pairs))?;
+                    let before = std::mem::replace(&mut pairs, Table(Vec::with_capacity(PAIRS)));
+                    place(&mut root, header.take(), before)?;
                     header = Some(self.header(event)?);
                 }
                 _ => return None,
