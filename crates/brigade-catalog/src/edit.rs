@@ -12,16 +12,13 @@ mod put;
 mod runtime;
 mod settings;
 
-use brigade_core::{ConfigIssue, Severity};
+use brigade_core::{ConfigIssue, Place, Severity};
 use thiserror::Error;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::entry_text::FieldValue;
-use crate::fields::{self, FieldPath, Fields, Shape};
-use crate::model::{
-    ApprovalMode, Availability, Catalog, Family, Level, RiskClass, SCHEMA, Tool, ToolId, ToolSource,
-    Transport, VersionRequirement,
-};
+use crate::fields::{FieldPath, Slot, Slots};
+use crate::model::{Catalog, Level, Origin, SCHEMA, Tool, ToolId};
 
 pub use merge::{Conflict, MergeResult, OnExisting, merge};
 pub use put::put_entry;
@@ -87,8 +84,7 @@ pub enum EditError {
 /// Keeps the comment on the field's line. A new field is added at the end of the entry. To change the id, set `id`.
 pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Result<String, EditError> {
     let path = FieldPath::parse(field);
-    let (name, shape) = known(path.name)?;
-    check_value(name, shape, path.rest, value)?;
+    let name = check_value(path.name, path.rest, value)?;
     if name == "id"
         && let FieldValue::Text(new) = value
         && new.trim() != id
@@ -102,8 +98,7 @@ pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Resul
 /// Makes a list field of a tool hold exactly these texts. Elements that stay keep their place, spacing and comments. An
 /// empty list that is not in the entry is not added.
 pub fn set_list(text: &str, id: &str, field: &str, texts: &[String]) -> Result<String, EditError> {
-    let (name, shape) = known(field)?;
-    check_value(name, shape, None, &FieldValue::List(texts.to_vec()))?;
+    let name = check_value(field, None, &FieldValue::List(texts.to_vec()))?;
     place::change(text, id, |table| {
         if !texts.is_empty() || table.contains_key(name) {
             apply::set_list(table, name, texts);
@@ -137,14 +132,6 @@ fn broken(text: &str) -> EditError {
     EditError::Broken { line: broken_line(text).unwrap_or(1) }
 }
 
-fn known(name: &str) -> Result<(&'static str, Shape), EditError> {
-    known_in(fields::TOOL, name)
-}
-
-fn known_in(fields: Fields, name: &str) -> Result<(&'static str, Shape), EditError> {
-    fields.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
-}
-
 /// Refuses a file of a newer schema, which is read and never written.
 fn check_schema(text: &str) -> Result<(), EditError> {
     // Every file of another schema says so above its entries, or in a piece that looks like this.
@@ -162,86 +149,45 @@ fn check_schema(text: &str) -> Result<(), EditError> {
     Err(EditError::NewerSchema { line, known: SCHEMA })
 }
 
-/// Checks that the reader would accept a value.
-fn check_value(
-    field: &'static str,
-    shape: Shape,
+/// Checks that the reader would accept a value of a field of a tool. Returns the name of the field.
+fn check_value(name: &str, key: Option<&str>, value: &FieldValue) -> Result<&'static str, EditError> {
+    let blank = Origin::new(Level::Project, Place::file(""));
+    check_slot(&mut Tool::bare(ToolId::unset(), blank), name, key, value)
+}
+
+fn check_slot(
+    owner: &mut dyn Slots,
+    name: &str,
     key: Option<&str>,
     value: &FieldValue,
-) -> Result<(), EditError> {
-    let text = match value {
-        FieldValue::Text(text) => Some(text.trim()),
-        _ => None,
-    };
-    let is = |good: bool, expected: &'static str| {
-        if good { Ok(()) } else { Err(EditError::WrongValue { field, expected }) }
-    };
-    if let (Shape::Group(fields), Some(key)) = (shape, key) {
-        let (name, shape) = known_in(fields, key)?;
-        return check_value(name, shape, None, value);
-    }
-    if key.is_some() {
-        return is(shape == Shape::Table && text.is_some(), "expected text for a key of a table");
-    }
-    match field {
-        "id" => is(text.is_some_and(|text| text.parse::<ToolId>().is_ok()), "expected text of one line"),
-        "family" => is(text.is_some_and(|text| text.parse::<Family>().is_ok()), "expected a known family"),
-        "approval_mode" => is(
-            text.is_some_and(|text| text.parse::<ApprovalMode>().is_ok()),
-            "expected never, on-request or always",
-        ),
-        "risk_class" => is(
-            text.is_some_and(|text| text.parse::<RiskClass>().is_ok()),
-            "expected read, local-write, network or privileged",
-        ),
-        "availability" => is(
-            text.is_some_and(|text| text.parse::<Availability>().is_ok()),
-            "expected always, installed or conditional",
-        ),
-        "version" => is(
-            text.is_some_and(|text| text.parse::<VersionRequirement>().is_ok()),
-            "expected conditions such as >=1.2, <2",
-        ),
-        "kind" => {
-            is(text.is_some_and(|text| text.parse::<ToolSource>().is_ok()), "expected a known kind of source")
+) -> Result<&'static str, EditError> {
+    let fields = owner.fields();
+    let index = fields.position(name).ok_or(EditError::UnknownField)?;
+    let field = fields.0[usize::from(index)].0;
+    let result = match (owner.slot(index), key, value) {
+        (Slot::Group(group), Some(key), value) => return check_slot(group, key, None, value).map(|_| field),
+        (Slot::Table(_), Some(_), FieldValue::Text(_)) => Ok(()),
+        (_, Some(_), _) => Err("expected text for a key of a table"),
+        (slot, None, FieldValue::Text(text)) => slot.set_text(text),
+        (slot, None, FieldValue::Boolean(value)) => slot.set_boolean(*value),
+        (slot, None, FieldValue::Seconds(seconds)) => slot.set_number(seconds.get(), false),
+        (slot, None, FieldValue::Amount(amount)) => slot.set_number(*amount, false),
+        (slot, None, FieldValue::Whole(number)) => slot.set_number(f64::from(*number), true),
+        (Slot::List(_) | Slot::Lines(_), None, FieldValue::List(items))
+            if items.iter().all(|item| !item.trim().is_empty()) =>
+        {
+            Ok(())
         }
-        "transport" => {
-            is(text.is_some_and(|text| text.parse::<Transport>().is_ok()), "expected stdio, http or sse")
+        (Slot::Table(_), None, FieldValue::Table(_)) => Ok(()),
+        (Slot::Group(group), None, FieldValue::Group(values)) => {
+            values.iter().try_for_each(|(key, value)| check_slot(group, key, None, value).map(drop))?;
+            Ok(())
         }
-        _ => match (shape, value) {
-            (Shape::Required, FieldValue::Text(text)) => {
-                is(!text.trim().is_empty(), "expected non-empty text")
-            }
-            (Shape::Text, FieldValue::Text(_))
-            | (Shape::Boolean, FieldValue::Boolean(_))
-            | (Shape::Seconds, FieldValue::Seconds(_))
-            | (Shape::Table, FieldValue::Table(_)) => Ok(()),
-            (Shape::List, FieldValue::List(items)) => {
-                is(items.iter().all(|item| !item.trim().is_empty()), "expected non-empty strings")
-            }
-            (Shape::Lines, FieldValue::Text(_)) => Ok(()),
-            (Shape::Lines, FieldValue::List(items)) => {
-                is(items.iter().all(|item| !item.trim().is_empty()), "expected non-empty strings")
-            }
-            (Shape::Amount, FieldValue::Amount(amount)) => {
-                is(amount.is_finite() && 0.0 <= *amount, "expected a number of at least 0")
-            }
-            (Shape::Group(fields), FieldValue::Group(values)) => {
-                values.iter().try_for_each(|(key, value)| {
-                    let (name, shape) = known_in(fields, key)?;
-                    check_value(name, shape, None, value)
-                })
-            }
-            (Shape::Required | Shape::Text, _) => is(false, "expected text"),
-            (Shape::Boolean, _) => is(false, "expected true or false"),
-            (Shape::Seconds, _) => is(false, "expected a number of seconds"),
-            (Shape::Port, _) => is(false, "expected a port"),
-            (Shape::List, _) => is(false, "expected a list"),
-            (Shape::Lines, _) => is(false, "expected text or a list"),
-            (Shape::Amount, _) => is(false, "expected a number"),
-            (Shape::Table | Shape::Group(_), _) => is(false, "expected a table"),
-        },
-    }
+        (slot, None, FieldValue::List(_) | FieldValue::Table(_) | FieldValue::Group(_)) => {
+            Err(slot.expected())
+        }
+    };
+    result.map(|()| field).map_err(|expected| EditError::WrongValue { field, expected })
 }
 
 /// Returns the id of an entry, trimmed as in the reader.

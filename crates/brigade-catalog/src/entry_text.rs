@@ -8,7 +8,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 use toml_edit::{Array, InlineTable, Key, Value};
 
-use crate::fields;
+use crate::fields::{self, Slots as _};
 use crate::model::{Runtime, Seconds, Tool};
 
 /// The value of a field to be written.
@@ -120,88 +120,7 @@ impl Tool {
     ///
     /// Returns `None` for a field that is not set, has its default, or does not exist.
     pub fn field(&self, name: &str) -> Option<FieldValue> {
-        let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
-        let word = |word: Option<&'static str>| word.map(|word| FieldValue::Text(word.to_owned()));
-        let list = |list: &Vec<String>| (!list.is_empty()).then(|| FieldValue::List(list.clone()));
-        let group = |fields: Vec<(&'static str, Option<FieldValue>)>| {
-            let set: Vec<_> = fields.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-            (!set.is_empty()).then_some(FieldValue::Group(set))
-        };
-        let table =
-            |table: &BTreeMap<String, String>| (!table.is_empty()).then(|| FieldValue::Table(table.clone()));
-        match name {
-            "id" => Some(FieldValue::Text(self.id.as_str().to_owned())),
-            "name" => Some(FieldValue::Text(self.name.clone())),
-            "family" => word(self.family.map(|family| family.as_str())),
-            "enabled" => Some(FieldValue::Boolean(self.enabled)),
-            "description" => text(&self.description),
-            "source_path" => text(&self.source_path),
-            "manifest_path" => text(&self.manifest_path),
-            "schema_path" => text(&self.schema_path),
-            "command" => text(&self.command),
-            "auth_label" => text(&self.auth_label),
-            "health_path" => text(&self.health_path),
-            "fingerprint" => text(&self.fingerprint),
-            "input_schema_path" => text(&self.input_schema_path),
-            "output_schema_path" => text(&self.output_schema_path),
-            "examples_path" => text(&self.examples_path),
-            "approval_mode" => word(self.approval_mode.map(|mode| mode.as_str())),
-            "cwd" => text(&self.cwd),
-            "runtime_id" => text(&self.runtime_id),
-            "runtime_health_path" => text(&self.runtime_health_path),
-            "mcp_server_id" => text(&self.mcp_server_id),
-            "mcp_tool_name" => text(&self.mcp_tool_name),
-            "requires_runtime" => self.requires_runtime.then_some(FieldValue::Boolean(true)),
-            "timeout" => self.timeout.map(FieldValue::Seconds),
-            "domain" => text(&self.domain),
-            "capability" => list(&self.capability),
-            "risk_class" => word(self.risk_class.map(|class| class.as_str())),
-            "permissions" => list(&self.permissions),
-            "effects" => list(&self.effects),
-            "env_labels" => list(&self.env_labels),
-            "supported_harnesses" => list(&self.supported_harnesses),
-            "projections" => table(&self.projections),
-            "projection_fingerprints" => table(&self.projection_fingerprints),
-            "argument_template" => table(&self.argument_template),
-            "allow_option_values" => list(&self.allow_option_values),
-            "code" => list(&self.code),
-            "data" => list(&self.data),
-            "aliases" => list(&self.aliases),
-            "categories" => list(&self.categories),
-            "capabilities" => list(&self.capabilities),
-            "availability" => word(self.availability.map(|word| word.as_str())),
-            "version" => self.version.as_ref().map(|version| FieldValue::Text(version.as_str().to_owned())),
-            "version_command" => text(&self.version_command),
-            "project_specific" => self.project_specific.then_some(FieldValue::Boolean(true)),
-            "source" => self.source.as_ref().and_then(|source| {
-                group(vec![
-                    ("kind", word(source.kind.map(|word| word.as_str()))),
-                    ("provider", text(&source.provider)),
-                    ("server", text(&source.server)),
-                    ("transport", word(source.transport.map(|word| word.as_str()))),
-                    ("skill_id", text(&source.skill_id)),
-                    ("entry", text(&source.entry)),
-                    ("path", text(&source.path)),
-                    ("ref", text(&source.reference)),
-                    ("fingerprint", text(&source.fingerprint)),
-                ])
-            }),
-            "install" => self.install.as_ref().and_then(|install| {
-                let command = match install.command.as_slice() {
-                    [one] => Some(FieldValue::Text(one.clone())),
-                    _ => list(&install.command),
-                };
-                group(vec![
-                    ("check", text(&install.check)),
-                    ("command", command),
-                    ("docs", text(&install.docs)),
-                ])
-            }),
-            "cost" => self.cost.as_ref().and_then(|cost| {
-                group(vec![("per_call", cost.per_call.map(FieldValue::Amount)), ("unit", text(&cost.unit))])
-            }),
-            _ => None,
-        }
+        fields::TOOL.position(name).and_then(|field| self.value(field))
     }
 
     /// Formats the whole entry as TOML with its header. Reading it gives the same fields.
@@ -229,23 +148,7 @@ impl Runtime {
     ///
     /// Returns `None` for a field that is not set, has its default, or does not exist.
     pub fn field(&self, name: &str) -> Option<FieldValue> {
-        let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
-        match name {
-            "id" => Some(FieldValue::Text(self.id.as_str().to_owned())),
-            "name" => Some(FieldValue::Text(self.name.clone())),
-            "enabled" => Some(FieldValue::Boolean(self.enabled)),
-            "command" => Some(FieldValue::Text(self.command.clone())),
-            "cwd" => text(&self.cwd),
-            "port" => self.port.map(FieldValue::Whole),
-            "health_command" => text(&self.health_command),
-            "health_path" => text(&self.health_path),
-            "pid_path" => text(&self.pid_path),
-            "log_path" => text(&self.log_path),
-            "timeout" => self.timeout.map(FieldValue::Seconds),
-            "on_demand" => self.on_demand.then_some(FieldValue::Boolean(true)),
-            "env_labels" => (!self.env_labels.is_empty()).then(|| FieldValue::List(self.env_labels.clone())),
-            _ => None,
-        }
+        fields::RUNTIME.position(name).and_then(|field| self.value(field))
     }
 }
 

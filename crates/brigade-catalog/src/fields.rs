@@ -1,4 +1,11 @@
-//! The fields of an entry, in the order in which new entries are written.
+//! The fields of an entry, in the order in which new entries are written: the only list of them.
+
+mod slot;
+
+pub(crate) use slot::{ExpectedValue, Slot};
+
+use crate::entry_text::FieldValue;
+use crate::model::{Cost, Install, Runtime, SourceDetail, Tool};
 
 /// A field's name and the part after it: `timeout`, `projections.claude`, `effects[2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,80 +68,255 @@ impl Fields {
     }
 
     /// The names, in order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.0.iter().map(|(name, _)| *name)
     }
 }
 
-/// The fields of a `[[tool]]`.
-pub(crate) const TOOL: Fields = Fields(&[
-    ("id", Shape::Required),
-    ("name", Shape::Required),
-    ("family", Shape::Required),
-    ("enabled", Shape::Boolean),
-    ("description", Shape::Text),
-    ("source_path", Shape::Text),
-    ("manifest_path", Shape::Text),
-    ("schema_path", Shape::Text),
-    ("command", Shape::Text),
-    ("auth_label", Shape::Text),
-    ("health_path", Shape::Text),
-    ("fingerprint", Shape::Text),
-    ("input_schema_path", Shape::Text),
-    ("output_schema_path", Shape::Text),
-    ("examples_path", Shape::Text),
-    ("approval_mode", Shape::Text),
-    ("cwd", Shape::Text),
-    ("runtime_id", Shape::Text),
-    ("runtime_health_path", Shape::Text),
-    ("mcp_server_id", Shape::Text),
-    ("mcp_tool_name", Shape::Text),
-    ("requires_runtime", Shape::Boolean),
-    ("timeout", Shape::Seconds),
-    ("domain", Shape::Text),
-    ("capability", Shape::List),
-    ("risk_class", Shape::Text),
-    ("permissions", Shape::List),
-    ("effects", Shape::List),
-    ("env_labels", Shape::List),
-    ("supported_harnesses", Shape::List),
-    ("projections", Shape::Table),
-    ("projection_fingerprints", Shape::Table),
-    ("argument_template", Shape::Table),
-    ("allow_option_values", Shape::List),
-    ("code", Shape::List),
-    ("data", Shape::List),
-    ("aliases", Shape::List),
-    ("categories", Shape::List),
-    ("capabilities", Shape::List),
-    ("availability", Shape::Text),
-    ("version", Shape::Text),
-    ("version_command", Shape::Text),
-    ("project_specific", Shape::Boolean),
-    ("source", Shape::Group(SOURCE)),
-    ("install", Shape::Group(INSTALL)),
-    ("cost", Shape::Group(COST)),
-]);
+/// The fields of a value, which are read and written by their index in [`Fields`].
+pub(crate) trait Slots {
+    /// Returns the fields.
+    fn fields(&self) -> Fields;
+    /// Returns the slot of a field.
+    fn slot(&mut self, field: u8) -> Slot<'_>;
+    /// Returns the value of a field that is set.
+    fn value(&self, field: u8) -> Option<FieldValue>;
+}
 
-/// The fields of `[tool.source]`.
-pub(crate) const SOURCE: Fields = Fields(&[
-    ("kind", Shape::Text),
-    ("provider", Shape::Text),
-    ("server", Shape::Text),
-    ("transport", Shape::Text),
-    ("skill_id", Shape::Text),
-    ("entry", Shape::Text),
-    ("path", Shape::Text),
-    ("ref", Shape::Text),
-    ("fingerprint", Shape::Text),
-]);
+macro_rules! shape {
+    (Id) => {
+        Shape::Required
+    };
+    (Family) => {
+        Shape::Required
+    };
+    (Enabled) => {
+        Shape::Boolean
+    };
+    (Group $fields:ident) => {
+        Shape::Group($fields)
+    };
+    (ApprovalMode) => {
+        Shape::Text
+    };
+    (RiskClass) => {
+        Shape::Text
+    };
+    (Availability) => {
+        Shape::Text
+    };
+    (ToolSource) => {
+        Shape::Text
+    };
+    (Transport) => {
+        Shape::Text
+    };
+    (Version) => {
+        Shape::Text
+    };
+    ($kind:ident) => {
+        Shape::$kind
+    };
+}
 
-/// The fields of `[tool.install]`.
-pub(crate) const INSTALL: Fields =
-    Fields(&[("check", Shape::Text), ("command", Shape::Lines), ("docs", Shape::Text)]);
+macro_rules! slot {
+    (Enabled $field:expr) => {
+        Slot::Boolean(&mut $field)
+    };
+    (Group $field:expr) => {
+        Slot::Group($field.get_or_insert_default().as_mut())
+    };
+    ($kind:ident $field:expr) => {
+        Slot::$kind(&mut $field)
+    };
+}
 
-/// The fields of `[tool.cost]`.
-pub(crate) const COST: Fields = Fields(&[("per_call", Shape::Amount), ("unit", Shape::Text)]);
+macro_rules! value {
+    (Id $field:expr) => {
+        Some(FieldValue::Text($field.to_string()))
+    };
+    (Required $field:expr) => {
+        Some(FieldValue::Text($field.clone()))
+    };
+    (Text $field:expr) => {
+        $field.clone().map(FieldValue::Text)
+    };
+    (Version $field:expr) => {
+        $field.as_ref().map(|version| FieldValue::Text(version.as_str().to_owned()))
+    };
+    (Enabled $field:expr) => {
+        Some(FieldValue::Boolean($field))
+    };
+    (Boolean $field:expr) => {
+        $field.then_some(FieldValue::Boolean(true))
+    };
+    (Seconds $field:expr) => {
+        $field.map(FieldValue::Seconds)
+    };
+    (Port $field:expr) => {
+        $field.map(FieldValue::Whole)
+    };
+    (Amount $field:expr) => {
+        $field.map(FieldValue::Amount)
+    };
+    (List $field:expr) => {
+        (!$field.is_empty()).then(|| FieldValue::List($field.clone()))
+    };
+    (Table $field:expr) => {
+        (!$field.is_empty()).then(|| FieldValue::Table($field.clone()))
+    };
+    (Lines $field:expr) => {
+        match &$field[..] {
+            [] => None,
+            [one] => Some(FieldValue::Text(one.clone())),
+            all => Some(FieldValue::List(all.to_vec())),
+        }
+    };
+    (Group $field:expr) => {
+        $field.as_deref().and_then(|group| group_value(group))
+    };
+    ($word:ident $field:expr) => {
+        $field.map(|word| FieldValue::Text(word.as_str().to_owned()))
+    };
+}
+
+/// Returns the fields of a table that are set, or `None` if there are none.
+fn group_value(group: &dyn Slots) -> Option<FieldValue> {
+    let fields = (0..).zip(group.fields().names());
+    let set: Vec<_> = fields.filter_map(|(field, name)| Some((name, group.value(field)?))).collect();
+    (!set.is_empty()).then_some(FieldValue::Group(set))
+}
+
+/// Defines the fields of a type, in the order in which they are written: name, kind of [`Slot`], member.
+///
+/// `Enabled` is a boolean that is always written. A `Group` names its own fields.
+macro_rules! fields {
+    ($(#[$doc:meta])* $list:ident of $owner:ty {
+        $($name:literal: $kind:ident $($group:ident)? = $field:ident,)*
+    }) => {
+        $(#[$doc])*
+        pub(crate) const $list: Fields = Fields(&[$(($name, shape!($kind $($group)?))),*]);
+
+        impl Slots for $owner {
+            fn fields(&self) -> Fields {
+                $list
+            }
+
+            fn slot(&mut self, field: u8) -> Slot<'_> {
+                let slots: &[for<'a> fn(&'a mut $owner) -> Slot<'a>] = &[$(|it| slot!($kind it.$field)),*];
+                slots[usize::from(field)](self)
+            }
+
+            fn value(&self, field: u8) -> Option<FieldValue> {
+                let values: &[fn(&$owner) -> Option<FieldValue>] = &[$(|it| value!($kind it.$field)),*];
+                values[usize::from(field)](self)
+            }
+        }
+    };
+}
+
+fields! {
+    /// The fields of a `[[tool]]`.
+    TOOL of Tool {
+        "id": Id = id,
+        "name": Required = name,
+        "family": Family = family,
+        "enabled": Enabled = enabled,
+        "description": Text = description,
+        "source_path": Text = source_path,
+        "manifest_path": Text = manifest_path,
+        "schema_path": Text = schema_path,
+        "command": Text = command,
+        "auth_label": Text = auth_label,
+        "health_path": Text = health_path,
+        "fingerprint": Text = fingerprint,
+        "input_schema_path": Text = input_schema_path,
+        "output_schema_path": Text = output_schema_path,
+        "examples_path": Text = examples_path,
+        "approval_mode": ApprovalMode = approval_mode,
+        "cwd": Text = cwd,
+        "runtime_id": Text = runtime_id,
+        "runtime_health_path": Text = runtime_health_path,
+        "mcp_server_id": Text = mcp_server_id,
+        "mcp_tool_name": Text = mcp_tool_name,
+        "requires_runtime": Boolean = requires_runtime,
+        "timeout": Seconds = timeout,
+        "domain": Text = domain,
+        "capability": List = capability,
+        "risk_class": RiskClass = risk_class,
+        "permissions": List = permissions,
+        "effects": List = effects,
+        "env_labels": List = env_labels,
+        "supported_harnesses": List = supported_harnesses,
+        "projections": Table = projections,
+        "projection_fingerprints": Table = projection_fingerprints,
+        "argument_template": Table = argument_template,
+        "allow_option_values": List = allow_option_values,
+        "code": List = code,
+        "data": List = data,
+        "aliases": List = aliases,
+        "categories": List = categories,
+        "capabilities": List = capabilities,
+        "availability": Availability = availability,
+        "version": Version = version,
+        "version_command": Text = version_command,
+        "project_specific": Boolean = project_specific,
+        "source": Group SOURCE = source,
+        "install": Group INSTALL = install,
+        "cost": Group COST = cost,
+    }
+}
+
+fields! {
+    /// The fields of `[tool.source]`.
+    SOURCE of SourceDetail {
+        "kind": ToolSource = kind,
+        "provider": Text = provider,
+        "server": Text = server,
+        "transport": Transport = transport,
+        "skill_id": Text = skill_id,
+        "entry": Text = entry,
+        "path": Text = path,
+        "ref": Text = reference,
+        "fingerprint": Text = fingerprint,
+    }
+}
+
+fields! {
+    /// The fields of `[tool.install]`.
+    INSTALL of Install {
+        "check": Text = check,
+        "command": Lines = command,
+        "docs": Text = docs,
+    }
+}
+
+fields! {
+    /// The fields of `[tool.cost]`.
+    COST of Cost {
+        "per_call": Amount = per_call,
+        "unit": Text = unit,
+    }
+}
+
+fields! {
+    /// The fields of a `[[runtime]]`.
+    RUNTIME of Runtime {
+        "id": Id = id,
+        "name": Required = name,
+        "enabled": Enabled = enabled,
+        "command": Required = command,
+        "cwd": Text = cwd,
+        "port": Port = port,
+        "health_command": Text = health_command,
+        "health_path": Text = health_path,
+        "pid_path": Text = pid_path,
+        "log_path": Text = log_path,
+        "timeout": Seconds = timeout,
+        "on_demand": Boolean = on_demand,
+        "env_labels": List = env_labels,
+    }
+}
 
 /// Returns the fields of a table of known fields.
 pub(crate) fn group(field: &str) -> Option<Fields> {
@@ -143,23 +325,6 @@ pub(crate) fn group(field: &str) -> Option<Fields> {
         _ => None,
     }
 }
-
-/// The fields of a `[[runtime]]`.
-pub(crate) const RUNTIME: Fields = Fields(&[
-    ("id", Shape::Required),
-    ("name", Shape::Required),
-    ("enabled", Shape::Boolean),
-    ("command", Shape::Required),
-    ("cwd", Shape::Text),
-    ("port", Shape::Port),
-    ("health_command", Shape::Text),
-    ("health_path", Shape::Text),
-    ("pid_path", Shape::Text),
-    ("log_path", Shape::Text),
-    ("timeout", Shape::Seconds),
-    ("on_demand", Shape::Boolean),
-    ("env_labels", Shape::List),
-]);
 
 /// The effects that have a meaning for risk and sandbox. Entries and policies may name others.
 pub const KNOWN_EFFECTS: &[&str] = &[

@@ -1,17 +1,18 @@
 //! Reads the two files: bytes in, entries and issues out. Never fails.
 //!
 //! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
-//! no parser state grows with the file. Each piece goes through the `plain` reader, which supports the common subset of
-//! TOML with known keys and valid values, on all processors if there are many. Any other piece is read by `full`,
-//! through the toml crate, which also reports errors. Both fill entries through the same slots ([`entry::Slot`]), and a
-//! property test checks that they agree.
+//! no parser state grows with the file. Each piece becomes a table of values with places (`value`), on all processors
+//! if there are many pieces. `fill` stores them in the slots of an entry ([`Slot`](crate::fields::Slot)), and reports what is wrong.
 
 pub(crate) mod cut;
 mod entry;
-mod full;
-mod group;
-mod plain;
+mod fill;
 mod settings;
+pub(crate) mod value;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
 
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
@@ -20,6 +21,7 @@ use crate::model::{Catalog, Level, LostEntries, Runtime, Runtimes, Settings, Too
 use crate::source::Locator;
 use cut::Piece;
 use entry::Entry;
+use value::{Buffers, Table};
 
 impl Catalog {
     /// Reads a tools.toml. `file` is the name used in places.
@@ -28,7 +30,7 @@ impl Catalog {
     /// not affected. An empty file is an empty catalog. If several entries have the same id, all but the first are
     /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
-        let (tools, issues, settings) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
+        let (tools, issues, settings) = read::<Tool>(file, level, bytes);
         let lost = if issues.is_empty() { LostEntries::default() } else { lost(bytes, &tools) };
         Catalog::new(tools, issues).with_settings(settings).with_lost(lost)
     }
@@ -37,7 +39,7 @@ impl Catalog {
 impl Runtimes {
     /// Reads a runtimes.toml by the rules of [`Catalog::parse`]. A file without runtimes is an error.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
-        let (runtimes, mut issues, _) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
+        let (runtimes, mut issues, _) = read::<Runtime>(file, level, bytes);
         if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
             let meant = Some(Hint::did_you_mean(Runtime::KIND));
             match issues.iter_mut().find(|issue| issue.entry.is_none() && issue.hint == meant) {
@@ -74,23 +76,16 @@ fn lost(bytes: &[u8], tools: &[Tool]) -> LostEntries {
 /// Below this number of pieces, threads cost more than they save.
 const MIN_PARALLEL_PIECES: usize = 1_000;
 
-/// The readers to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
-    /// The plain reader, and the full one for pieces that it does not support.
-    PlainFirst,
-    /// Only the full reader, as the reference in tests.
-    #[cfg(test)]
-    FullOnly,
-}
-
-/// The result of a file while it is being read.
+/// The result of a file, or of some of its pieces, while they are being read.
 struct Output<'a, E> {
     file: &'a str,
     level: Level,
     entries: Vec<E>,
     issues: Vec<ConfigIssue>,
     settings: Settings,
+    buffers: Buffers,
+    /// Keys that are known not to look secret.
+    harmless_keys: HashSet<String>,
 }
 
 impl<E> Output<'_, E> {
@@ -107,24 +102,26 @@ impl<E> Output<'_, E> {
     }
 }
 
-impl<E: Entry> Output<'_, E> {
-    /// Takes the entry that the plain reader made of a piece, or reads the piece with the full reader.
-    fn take(&mut self, piece: &Piece<'_>, entry: Option<E>, list_before: &mut bool) {
+impl<'a, E: Entry> Output<'a, E> {
+    fn new(file: &'a str, level: Level, pieces: usize) -> Output<'a, E> {
+        Output {
+            file,
+            level,
+            entries: Vec::with_capacity(pieces),
+            issues: Vec::new(),
+            settings: Settings::default(),
+            buffers: Buffers::default(),
+            harmless_keys: HashSet::new(),
+        }
+    }
+
+    /// Reads a piece. `follows_list` is set if an earlier one gives entries as a list. Returns whether this one does.
+    fn read(&mut self, piece: &Piece<'_>, follows_list: bool) -> bool {
         let before = self.entries.len();
         let start = (piece.first_line, 1);
-        let not_text = match entry {
-            Some(entry) => {
-                self.entries.push(entry);
-                None
-            }
-            None => {
-                let text = String::from_utf8_lossy(piece.bytes);
-                *list_before |= full::read(&text, piece.first_line, self);
-                let valid = std::str::from_utf8(piece.bytes).err().map(|error| error.valid_up_to());
-                valid.map(|valid| Locator::new(&text, piece.first_line).locate(valid))
-            }
-        };
-        if piece.starts_with_header && std::mem::take(list_before) {
+        let text = String::from_utf8_lossy(piece.bytes);
+        let is_list = fill::read(&text, piece.first_line, self);
+        if piece.starts_with_header && follows_list {
             let hint = format!("write every entry under its own [[{}]] header", E::KIND);
             let message = "entries are given both as a list and under headers";
             self.report(
@@ -136,9 +133,25 @@ impl<E: Entry> Output<'_, E> {
         if piece.is_uncertain {
             self.break_entries(before, start, "this follows a multi-line string that is not closed", None);
         }
-        if let Some(at) = not_text {
+        if let Cow::Owned(_) = text
+            && let Err(error) = std::str::from_utf8(piece.bytes)
+        {
+            let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
             self.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
         }
+        is_list
+    }
+
+    /// Adds what later pieces of the file gave.
+    fn append(&mut self, mut later: Output<'_, E>) {
+        self.entries.append(&mut later.entries);
+        self.issues.append(&mut later.issues);
+        let Settings { schema, harnesses, harness_tools, schema_place } = later.settings;
+        let settings = &mut self.settings;
+        settings.schema = schema.or(settings.schema);
+        settings.schema_place = schema_place.or_else(|| settings.schema_place.take());
+        settings.harnesses = harnesses.or_else(|| settings.harnesses.take());
+        settings.harness_tools = harness_tools.or(settings.harness_tools);
     }
 
     /// Reports an error in a whole piece, and marks its entries broken: those from `first` on.
@@ -167,35 +180,30 @@ struct Finding<'a> {
     hint: Option<Hint>,
 }
 
-fn read<E: Entry>(
-    file: &str,
-    level: Level,
-    bytes: &[u8],
-    reader: Reader,
-) -> (Vec<E>, Vec<ConfigIssue>, Settings) {
+/// Reads a tool from a table that is in no file of ours. The places of its issues mean nothing.
+pub(crate) fn tool_of(table: &Table<'_>) -> (Option<Tool>, Vec<ConfigIssue>) {
+    let mut output = Output::new("", Level::Project, 1);
+    fill::read_table(table, &mut output);
+    (output.entries.pop(), output.issues)
+}
+
+fn read<E: Entry>(file: &str, level: Level, bytes: &[u8]) -> (Vec<E>, Vec<ConfigIssue>, Settings) {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let settings = Settings::default();
-    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new(), settings };
     let pieces = cut::cut(bytes, E::KIND);
-    // Reserve space once, so that thousands of entries are never moved.
-    output.entries.reserve_exact(pieces.len());
+    // Space is reserved once, so that thousands of entries are never moved.
+    let mut output = Output::new(file, level, pieces.len());
     // TOML does not allow a list that is partly a value and partly under headers, but the entries are still readable.
-    let mut list_before = false;
-    let plain_of = |part: &[Piece<'_>]| -> Vec<Option<E>> {
-        let mut plain = plain::Reader::default();
-        part.iter().map(|piece| plain.read_piece(piece, file, level)).collect()
-    };
-    let mut pieces_left = pieces.iter();
-    let mut take = |entries: Vec<Option<E>>| {
-        for (entry, piece) in entries.into_iter().zip(pieces_left.by_ref()) {
-            output.take(piece, entry, &mut list_before);
-        }
-    };
-    match reader {
-        Reader::PlainFirst if pieces.len() < MIN_PARALLEL_PIECES => take(plain_of(&pieces)),
-        Reader::PlainFirst => in_parts(pieces.len(), |range| plain_of(&pieces[range]), take),
-        #[cfg(test)]
-        Reader::FullOnly => take(pieces.iter().map(|_| None).collect()),
+    let has_list = pieces.first().is_some_and(|first| output.read(first, false));
+    let later = pieces.get(1..).unwrap_or_default();
+    if later.len() < MIN_PARALLEL_PIECES {
+        later.iter().enumerate().for_each(|(index, piece)| _ = output.read(piece, has_list && index == 0));
+    } else {
+        let part = |range: Range<usize>| {
+            let mut part = Output::<E>::new(file, level, range.len());
+            range.for_each(|index| _ = part.read(&later[index], has_list && index == 0));
+            part
+        };
+        in_parts(later.len(), part, |part| output.append(part));
     }
     mark_duplicates(&mut output);
     // The sort is stable, so issues at one place stay in the order in which they were found.

@@ -8,13 +8,10 @@ mod discovered;
 mod seed;
 mod server_json;
 
-use std::collections::BTreeMap;
-use std::str::FromStr;
-
 use brigade_cmdline::{Argv, chooses_code};
 use brigade_core::codes::{self, ErrorCode, registering};
 use brigade_core::yaml::{self, YamlError};
-use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
+use brigade_core::{ConfigIssue, Dialect, Json, JsonErrorKind, Object, Severity};
 use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
@@ -112,27 +109,6 @@ impl<'o> Members<'o> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    fn texts(&mut self, name: &'static str) -> Vec<String> {
-        match self.get(name) {
-            None => Vec::new(),
-            Some(Json::String(text)) => vec![text.trim().to_owned()],
-            Some(Json::Array(items)) => {
-                let text = |(at, item): (usize, &Json)| {
-                    let text = item.as_str().map(str::trim).filter(|text| !text.is_empty());
-                    text.map(str::to_owned).or_else(|| {
-                        self.fault(&format!("{name}[{}]", at + 1), "expected non-empty text");
-                        None
-                    })
-                };
-                items.iter().enumerate().filter_map(text).collect()
-            }
-            Some(_) => {
-                self.fault(name, "expected a list of text");
-                Vec::new()
-            }
-        }
-    }
-
     fn list(&mut self, name: &'static str) -> &'o [Json] {
         match self.get(name) {
             None => &[],
@@ -156,27 +132,6 @@ impl<'o> Members<'o> {
         found
     }
 
-    /// Reads an object whose members are texts.
-    fn table(&mut self, name: &'static str) -> BTreeMap<String, String> {
-        let mut table = BTreeMap::new();
-        for (key, value) in self.object(name).into_iter().flatten() {
-            match value.as_str() {
-                Some(text) => _ = table.insert(key.clone(), text.to_owned()),
-                None => self.fault(&format!("{name}.{key}"), "expected text in quotes"),
-            }
-        }
-        table
-    }
-
-    /// Reads one of the words in `expected`.
-    fn word<T: FromStr>(&mut self, name: &'static str, expected: &str) -> Option<T> {
-        let word = self.text(name)?.parse().ok();
-        if word.is_none() {
-            self.fault(name, &format!("expected {expected}"));
-        }
-        word
-    }
-
     fn object(&mut self, name: &'static str) -> Option<&'o Object> {
         let value = self.get(name)?;
         let object = value.as_object();
@@ -184,22 +139,6 @@ impl<'o> Members<'o> {
             self.fault(name, "expected an object");
         }
         object
-    }
-
-    fn flag(&mut self, name: &'static str) -> bool {
-        let Some(value) = self.get(name) else { return false };
-        value.as_bool().unwrap_or_else(|| {
-            self.fault(name, "expected true or false");
-            false
-        })
-    }
-
-    fn amount(&mut self, name: &'static str) -> Option<f64> {
-        let amount = self.get(name)?.as_f64().filter(|amount| amount.is_finite() && 0.0 <= *amount);
-        if amount.is_none() {
-            self.fault(name, "expected a number of at least 0");
-        }
-        amount
     }
 
     fn fault(&mut self, name: &str, message: &str) {
@@ -262,6 +201,18 @@ impl Registrations {
         if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
             let message = "a registered tool always asks for approval";
             self.note(registering::APPROVAL_MODE_IGNORED, field("approval_mode"), message);
+        }
+    }
+
+    /// Passes on what the reader says of an entry.
+    fn take_issue(&mut self, issue: &ConfigIssue, at: impl Fn(RegisterError) -> RegisterError) {
+        let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
+        if issue.severity == Severity::Error {
+            let error = RegisterError::new(registering::FIELD_INVALID, &*issue.message);
+            let field = (!field.is_empty()).then_some(field);
+            self.errors.push(at(RegisterError { field, ..error }));
+        } else {
+            self.note(codes::UNKNOWN_KEY, field, &issue.message);
         }
     }
 
@@ -369,18 +320,13 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
         return failed(RegisterError { line: place.line, column: place.column, ..error.field("schema") });
     }
     for issue in catalog.issues() {
-        let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
-        if issue.severity == Severity::Error {
-            found.errors.push(RegisterError {
-                code: registering::FILE_INVALID,
-                field: (!field.is_empty()).then_some(field),
-                message: issue.message.clone(),
-                line: issue.place.line,
-                column: issue.place.column,
-            });
-        } else {
-            found.note(codes::UNKNOWN_KEY, field, &issue.message);
-        }
+        let (line, column) = (issue.place.line, issue.place.column);
+        found.take_issue(issue, |error| RegisterError {
+            code: registering::FILE_INVALID,
+            line,
+            column,
+            ..error
+        });
     }
     let settings = catalog.settings();
     let stated = [

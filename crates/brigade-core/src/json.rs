@@ -3,8 +3,7 @@
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys. [`Dialect::Lenient`] also reads what older
 //! programs wrote: `NaN`, duplicate keys and lone surrogates. [`Dialect::WithComments`] reads settings files with
 //! comments. Errors carry the position, never the text. [`members`] reads an object without building a value,
-//! [`reprint`] writes one again, [`PlacedObject`] says where its members are, and [`PlacedValue`] where everything is.
-//! All use the same tokenizer.
+//! [`reprint`] writes one again, and [`PlacedValue`] says where everything is. All use the same tokenizer.
 //!
 //! [`write_document`] writes a document at once, and a [`DocumentWriter`] member by member. [`Rows`] are a list whose
 //! elements are made when they are written.
@@ -18,7 +17,6 @@ mod document;
 mod number;
 mod parse;
 mod peek;
-mod placed;
 mod record;
 mod reprint;
 mod rows;
@@ -37,7 +35,6 @@ pub use document::{DocumentWriter, ListWriter, write_document, write_list, write
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{RawJson, members};
-pub use placed::{PlacedMember, PlacedObject};
 pub use record::{Extra, RecordDeserializer, exact, from_record, matching, present, sorted, to_record};
 pub use reprint::{MemberFormat, reprint};
 pub use rows::Rows;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use brigade_core::json::{PlacedMember, PlacedObject};
+use brigade_core::json::{PlacedEntry, PlacedValue};
 use brigade_core::yaml::Position;
 use brigade_core::{Dialect, Json, JsonError};
 
@@ -35,44 +35,46 @@ impl From<JsonError> for EditRefusal {
 /// A text that is one object, and its style.
 struct Document<'a> {
     text: &'a str,
-    root: PlacedObject<'a>,
+    root: PlacedValue<'a>,
     end: &'static str,
     unit: String,
 }
 
 /// The location of the servers.
-enum ServerContainer<'a> {
+enum ServerContainer<'d, 'a> {
     /// In this object.
-    There(PlacedObject<'a>),
+    There(&'d PlacedValue<'a>),
     /// The outermost object does not have the key.
     Missing,
 }
 
 impl<'a> Document<'a> {
     fn parse(text: &'a str) -> Result<Document<'a>, EditRefusal> {
-        let root = PlacedObject::parse(text.as_bytes(), DIALECT)?;
-        let unit = root.members.first().and_then(|member| own_line(text, member.key_at.start));
+        let root = PlacedValue::parse_object(text.as_bytes(), DIALECT)?;
+        let unit = root.members().first().and_then(|member| own_line(text, member.key_at.start));
         let unit = unit.filter(|unit| !unit.is_empty()).unwrap_or(UNIT).to_owned();
         Ok(Document { text, root, end: line_end(text), unit })
     }
 
     /// Finds the object of the servers.
-    fn shelf(&self, client: &Client) -> Result<ServerContainer<'a>, EditRefusal> {
+    fn shelf(&self, client: &Client) -> Result<ServerContainer<'_, 'a>, EditRefusal> {
         let Some(member) = self.only(&self.root, client.container)? else {
             return Ok(ServerContainer::Missing);
         };
-        let wrong = |key, member: &PlacedMember<'_>| EditRefusal::WrongContainer {
-            at: at(self.text, member.value_at.start),
+        let wrong = |key, member: &PlacedEntry<'_>| EditRefusal::WrongContainer {
+            at: at(self.text, member.value.at.start),
             key,
             expected: "an object",
         };
-        let shelf = self.root.inner(member).ok_or_else(|| wrong(client.container, member))?;
+        let shelf = &member.value;
+        if !shelf.is_object() {
+            return Err(wrong(client.container, member));
+        }
         if let Some(nested) = client.nested
-            && let Some(member) = self.only(&shelf, nested)?
-            && let Some(inner) = self.root.inner(member)
-            && holds_servers(&self.root, &inner)
+            && let Some(member) = self.only(shelf, nested)?
+            && holds_servers(&member.value)
         {
-            return Ok(ServerContainer::There(inner));
+            return Ok(ServerContainer::There(&member.value));
         }
         Ok(ServerContainer::There(shelf))
     }
@@ -80,9 +82,9 @@ impl<'a> Document<'a> {
     /// Returns the member with a key. Refuses duplicates of the key.
     fn only<'s>(
         &self,
-        object: &'s PlacedObject<'a>,
+        object: &'s PlacedValue<'a>,
         key: &'s str,
-    ) -> Result<Option<&'s PlacedMember<'a>>, EditRefusal> {
+    ) -> Result<Option<&'s PlacedEntry<'a>>, EditRefusal> {
         let mut members = object.all(key);
         let first = members.next();
         match members.next() {
@@ -92,27 +94,27 @@ impl<'a> Document<'a> {
     }
 
     /// Refuses an object with a key that appears twice.
-    fn check_keys(&self, object: &PlacedObject<'a>) -> Result<(), EditRefusal> {
-        object.members.iter().try_for_each(|member| self.only(object, &member.key).map(|_| ()))
+    fn check_keys(&self, object: &PlacedValue<'a>) -> Result<(), EditRefusal> {
+        object.members().iter().try_for_each(|member| self.only(object, &member.key).map(|_| ()))
     }
 
     /// Returns the value of a member. A value that cannot be represented exactly is `null`.
-    fn value(&self, member: &PlacedMember<'a>) -> Json {
-        let text = &self.text[member.value_at.clone()];
+    fn value(&self, member: &PlacedEntry<'a>) -> Json {
+        let text = &self.text[member.value.at.clone()];
         Json::parse_bytes(text.as_bytes(), DIALECT).unwrap_or_default()
     }
 
     /// Chooses the layout for a new member of an object.
-    fn layout(&self, object: &PlacedObject<'a>) -> Layout {
-        if let Some(last) = object.members.last() {
+    fn layout(&self, object: &PlacedValue<'a>) -> Layout {
+        if let Some(last) = object.members().last() {
             return match own_line(self.text, last.key_at.start) {
                 Some(indent) => Layout::Lines(indent.to_owned()),
-                None => Layout::Inline { is_tight: &self.text[last.key_at.end..last.value_at.start] == ":" },
+                None => Layout::Inline { is_tight: &self.text[last.key_at.end..last.value.at.start] == ":" },
             };
         }
-        let indent = format!("{}{}", indent_at(self.text, object.range.start), self.unit);
-        let inside = &self.text[object.range.start + 1..object.range.end - 1];
-        let is_root = object.range == self.root.range;
+        let indent = format!("{}{}", indent_at(self.text, object.at.start), self.unit);
+        let inside = &self.text[object.at.start + 1..object.at.end - 1];
+        let is_root = object.at == self.root.at;
         if inside.contains('\n') {
             Layout::Lines(indent)
         } else if is_root {
@@ -126,13 +128,13 @@ impl<'a> Document<'a> {
     }
 
     /// Inserts a member at the end of an object. Returns the new text and the range of the member in it.
-    fn insert(&self, object: &PlacedObject<'a>, key: &str, value: &Node<'_>) -> (String, Range<usize>, bool) {
+    fn insert(&self, object: &PlacedValue<'a>, key: &str, value: &Node<'_>) -> (String, Range<usize>, bool) {
         let layout = self.layout(object);
-        let last = object.members.last();
-        let comma = last.and_then(|last| last.comma);
-        let after = comma.map(|comma| comma + 1).or(last.map(|last| last.value_at.end));
-        let after = after.unwrap_or(object.range.start + 1);
-        let close = object.range.end - 1;
+        let last = object.members().last();
+        let comma = last.and_then(|last| last.value.comma);
+        let after = comma.map(|comma| comma + 1).or(last.map(|last| last.value.at.end));
+        let after = after.unwrap_or(object.at.start + 1);
+        let close = object.at.end - 1;
         // Insert after comments on the lines of the last member, if the brace is on a separate line.
         let gap = &self.text[after..close];
         let place = match (&layout, gap.rfind('\n')) {
@@ -146,7 +148,7 @@ impl<'a> Document<'a> {
         let (before, behind) = match &layout {
             Layout::Lines(indent) => (format!("{}{indent}", self.end), String::new()),
             Layout::Opened(indent) => {
-                let outer = indent_at(self.text, object.range.start);
+                let outer = indent_at(self.text, object.at.start);
                 (format!("{}{indent}", self.end), format!("{}{outer}", self.end))
             }
             Layout::Inline { is_tight } => {
@@ -155,7 +157,7 @@ impl<'a> Document<'a> {
         };
         // Keep the style of the last member: with or without a comma after it.
         let behind = if comma.is_some() { format!(",{behind}") } else { behind };
-        let needs_comma = last.filter(|last| last.comma.is_none()).map(|last| last.value_at.end);
+        let needs_comma = last.filter(|last| last.value.comma.is_none()).map(|last| last.value.at.end);
         let first = needs_comma.unwrap_or(place);
         let mut text = self.text[..first].to_owned();
         if needs_comma.is_some() {
@@ -172,29 +174,31 @@ impl<'a> Document<'a> {
     }
 
     /// Removes a member of an object. `was_opened` says that the object was empty and on one line before the insertion.
-    fn remove(&self, object: &PlacedObject<'a>, member: &PlacedMember<'a>, was_opened: bool) -> String {
-        let index = object.members.iter().position(|other| other == member).unwrap_or_default();
-        let previous = index.checked_sub(1).map(|index| &object.members[index]);
+    fn remove(&self, object: &PlacedValue<'a>, member: &PlacedEntry<'a>, was_opened: bool) -> String {
+        let index = object.members().iter().position(|other| other == member).unwrap_or_default();
+        let previous = index.checked_sub(1).map(|index| &object.members()[index]);
         let mut cuts: Vec<Range<usize>> = Vec::new();
-        let mut end = member.value_at.end;
-        match member.comma {
+        let mut end = member.value.at.end;
+        match member.value.comma {
             Some(comma) if self.text[end..comma].trim().is_empty() => end = comma + 1,
             Some(comma) => cuts.push(comma..comma + 1),
-            None => cuts.extend(previous.and_then(|previous| previous.comma).map(|comma| comma..comma + 1)),
+            None => {
+                cuts.extend(previous.and_then(|previous| previous.value.comma).map(|comma| comma..comma + 1))
+            }
         }
         let before = &self.text[..member.key_at.start];
         let blank = before.trim_end_matches([' ', '\t']);
         let rest = &self.text[end..];
         let ends_line = rest.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']);
-        let behind = previous.map(|previous| previous.comma.unwrap_or(previous.value_at.end));
-        let gap = behind.unwrap_or(object.range.start)..blank.len();
+        let behind = previous.map(|previous| previous.value.comma.unwrap_or(previous.value.at.end));
+        let gap = behind.unwrap_or(object.at.start)..blank.len();
         let start = match blank.strip_suffix('\n') {
             // A comment on the line above needs its line end.
             Some(above) if ends_line || !self.text[gap].contains("//") => above.trim_end_matches('\r').len(),
             Some(_) | None => blank.len(),
         };
-        if was_opened && object.members.len() == 1 && member.comma.is_none() {
-            let outer = indent_at(self.text, object.range.start);
+        if was_opened && object.members().len() == 1 && member.value.comma.is_none() {
+            let outer = indent_at(self.text, object.at.start);
             let closing = rest.strip_prefix(self.end).and_then(|rest| rest.strip_prefix(outer));
             if let Some(closing) = closing {
                 end = self.text.len() - closing.len();
@@ -206,12 +210,10 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Returns whether an object holds servers, and is not a server itself.
-pub(crate) fn holds_servers(root: &PlacedObject<'_>, object: &PlacedObject<'_>) -> bool {
-    let has_type = |member: &PlacedMember<'_>| {
-        root.inner(member).is_some_and(|inner| inner.all("type").next().is_some())
-    };
-    object.members.iter().all(has_type)
+/// Returns whether a value is an object that holds servers, and is not a server itself.
+pub(crate) fn holds_servers(object: &PlacedValue<'_>) -> bool {
+    let has_type = |member: &PlacedEntry<'_>| member.value.all("type").next().is_some();
+    object.is_object() && object.members().iter().all(has_type)
 }
 
 /// Returns a text without the given ranges.
@@ -381,7 +383,7 @@ pub(crate) fn put(
     }
     if entry.is_in(&value) {
         return Ok(EntryInsertion {
-            entry_at: member.key_at.start..member.value_at.end,
+            entry_at: member.key_at.start..member.value.at.end,
             is_unchanged: true,
             ..unchanged(client, text)
         });
@@ -393,7 +395,7 @@ pub(crate) fn put(
     };
     let mut written = String::new();
     Node::Entry(&both).write(&layout, &document.unit, document.end, &mut written);
-    let (before, behind) = (&text[..member.value_at.start], &text[member.value_at.end..]);
+    let (before, behind) = (&text[..member.value.at.start], &text[member.value.at.end..]);
     Ok(EntryInsertion {
         entry_at: member.key_at.start..before.len() + written.len(),
         text: format!("{before}{written}{behind}"),
@@ -416,13 +418,13 @@ fn unchanged(client: &Client, text: &str) -> EntryInsertion {
 
 /// Describes what the file contains that its format does not allow.
 fn loose(format: Format, text: &str) -> Option<&'static str> {
-    let placed = |dialect| PlacedObject::parse(text.as_bytes(), dialect);
+    let placed = |dialect| PlacedValue::parse_object(text.as_bytes(), dialect);
     match format {
         _ if is_blank(text) => None,
-        Format::Json if placed(Dialect::Strict).is_err() => {
+        Format::Json if text.starts_with('\u{feff}') || placed(Dialect::Strict).is_err() => {
             Some("comments, trailing commas or a byte order mark")
         }
-        Format::JsonWithComments if placed(DIALECT).is_ok_and(|object| object.has_trailing_comma) => {
+        Format::JsonWithComments if placed(DIALECT).is_ok_and(|object| object.has_trailing_comma()) => {
             Some("trailing commas")
         }
         Format::Json | Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => None,
@@ -445,16 +447,16 @@ pub(crate) fn take(
     if !is_own(&document.value(member), noted) {
         return Err(EditRefusal::Foreign { at: at(text, member.key_at.start) });
     }
-    let entry_at = member.key_at.start..member.value_at.end;
+    let entry_at = member.key_at.start..member.value.at.end;
     let container = document.only(&document.root, client.container)?;
-    let is_made = traces.container && shelf.members.len() == 1 && !has_comments(text, &shelf, member);
-    let Some(container) = container.filter(|container| is_made && container.value_at == shelf.range) else {
+    let is_made = traces.container && shelf.members().len() == 1 && !has_comments(text, &shelf, member);
+    let Some(container) = container.filter(|container| is_made && container.value.at == shelf.at) else {
         let opened = traces.opened && !traces.container;
         return Ok(Some((document.remove(&shelf, member, opened), entry_at)));
     };
-    let is_alone = document.root.members.len() == 1 && !has_comments(text, &document.root, container);
+    let is_alone = document.root.members().len() == 1 && !has_comments(text, &document.root, container);
     if traces.document && is_alone {
-        let root = &document.root.range;
+        let root = &document.root.at;
         // The line end was also added to the empty file.
         let end = if root.start == 0 && text[root.end..] == *"\n" { text.len() } else { root.end };
         let root = &(root.start..end);
@@ -464,9 +466,9 @@ pub(crate) fn take(
 }
 
 /// Returns whether an object has comments around its only member.
-fn has_comments(text: &str, object: &PlacedObject<'_>, member: &PlacedMember<'_>) -> bool {
-    let before = &text[object.range.start + 1..member.key_at.start];
-    let behind = &text[member.value_at.end..object.range.end - 1];
+fn has_comments(text: &str, object: &PlacedValue<'_>, member: &PlacedEntry<'_>) -> bool {
+    let before = &text[object.at.start + 1..member.key_at.start];
+    let behind = &text[member.value.at.end..object.at.end - 1];
     [before, behind].iter().any(|gap| !gap.replace(',', "").trim().is_empty())
 }
 
@@ -477,8 +479,8 @@ pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, 
     }
     let document = Document::parse(text)?;
     let ServerContainer::There(shelf) = document.shelf(client)? else { return Ok(Vec::new()) };
-    let entry = |member: &PlacedMember<'_>| {
+    let entry = |member: &PlacedEntry<'_>| {
         (member.key.clone().into_owned(), document.value(member), at(text, member.key_at.start))
     };
-    Ok(shelf.members.iter().map(entry).collect())
+    Ok(shelf.members().iter().map(entry).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brigade_core::json::{PlacedMember, PlacedObject};
+use brigade_core::json::{PlacedData, PlacedEntry, PlacedValue};
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, Node, Position, Value, YamlError};
 use brigade_core::{Dialect, IssueType, Json, JsonErrorKind, Object};
@@ -305,18 +305,18 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
     let mut found = Servers::default();
     let plain = text.trim_start_matches('\u{feff}');
     let strict = match format {
-        Format::Json => Some(PlacedObject::parse(plain.as_bytes(), Dialect::Strict)),
+        Format::Json => Some(PlacedValue::parse_object(plain.as_bytes(), Dialect::Strict)),
         Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => None,
     };
     let root = match strict {
         Some(Ok(root)) => root,
         strict => {
-            let root = PlacedObject::parse(plain.as_bytes(), Dialect::WithComments).map_err(broken)?;
+            let root = PlacedValue::parse_object(plain.as_bytes(), Dialect::WithComments).map_err(broken)?;
             if let Some(Err(error)) = strict {
                 let message = "the file has comments or trailing commas, which its program may not read";
                 let at = Position { line: error.line, column: error.column };
                 found.issues.push((IssueType::ClientFileLoose, message.to_owned(), at));
-            } else if format == Format::JsonWithComments && root.has_trailing_comma {
+            } else if format == Format::JsonWithComments && root.has_trailing_comma() {
                 let message = "the file has trailing commas, which its program may not read";
                 found.issues.push((
                     IssueType::ClientFileLoose,
@@ -330,9 +330,9 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
     let lines = Lines::new(plain);
     for way in config.ways.in_workspace(source.workspace) {
         let Some((shelf, way)) = shelf(&root, &way, config.nested, &lines, &mut found)? else { continue };
-        found.left_out += shelf.members.len().saturating_sub(MAX_ENTRIES);
-        for member in shelf.members.iter().take(MAX_ENTRIES) {
-            let (value, has_twice) = value(&shelf, plain, member);
+        found.left_out += shelf.members().len().saturating_sub(MAX_ENTRIES);
+        for member in shelf.members().iter().take(MAX_ENTRIES) {
+            let (value, has_twice) = value(plain, member);
             found.servers.push(PlacedServer {
                 name: member.key.clone().into_owned(),
                 value,
@@ -345,37 +345,36 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
     if let Some(lists) = config.spelling.lists
         && let Some(member) = root.all(lists).last()
     {
-        let (value, _) = value(&root, plain, member);
+        let (value, _) = value(plain, member);
         read_lists(&value, &mut found);
     }
     Ok(found)
 }
 
 /// Finds the object of the servers and the keys on the path to it.
-fn shelf<'a, 'w>(
-    root: &PlacedObject<'a>,
+fn shelf<'r, 'a, 'w>(
+    root: &'r PlacedValue<'a>,
     way: &[&'w str],
     nested: Option<&'static str>,
     lines: &Lines<'_>,
     found: &mut Servers,
-) -> Result<Option<(PlacedObject<'a>, Vec<&'w str>)>, ReadFault> {
-    let mut object = root.clone();
+) -> Result<Option<(&'r PlacedValue<'a>, Vec<&'w str>)>, ReadFault> {
+    let mut object = root;
     let mut way = way.to_vec();
     for key in &way {
-        let mut members: Vec<&PlacedMember<'a>> = object.all(key).collect();
+        let mut members: Vec<&'r PlacedEntry<'a>> = object.all(key).collect();
         let Some(member) = members.pop() else { return Ok(None) };
         for earlier in members.into_iter().take(MAX_ISSUES) {
             let message = "duplicate key; the last one wins".to_owned();
             found.issues.push((IssueType::DuplicateKey, message, lines.at(earlier.key_at.start)));
         }
-        let text = &lines.text[member.value_at.clone()];
-        match object.inner(member) {
-            Some(inner) => object = inner,
-            None if text == "null" => return Ok(None),
-            None => {
+        match member.value.data {
+            PlacedData::Object(_) => object = &member.value,
+            PlacedData::Null => return Ok(None),
+            _ => {
                 let shown = escape_terminal(key);
                 return Err(ReadFault(
-                    lines.at(member.value_at.start),
+                    lines.at(member.value.at.start),
                     format!("`{shown}` is not an object"),
                 ));
             }
@@ -383,28 +382,22 @@ fn shelf<'a, 'w>(
     }
     if let Some(nested) = nested
         && let Some(member) = object.all(nested).last()
-        && let Some(inner) = object.inner(member)
-        && holds_servers(root, &inner)
+        && holds_servers(&member.value)
     {
         way.push(nested);
-        return Ok(Some((inner, way)));
+        return Ok(Some((&member.value, way)));
     }
     Ok(Some((object, way)))
 }
 
 /// Returns the value of a member, and whether a key is duplicated in it. The last duplicate counts.
-fn value(object: &PlacedObject<'_>, text: &str, member: &PlacedMember<'_>) -> (Json, bool) {
-    let bytes = &text.as_bytes()[member.value_at.clone()];
+fn value(text: &str, member: &PlacedEntry<'_>) -> (Json, bool) {
+    let bytes = &text.as_bytes()[member.value.at.clone()];
     match Json::parse_bytes(bytes, Dialect::WithComments) {
         Ok(value) => (value, false),
         Err(error) if error.kind == JsonErrorKind::DuplicateKey => {
-            let inner = object.inner(member);
-            let members = inner.iter().flat_map(|inner| {
-                inner
-                    .members
-                    .iter()
-                    .map(move |member| (member.key.clone().into_owned(), value(inner, text, member).0))
-            });
+            let members = member.value.members().iter();
+            let members = members.map(|member| (member.key.clone().into_owned(), value(text, member).0));
             (Json::Object(members.collect::<Object>()), true)
         }
         Err(_) => (Json::Null, false),

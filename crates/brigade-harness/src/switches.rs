@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use brigade_core::json::PlacedObject;
+use brigade_core::json::PlacedValue;
 use brigade_core::yaml::Position;
 use brigade_core::{Dialect, IssueType, Json};
 
@@ -54,18 +54,18 @@ pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> Di
     if is_blank(text) {
         return DisabledServers::default();
     }
-    let root = match PlacedObject::parse(text.as_bytes(), Dialect::WithComments) {
+    let root = match PlacedValue::parse_object(text.as_bytes(), Dialect::WithComments) {
         Ok(root) => root,
         Err(error) => {
             return broken(Position { line: error.line, column: error.column }, error.kind.to_string());
         }
     };
     let Some(list) = root.all(file.key).last() else { return DisabledServers::default() };
-    let value = Json::parse_bytes(&text.as_bytes()[list.value_at.clone()], Dialect::WithComments);
+    let value = Json::parse_bytes(&text.as_bytes()[list.value.at.clone()], Dialect::WithComments);
     let listed = value.ok().and_then(|value| names(&value));
     let Some(names) = listed else {
         let message = format!("`{}` is not a list of names", file.key);
-        let at = crate::edit::at(text, list.value_at.start);
+        let at = crate::edit::at(text, list.value.at.start);
         let issues = vec![source.issue(IssueType::FieldInvalid, message, Some(at))];
         return DisabledServers { issues, ..DisabledServers::default() };
     };

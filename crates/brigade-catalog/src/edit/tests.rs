@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Family;
 use crate::{Catalog, Level, Seconds};
 
 const FILE: &str = r#"# my tools
@@ -152,8 +153,11 @@ fn nothing_is_added_to_a_value_that_is_not_a_list() {
 fn values_that_the_reader_rejects_are_refused() {
     let wrong = |field, value| set_field(FILE, "a", field, &value).unwrap_err();
     assert_eq!(
-        wrong("family", text("x")),
-        EditError::WrongValue { field: "family", expected: "expected a known family" }
+        wrong("risk_class", text("x")),
+        EditError::WrongValue {
+            field: "risk_class",
+            expected: "expected one of read, local-write, network, privileged"
+        }
     );
     assert_eq!(
         wrong("enabled", text("x")),

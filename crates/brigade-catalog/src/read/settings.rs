@@ -1,13 +1,10 @@
 //! Reads what a catalog file says about itself: `schema` and `[registry]`.
 
-use std::num::IntErrorKind;
-
 use brigade_core::{Hint, Place, Severity};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use super::entry::Entry;
-use super::full::{did_you_mean, in_file_order, shown};
+use super::fill::{did_you_mean, shown};
+use super::value::{Data, Key, Table, Value};
 use super::{Finding, Output};
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::SCHEMA;
@@ -18,21 +15,20 @@ pub(super) const KEYS: [&str; 2] = ["schema", "registry"];
 /// The keys of `[registry]`.
 const REGISTRY: [&str; 2] = ["harnesses", "harness_tools"];
 
-/// Reads one of [`KEYS`]. `at` is the start of the key.
+/// Reads one of [`KEYS`].
 pub(super) fn read<E: Entry>(
-    key: &str,
-    at: usize,
-    value: &Spanned<DeValue<'_>>,
+    key: &Key<'_>,
+    value: &Value<'_>,
     locator: &Locator<'_>,
     output: &mut Output<'_, E>,
 ) {
     let mut reader = SettingsReader { locator, output };
-    if key == "schema" {
-        reader.schema(at, value);
-    } else if let DeValue::Table(table) = value.get_ref() {
+    if key.name == "schema" {
+        reader.schema(key.at, value);
+    } else if let Data::Table(table) = &value.data {
         reader.registry(table);
     } else {
-        reader.error(value.span().start, "registry", "expected a table");
+        reader.error(value.at, "registry", "expected a table");
     }
 }
 
@@ -51,19 +47,17 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
         self.output.report(severity, at, Finding { entry: None, field: Some(field), message, hint });
     }
 
-    fn schema(&mut self, at: usize, value: &Spanned<DeValue<'_>>) {
-        // What is no number of a schema may be that of a later version, whatever else is wrong with it.
-        let number = match value.get_ref() {
-            DeValue::Integer(number) => match u64::from_str_radix(number.as_str(), number.radix()) {
-                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
-                number => number.ok().filter(|number| *number != 0),
-            },
+    fn schema(&mut self, at: usize, value: &Value<'_>) {
+        let number = match value.data {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is at least 1")]
+            Data::Number(number, true) if 1.0 <= number => Some(number as u64),
             _ => None,
         };
         let is_wrong = number.is_none();
         if is_wrong {
-            self.error(value.span().start, "schema", "expected a whole number from 1 on");
+            self.error(value.at, "schema", "expected a whole number from 1 on");
         }
+        // What is no number of a schema may be that of a later version, whatever else is wrong with it.
         let number = number.unwrap_or(u64::MAX);
         let (line, column) = self.locator.locate(at);
         self.output.settings.schema = Some(number);
@@ -80,35 +74,34 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
         }
     }
 
-    fn registry(&mut self, table: &DeTable<'_>) {
-        for (key, value) in in_file_order(table) {
-            let (start, name) = (value.span().start, key.get_ref());
-            match (name.as_ref(), value.get_ref()) {
-                ("harnesses", DeValue::Array(items)) => {
+    fn registry(&mut self, Table(pairs): &Table<'_>) {
+        for (key, value) in pairs {
+            match (&*key.name, &value.data) {
+                ("harnesses", Data::List(items)) => {
                     let mut harnesses = Vec::new();
                     for (at, item) in items.iter().enumerate() {
                         let field = format!("registry.harnesses[{}]", at + 1);
-                        match item.get_ref().as_str().map(str::trim) {
+                        match item.as_str().map(str::trim) {
                             Some(harness) if !harness.is_empty() => {
-                                self.check_harness(item.span().start, &field, harness);
+                                self.check_harness(item.at, &field, harness);
                                 harnesses.push(harness.to_owned());
                             }
-                            _ => self.error(item.span().start, &field, "expected non-empty text"),
+                            _ => self.error(item.at, &field, "expected non-empty text"),
                         }
                     }
                     self.output.settings.harnesses = Some(harnesses);
                 }
                 ("harnesses", _) => {
-                    self.error(start, "registry.harnesses", "expected a list of non-empty strings")
+                    self.error(value.at, "registry.harnesses", "expected a list of non-empty strings")
                 }
-                ("harness_tools", DeValue::Boolean(value)) => {
-                    self.output.settings.harness_tools = Some(*value)
+                ("harness_tools", Data::Boolean(value)) => self.output.settings.harness_tools = Some(*value),
+                ("harness_tools", _) => {
+                    self.error(value.at, "registry.harness_tools", "expected true or false")
                 }
-                ("harness_tools", _) => self.error(start, "registry.harness_tools", "expected true or false"),
                 (name, _) => {
                     let field = format!("registry.{}", shown(name));
                     let hint = did_you_mean(name, REGISTRY);
-                    self.say(Severity::Warning, key.span().start, &field, "unknown key", hint);
+                    self.say(Severity::Warning, key.at, &field, "unknown key", hint);
                 }
             }
         }

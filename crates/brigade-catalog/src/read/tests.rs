@@ -417,174 +417,73 @@ fn runtimes_are_read_by_the_same_rules() {
     assert_eq!(said, ["r.toml:3:1: a: nmae: unknown key (did you mean `name`?)"]);
 }
 
-#[test]
-fn everyday_entries_are_read_by_the_plain_reader() {
-    let mut reader = plain::Reader::default();
-    for text in [COMPLETE_EXAMPLE.strip_prefix("# tools\n").unwrap(), SECOND, registry::REGISTERED] {
-        assert!(reader.read::<Tool>(text, 1, "t.toml", Level::Project).is_some());
+/// Checks that a text has the values that the toml crate reads, if it is read without that crate.
+fn check_values(text: &[u8]) -> Result<(), TestCaseError> {
+    let text = String::from_utf8_lossy(text);
+    if let Some(found) = value::read(&text, &mut Buffers::default()) {
+        let expect = DeTable::parse(&text).map(|root| Table::from(root.into_inner()));
+        // NaN equals nothing.
+        prop_assert_eq!(format!("{found:?}"), format!("{:?}", expect.unwrap()));
     }
-}
-
-/// Checks that the plain reader agrees with the full one.
-fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
-    let plain = read::<Tool>("t.toml", Level::Project, text, Reader::PlainFirst);
-    let full = read::<Tool>("t.toml", Level::Project, text, Reader::FullOnly);
-    prop_assert_eq!(plain.0, full.0);
-    prop_assert_eq!(plain.1, full.1);
-    prop_assert_eq!(plain.2, full.2);
+    Catalog::parse("t.toml", Level::Project, text.as_bytes());
     Ok(())
 }
 
 #[test]
-fn many_entries_are_read_on_all_processors_in_their_order() {
-    let mut text = b"# many\n".to_vec();
-    for number in 0..2 * MIN_PARALLEL_PIECES {
-        let entry = match number % 97 {
-            13 => format!("[[tool]]\nid = \"broken-{number}\nname = 1\n"),
-            14 => format!("[tool]\nid = 'slip-{number}'\n"),
-            15 => "[[tool]]\nid = 'twice'\nname = 'Twice'\nfamily = 'script'\ncommand = 'true'\n".to_owned(),
-            16 => format!("[[tool]]\nid = \"\\u0061-{number}\"\nname = 'Escaped'\n"),
-            _ => format!("[[tool]]\nid = 'tool-{number}'\nname = 'N'\nfamily = 'script'\ncommand = 'true'\n"),
-        };
-        text.extend(entry.bytes());
-        if number % 97 == 17 {
-            text.extend(b"# \xff\n");
-        }
+fn everyday_entries_are_read_without_the_toml_crate() {
+    for text in [COMPLETE_EXAMPLE, SECOND, registry::REGISTERED] {
+        assert!(value::read(text, &mut Buffers::default()).is_some());
+        check_values(text.as_bytes()).unwrap();
     }
-    check_readers_agree(&text).unwrap();
 }
 
-/// Lines similar to what the plain reader accepts, valid and invalid.
-fn line() -> impl Strategy<Value = String> {
-    let key = prop::sample::select(vec![
-        "id",
-        "name",
-        "family",
-        "enabled",
-        "timeout",
-        "effects",
-        "projections",
-        "argument_template",
-        "supported_harnesses",
-        "approval_mode",
-        "description",
-        "x",
-        "\"name\"",
-        "projections.claude",
-        "risk_class",
-        "aliases",
-        "version",
-        "availability",
-        "project_specific",
-        "install",
-        "check",
-        "command",
-        "kind",
-        "per_call",
-    ]);
-    let value = prop::sample::select(vec![
-        "'a'",
-        "\"b\"",
-        "'script'",
-        "'cli'",
-        "'always'",
-        "'>=1, <2'",
-        "{ check = 'which x', command = ['a', 'b'] }",
-        "{ command = 'a', docs = 'b', check = 'c' }",
-        "{ check = 'a', check = 'b' }",
-        "{ api_key = 'x', check = 'a' }",
-        "{ check = 1 }",
-        "''",
-        "' é '",
-        "\"\\n\"",
-        "\"a\u{1}\"",
-        "true",
-        "false",
-        "True",
-        "1",
-        "01",
-        "1.5",
-        "1.",
-        "0",
-        "-1",
-        "1e3",
-        "[]",
-        "['a', 'b']",
-        "['claude',]",
-        "['a' 'b']",
-        "[\n'a', # c\n'é', 'x' ]",
-        "[1]",
-        "[,]",
-        "{}",
-        "{ claude = 'x', codex = \"y\" }",
-        "{ a = 'x', a = 'y' }",
-        "{ b = 'ü', a = 'x' }",
-        "{ a = 'x', }",
-        "{ api_key = 'x' }",
-        "{\na = 'x'}",
-        "{ a.b = 'x' }",
-        "\"\"\"a\"\"\"",
-        "'''\n[[tool]]\n'''",
-        "'",
-        "",
-        "2020-01-01",
-        "{ a = 1 }",
-        "\"\"\"\"",
-        "inf",
-        "'a'b",
-    ]);
-    let tail = prop::sample::select(vec!["", "", "", " # c", " \t", "\r", " # \u{1}", " x"]);
-    let blank = prop::sample::select(vec!["", " ", "\t"]);
-    let other = prop::sample::select(vec![
-        "[[tool]]",
-        "[[tool]]",
-        "[[tool]]",
-        " [[ tool ]] # x",
-        "[tool.projections]",
-        "[tool.source]",
-        "[tool.install]",
-        "[tool.cost]",
-        " [tool.cost] # c",
-        "[tool.install] x",
-        "[tool .install]",
-        "[registry]",
-        "schema = 1",
-        "[other]",
-        "",
-        "# c",
-        "[tool]",
-        "[[tool",
-        "\u{e9}",
-        "[[tool]] x",
-        "\"\"\"",
-    ]);
-    prop_oneof![
-        4 => (blank, key, value, tail).prop_map(|(blank, key, value, tail)| format!("{blank}{key} ={blank}{value}{tail}\n")),
-        2 => other.prop_map(|other| format!("{other}\n")),
-    ]
+#[test]
+fn many_entries_are_read_on_all_processors_in_their_order() {
+    let text = |entries: usize| {
+        let mut text = b"# many\n".to_vec();
+        for number in 0..entries {
+            let entry = match number % 97 {
+                13 => format!("[[tool]]\nid = \"broken-{number}\nname = 1\n"),
+                14 => format!("[tool]\nid = 'slip-{number}'\n"),
+                15 => {
+                    "[[tool]]\nid = 'twice'\nname = 'Twice'\nfamily = 'script'\ncommand = 'true'\n".to_owned()
+                }
+                16 => format!("[[tool]]\nid = \"\\u0061-{number}\"\nname = 'Escaped'\n"),
+                _ => format!(
+                    "[[tool]]\nid = 'tool-{number}'\nname = 'N'\nfamily = 'script'\ncommand = 'true'\n"
+                ),
+            };
+            text.extend(entry.bytes());
+            if number % 97 == 17 {
+                text.extend(b"# \xff\n");
+            }
+        }
+        read::<Tool>("t.toml", Level::Project, &text)
+    };
+    let (all, part) = (text(2 * MIN_PARALLEL_PIECES), text(MIN_PARALLEL_PIECES / 2));
+    assert_eq!(all.0[..part.0.len()], part.0);
+    assert_eq!(all.1[..part.1.len()], part.1);
+    assert_eq!(
+        (all.0.len(), all.1.is_sorted_by_key(|issue| issue.place.line)),
+        (2 * MIN_PARALLEL_PIECES, true)
+    );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_plain_reader_agrees_with_the_full_one(lines in prop::collection::vec(line(), 0..12)) {
-        let text = format!("[[tool]]\nid = 'first'\nname = 'n'\nfamily = 'mcp'\n{}", lines.concat());
-        check_readers_agree(text.as_bytes())?;
-    }
-
-    #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..COMPLETE_EXAMPLE.len()) {
         let mut text = COMPLETE_EXAMPLE.as_bytes().to_vec();
         text.splice(at..at, bytes.clone());
-        check_readers_agree(&text)?;
-        check_readers_agree(&bytes)?;
+        check_values(&text)?;
+        check_values(&bytes)?;
         Runtimes::parse("r.toml", Level::Project, &bytes);
     }
 
     #[test]
     fn no_syntax_makes_it_panic(text in "(\\[|\\]|\\{|\\}|tool|a|\\.|=|,|\"|'|\n| |1|#|\\\\|é|\r){0,60}") {
-        check_readers_agree(text.as_bytes())?;
+        check_values(text.as_bytes())?;
     }
 
     #[test]

@@ -4,10 +4,10 @@ use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
 use super::{ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, is_server};
-use crate::model::{
-    Availability, Cost, Family, Install, RiskClass, Runtime, Seconds, SourceDetail, Tool, ToolId, ToolSource,
-    Transport,
-};
+use crate::fields;
+use crate::model::{Family, Runtime, Tool, ToolId, ToolSource, Transport};
+use crate::read::tool_of;
+use crate::read::value::{Data, Key, Table};
 
 pub(super) fn read(value: &Json) -> Registrations {
     let mut found = Registrations::default();
@@ -107,99 +107,12 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         ToolSource::Skill => Family::Skill,
         ToolSource::Harness => Family::Custom,
     };
-    let Ok(mut tool) = Tool::new(&id, family) else {
+    let Ok(bare) = Tool::new(&id, family) else {
         return found.errors.push(wrong(members.field("id"), "not a usable id"));
     };
-    if let Some(name) = members.text("name") {
-        tool.name = name;
-    }
-    tool.description = members.text("description");
-    tool.categories = members.texts("categories");
-    tool.capabilities = members.texts("capabilities");
-    tool.aliases = members.texts("aliases");
-    tool.effects = members.texts("effects");
-    tool.permissions = members.texts("permissions");
-    tool.env_labels = members.texts("env_labels");
-    tool.project_specific = members.flag("project_specific");
-    tool.availability = members.word("availability", &format!("one of {}", Availability::EXPECTED));
-    if let Some(version) = members.text("version") {
-        tool.version = version.parse().ok();
-        if tool.version.is_none() {
-            found.errors.push(wrong(members.field("version"), "expected conditions such as >=1.2, <2"));
-        }
-    }
-    tool.version_command = members.text("version_command");
-    tool.source_path = members.text("source_path");
-    tool.manifest_path = members.text("manifest_path");
-    tool.schema_path = members.text("schema_path");
-    tool.auth_label = members.text("auth_label");
-    tool.health_path = members.text("health_path");
-    tool.fingerprint = members.text("fingerprint");
-    tool.runtime_id = members.text("runtime_id");
-    tool.runtime_health_path = members.text("runtime_health_path");
-    tool.requires_runtime = members.flag("requires_runtime");
-    tool.mcp_server_id = members.text("mcp_server_id");
-    tool.mcp_tool_name = members.text("mcp_tool_name");
-    tool.domain = members.text("domain");
-    tool.capability = members.texts("capability");
-    tool.supported_harnesses = members.texts("supported_harnesses");
-    tool.projections = members.table("projections");
-    tool.projection_fingerprints = members.table("projection_fingerprints");
-    tool.argument_template = members.table("argument_template");
-    tool.allow_option_values = members.texts("allow_option_values");
-    tool.code = members.texts("code");
-    tool.data = members.texts("data");
     if members.text("family").is_some_and(|word| word != family.as_str()) {
         let message = "the family follows from the type of the source";
         found.note(registering::FAMILY_IGNORED, members.field("family"), message);
-    }
-    tool.cwd = members.text("cwd");
-    tool.input_schema_path = members.text("input_schema_path");
-    tool.output_schema_path = members.text("output_schema_path");
-    tool.examples_path = members.text("examples_path");
-    tool.risk_class = members.word("risk_class", &format!("one of {}", RiskClass::EXPECTED));
-    if let Some(timeout) = members.get("timeout") {
-        tool.timeout = timeout.as_f64().and_then(|seconds| Seconds::new(seconds).ok());
-        if tool.timeout.is_none() {
-            members.fault("timeout", "expected a number of seconds above 0");
-        }
-    }
-    if let Some(cost) = members.object("cost") {
-        let mut cost = Members::new(cost, members.field("cost"));
-        tool.cost = Some(Box::new(Cost { per_call: cost.amount("per_call"), unit: cost.text("unit") }));
-        cost.rest(found);
-    }
-    if members.get("enabled").is_some() {
-        tool.enabled = members.flag("enabled");
-    }
-    tool.approval_mode = members.word("approval_mode", "never, on-request or always");
-    if let Some(install) = members.object("install") {
-        let mut install = Members::new(install, members.field("install"));
-        tool.install = Some(Box::new(Install {
-            check: install.text("check"),
-            command: install.texts("command"),
-            docs: install.text("docs"),
-        }));
-        install.rest(found);
-    }
-    let mut detail = SourceDetail {
-        kind: Some(kind),
-        provider: source.text("provider"),
-        server: source.text("server"),
-        skill_id: source.text("skill_id"),
-        entry: source.text("entry"),
-        path: source.text("path"),
-        ..SourceDetail::default()
-    };
-    let transport = source.text("transport").map(|word| match word.as_str() {
-        "streamable-http" | "streamable_http" => "http".to_owned(),
-        _ => word,
-    });
-    if let Some(word) = transport {
-        detail.transport = word.parse().ok();
-        if detail.transport.is_none() {
-            source.fault("transport", "expected stdio, http or sse");
-        }
     }
     for name in ["ref", "fingerprint"] {
         if source.get(name).is_some() {
@@ -209,6 +122,32 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
     let (command, outer) = (source.text("command"), members.text("command"));
+    // What is read here has another meaning in an entry, or none.
+    let mut detail = Table::from_members(source.object, fields::SOURCE);
+    let is_read = |known: &[&str], key: &Key<'_>| known.contains(&&*key.name);
+    detail.0.retain(|(key, _)| !is_read(&source.known, key));
+    if matches!(
+        source.object.get("transport").and_then(Json::as_str),
+        Some("streamable-http" | "streamable_http")
+    ) {
+        detail.set("transport", Data::Text("http".into()));
+    }
+    detail.set("kind", Data::Text(kind.as_str().into()));
+    let mut table = Table::from_members(object, fields::TOOL);
+    table.0.retain(|(key, _)| !is_read(&members.known, key));
+    table.set("id", Data::Text((&*id).into()));
+    table.set("family", Data::Text(family.as_str().into()));
+    if table.get("name").is_none() {
+        table.set("name", Data::Text((&*id).into()));
+    }
+    table.set("source", Data::Table(detail));
+    let (tool, issues) = tool_of(&table);
+    issues.iter().for_each(|issue| found.take_issue(issue, |error| error));
+    let origin = bare.origin.clone();
+    let mut tool = Tool { origin, ..tool.unwrap_or(bare) };
+    let transport = tool.source.as_ref().and_then(|source| source.transport);
+    members.pass_faults(found);
+    source.pass_faults(found);
     // One that is no text was told already.
     let is_unsaid = [source.object, members.object].iter().all(|object| {
         object.get("command").is_none_or(|value| matches!(value, Json::Null | Json::String(_)))
@@ -220,7 +159,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         );
     }
     let command = command.or(outer);
-    let unclear_url = match (&command, &url, &detail.transport) {
+    let unclear_url = match (&command, &url, transport) {
         (Some(_), Some(_), _) => Some("the server has both a command and a URL"),
         (_, Some(url), _) => (!is_server(url)).then_some(ADDRESS),
         (_, None, Some(Transport::Http | Transport::Sse))
@@ -236,15 +175,15 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             .push(RegisterError::new(registering::DEFINITION_UNCLEAR, why).field(source.field("url")));
     }
     let is_remote = url.is_some();
+    let transport = transport.or(is_remote.then_some(Transport::Http));
     if is_remote {
-        detail.transport = detail.transport.or(Some(Transport::Http));
         found.note(registering::URL_NOT_KEPT, source.field("url"), NEVER_CONTACTED);
     }
-    source.rest(found);
+    let path = tool.source.as_ref().and_then(|source| source.path.clone());
     let mut runtime = None;
     match (kind, command) {
         (ToolSource::Cli, command) => tool.command = command,
-        (ToolSource::Script, command) => tool.command = command.or_else(|| detail.path.clone()),
+        (ToolSource::Script, command) => tool.command = command.or(path),
         (ToolSource::Mcp, Some(command)) => {
             if tool.runtime_id.as_deref().is_some_and(|stated| stated != id) {
                 let message = "the command becomes a runtime with the id of the tool";
@@ -253,7 +192,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             runtime = server(&mut tool, &command);
         }
         (ToolSource::Mcp, None) if unclear_url.is_none() => {
-            if !matches!(detail.transport, Some(Transport::Http | Transport::Sse))
+            if !matches!(transport, Some(Transport::Http | Transport::Sse))
                 && tool.runtime_id.is_none()
                 && is_unsaid
             {
@@ -264,7 +203,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (ToolSource::Mcp, None) => {}
         (ToolSource::Skill | ToolSource::Harness, command) => {
             if kind == ToolSource::Skill && tool.source_path.is_none() {
-                tool.source_path.clone_from(&detail.path);
+                tool.source_path = path;
             }
             if command.is_some() {
                 let message = "nothing is started for a tool of this kind";
@@ -275,10 +214,11 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     if matches!(kind, ToolSource::Cli | ToolSource::Script) && tool.command.is_none() && is_unsaid {
         found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
     }
-    tool.source = Some(Box::new(detail));
+    if let Some(source) = &mut tool.source {
+        source.transport = transport;
+    }
     let is_stated = tool.enabled && object.contains_key("enabled");
     found.note_review(&tool, is_stated, |name| members.field(name));
-    members.rest(found);
     let what = if is_remote { "remote mcp server" } else { kind.as_str() };
     found.tools.push(Registration { tool: tool.with_chosen_code(), runtime, detail: what.to_owned() });
 }

@@ -413,7 +413,7 @@ fn what_an_entry_has_a_place_for_is_taken_over() {
         &text.replace("0.002", "-1").replace("never", "x").replace("harness: false", "harness: 5"),
     );
     let fields: Vec<_> = broken.errors.iter().filter_map(|error| error.field.as_deref()).collect();
-    assert_eq!(fields, ["settings.fallback_harness", "yq.cost.per_call", "yq.approval_mode"]);
+    assert_eq!(fields, ["settings.fallback_harness", "yq.approval_mode", "yq.cost.per_call"]);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Converts byte positions to lines and columns.
 
+/// A guess at the bytes of a line that is rarely too large.
+const BYTES_PER_LINE: usize = 16;
+
 /// The maximum number of bytes that one query has to scan.
 const BLOCK: usize = 256;
 
@@ -16,7 +19,8 @@ pub struct Locator<'a> {
 impl<'a> Locator<'a> {
     /// Prepares a text whose first line has the given number in its file.
     pub fn new(text: &'a str, first_line: usize) -> Locator<'a> {
-        let mut line_starts = vec![0];
+        let mut line_starts = Vec::with_capacity(1 + text.len() / BYTES_PER_LINE);
+        line_starts.push(0);
         line_starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         let mut characters = Vec::new();
         if !text.is_ascii() {

@@ -118,7 +118,6 @@ pub(super) struct Tokens<'a> {
     dialect: Dialect,
     expect: Expect,
     comma: Option<usize>,
-    has_trailing_comma: bool,
     depth: usize,
     /// One bit per level, innermost last: set for an object.
     objects: u128,
@@ -129,17 +128,7 @@ type ScanResult<T> = Result<T, JsonErrorKind>;
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
         let at = if dialect != Dialect::Strict && text.starts_with('\u{feff}') { 3 } else { 0 };
-        Tokens {
-            text,
-            at,
-            start: at,
-            dialect,
-            expect: Expect::Value,
-            comma: None,
-            has_trailing_comma: false,
-            depth: 0,
-            objects: 0,
-        }
+        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, depth: 0, objects: 0 }
     }
 
     /// The end of the last token, or the position of the error.
@@ -155,11 +144,6 @@ impl<'a> Tokens<'a> {
     /// The position of the last comma between members or elements.
     pub(super) fn comma(&self) -> Option<usize> {
         self.comma
-    }
-
-    /// Whether a comma was the last thing in an array or object.
-    pub(super) fn has_trailing_comma(&self) -> bool {
-        self.has_trailing_comma
     }
 
     /// Moves the error position to one that the caller found.
@@ -204,60 +188,6 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Skips the rest of the value that started with this token, in a text that was read before. There, only quotes and
-    /// brackets tell where it ends.
-    pub(super) fn skip_checked(&mut self, first: Token<'a>) -> ScanResult<()> {
-        if !matches!(first, Token::BeginArray | Token::BeginObject) {
-            return Ok(());
-        }
-        let mut open = 1_usize;
-        let mut is_behind_comma = false;
-        loop {
-            match self.peek()? {
-                b' ' | b'\n' | b'\t' | b'\r' => {}
-                b'/' if self.dialect == Dialect::WithComments => {
-                    self.skip_comment()?;
-                    continue;
-                }
-                b'"' => {
-                    self.skip_string()?;
-                    is_behind_comma = false;
-                    continue;
-                }
-                b',' => is_behind_comma = true,
-                b'[' | b'{' => {
-                    open += 1;
-                    is_behind_comma = false;
-                }
-                b']' | b'}' => {
-                    self.has_trailing_comma |= is_behind_comma;
-                    is_behind_comma = false;
-                    open -= 1;
-                    if open == 0 {
-                        self.close();
-                        return Ok(());
-                    }
-                }
-                _ => is_behind_comma = false,
-            }
-            self.at += 1;
-        }
-    }
-
-    fn skip_string(&mut self) -> ScanResult<()> {
-        self.at += 1;
-        loop {
-            let rest = self.text.as_bytes().get(self.at..).ok_or(JsonErrorKind::UnexpectedEnd)?;
-            let run = memchr2(b'"', b'\\', rest).ok_or(JsonErrorKind::UnexpectedEnd)?;
-            self.at += run + 1;
-            if rest[run] == b'"' {
-                return Ok(());
-            }
-            // The character behind a backslash.
-            self.at += 1;
-        }
-    }
-
     fn is_in_object(&self) -> bool {
         self.objects & 1 == 1
     }
@@ -296,7 +226,6 @@ impl<'a> Tokens<'a> {
                 self.skip_space()?;
                 self.start = self.at;
                 if self.dialect == Dialect::WithComments && self.peek()? == end {
-                    self.has_trailing_comma = true;
                     Ok(self.close())
                 } else if self.is_in_object() {
                     self.key()

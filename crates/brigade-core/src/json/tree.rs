@@ -1,4 +1,4 @@
-//! Whole documents with the place of every value, for files that people write and that are checked value by value.
+//! Documents with the place of every value, for files that are checked value by value or edited in place.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,6 +14,8 @@ pub struct PlacedValue<'a> {
     pub at: Range<usize>,
     /// The value.
     pub data: PlacedData<'a>,
+    /// The byte of the comma after it, as a member or element.
+    pub comma: Option<usize>,
 }
 
 /// What a placed value is.
@@ -62,6 +64,44 @@ impl<'a> PlacedValue<'a> {
         let offset = if whole.starts_with('\u{feff}') { 3 } else { 0 };
         let mut tokens = Tokens::new(&whole[offset..], dialect);
         document(&mut tokens, offset).map_err(|kind| locate(bytes, tokens.at() + offset, kind))
+    }
+
+    /// Like [`PlacedValue::parse`], for a document that has to be an object.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not an object in that dialect.
+    pub fn parse_object(bytes: &'a [u8], dialect: Dialect) -> Result<PlacedValue<'a>, JsonError> {
+        let value = PlacedValue::parse(bytes, dialect)?;
+        if value.is_object() {
+            return Ok(value);
+        }
+        Err(locate(bytes, value.at.start, JsonErrorKind::ExpectedObject))
+    }
+
+    /// Returns whether this is an object.
+    pub fn is_object(&self) -> bool {
+        matches!(self.data, PlacedData::Object(_))
+    }
+
+    /// Returns the members with a key, if this is an object.
+    pub fn all<'s, 'k>(
+        &'s self,
+        key: &'k str,
+    ) -> impl Iterator<Item = &'s PlacedEntry<'a>> + use<'s, 'k, 'a> {
+        self.members().iter().filter(move |member| member.key == key)
+    }
+
+    /// Returns whether a list or object in it ends with a comma behind the last element or member.
+    pub fn has_trailing_comma(&self) -> bool {
+        let values: Vec<&PlacedValue<'a>> = match &self.data {
+            PlacedData::Array(elements) => elements.iter().collect(),
+            PlacedData::Object(members) => members.iter().map(|member| &member.value).collect(),
+            PlacedData::Null | PlacedData::Bool(_) | PlacedData::Number(_) | PlacedData::String(_) => {
+                Vec::new()
+            }
+        };
+        values.last().is_some_and(|last| last.comma.is_some())
+            || values.iter().any(|value| value.has_trailing_comma())
     }
 
     /// Returns the members, if this is an object.
@@ -124,17 +164,22 @@ fn value<'a>(
         Token::Number(digits) => PlacedData::Number(digits),
         Token::Text(text) => PlacedData::String(text.decode()),
         Token::BeginArray => {
-            let mut elements = Vec::new();
+            let mut elements: Vec<PlacedValue<'a>> = Vec::new();
             loop {
-                match tokens.next()? {
+                let next = tokens.next()?;
+                note_comma(elements.last_mut(), tokens, offset);
+                match next {
                     Token::EndArray => break PlacedData::Array(elements),
                     element => elements.push(value(tokens, element, offset)?),
                 }
             }
         }
         Token::BeginObject => {
-            let mut members = Vec::new();
-            while let Token::Key(key) = tokens.next()? {
+            let mut members: Vec<PlacedEntry<'a>> = Vec::new();
+            loop {
+                let next = tokens.next()?;
+                note_comma(members.last_mut().map(|last| &mut last.value), tokens, offset);
+                let Token::Key(key) = next else { break };
                 let key_start = tokens.start() + offset;
                 let key_at = key_start..key_start + key.raw().len() + 2;
                 let first = tokens.next()?;
@@ -147,7 +192,14 @@ fn value<'a>(
             return Err(JsonErrorKind::ExpectedValue);
         }
     };
-    Ok(PlacedValue { at: start..tokens.at() + offset, data })
+    Ok(PlacedValue { at: start..tokens.at() + offset, data, comma: None })
+}
+
+/// Notes the comma that was read behind the last member or element.
+fn note_comma(last: Option<&mut PlacedValue<'_>>, tokens: &Tokens<'_>, offset: usize) {
+    if let Some(last) = last {
+        last.comma = tokens.comma().map(|at| at + offset).filter(|at| last.at.end <= *at);
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +221,37 @@ mod tests {
         assert_eq!(part(&elements[1].members()[0].value.at), "\"\\u0041\"");
         assert_eq!(elements[1].members()[0].value.as_str(), Some("A"));
         assert_eq!(value.to_json().to_compact(), "{\"a\":[1,{\"b\":\"A\"}]}");
+    }
+
+    #[test]
+    fn commas_have_their_places() {
+        let parts = |text: &str| {
+            let value = PlacedValue::parse_object(text.as_bytes(), Dialect::WithComments).unwrap();
+            let part =
+                |member: &PlacedEntry<'_>| (text[member.value.at.clone()].to_owned(), member.value.comma);
+            (value.members().iter().map(part).collect::<Vec<_>>(), value.has_trailing_comma())
+        };
+        let part = |value: &str, comma| (value.to_owned(), comma);
+        assert_eq!(parts("{}"), (vec![], false));
+        assert_eq!(
+            parts("{\"a\" /*,*/ : 1 /*,*/ , \"\\u0062\": [1,2] // ,\n}"),
+            (vec![part("1", Some(21)), part("[1,2]", None)], false)
+        );
+        assert_eq!(parts("{\"a\":{\"b\":1,},}"), (vec![part("{\"b\":1,}", Some(13))], true));
+        assert_eq!(parts("\u{feff}{\"a\":1,\"a\":2}").0.len(), 2);
+        assert!(parts("{\"a\":[1,]}").1 && parts("{\"a\":1,/**/}").1 && !parts("{\"b\":\",]\"} // ,}").1);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_with_its_place() {
+        let check = |text: &str, place: (usize, usize), kind| {
+            let error = PlacedValue::parse_object(text.as_bytes(), Dialect::WithComments).unwrap_err();
+            assert_eq!((error.line, error.column, error.kind), (place.0, place.1, kind), "{text}");
+        };
+        check("\n []", (2, 2), JsonErrorKind::ExpectedObject);
+        check("{\"a\":\n}", (2, 1), JsonErrorKind::ExpectedValue);
+        check("{} x", (1, 4), JsonErrorKind::TrailingText);
+        check("", (1, 1), JsonErrorKind::UnexpectedEnd);
     }
 
     #[test]

@@ -340,9 +340,10 @@ fn document() -> impl Strategy<Value = String> {
 }
 
 fn with_servers(text: &str, servers: &str) -> String {
-    let object = brigade_core::json::PlacedObject::parse(text.as_bytes(), Dialect::WithComments).unwrap();
+    let object =
+        brigade_core::json::PlacedValue::parse_object(text.as_bytes(), Dialect::WithComments).unwrap();
     let member = object.all("mcpServers").next().unwrap();
-    format!("{}{servers}{}", &text[..member.value_at.start], &text[member.value_at.end..])
+    format!("{}{servers}{}", &text[..member.value.at.start], &text[member.value.at.end..])
 }
 
 /// Returns the text without white space and without trailing commas.

@@ -1,49 +1,52 @@
-//! Reads any piece through the toml crate, and reports what is wrong.
+//! Fills entries from tables, and reports what is wrong.
 
 use std::collections::BTreeMap;
 
 use brigade_core::text::short;
 use brigade_core::{Hint, Place, Severity, closest};
 use brigade_redact::{is_secret_name, shown_name};
-use toml::Spanned;
-use toml::de::{DeArray, DeString, DeTable, DeValue};
 
-use super::entry::{Entry, ExpectedValue, Slot};
-use super::group::Group;
-use super::{Finding, Output, settings};
-use crate::fields::{self, FieldPath, KNOWN_HARNESSES, Shape, misspelt_effect};
+use super::entry::Entry;
+use super::value::{Data, Key, Table, Value};
+use super::{Finding, Output, settings, value};
+use crate::fields::{self, ExpectedValue, FieldPath, KNOWN_HARNESSES, Shape, Slot, Slots, misspelt_effect};
 use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
 /// The maximum length in bytes of a name that is compared with known names.
 const MAX_NAME_BYTES: usize = 64;
 
-type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
-
 /// Reads a piece. Returns whether it gives the entries as a list value instead of under headers.
 pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
     let locator = Locator::new(text, first_line);
-    let (root, errors) = source::parse(text, &locator);
+    let (root, errors) = match value::read(text, &mut output.buffers) {
+        Some(root) => (root, Vec::new()),
+        None => {
+            let (root, errors) = source::parse(text, &locator);
+            (root.into_inner().into(), errors)
+        }
+    };
     let trust = if errors.is_empty() { Trust::Sound } else { Trust::Broken };
     let (before, said) = (output.entries.len(), output.issues.len());
     let mut has_list = false;
-    for (key, value) in in_file_order(root.get_ref()) {
-        if key.get_ref() == E::KIND {
-            // For entries under headers, the span of the value is the header, which starts before the key.
-            has_list = matches!(value.get_ref(), DeValue::Array(_)) && key.span().start < value.span().start;
-            read_list(value, key.span().start, trust, &locator, output);
-        } else if E::HAS_SETTINGS && settings::KEYS.contains(&key.get_ref().as_ref()) {
-            settings::read(key.get_ref(), key.span().start, value, &locator, output);
+    let Table(pairs) = &root;
+    for (key, value) in pairs {
+        if key.name == E::KIND {
+            // Entries under headers start with the header, which is before the key.
+            has_list = matches!(value.data, Data::List(_)) && key.at < value.at;
+            read_list(value, key.at, trust, &locator, output);
+        } else if E::HAS_SETTINGS && settings::KEYS.contains(&&*key.name) {
+            settings::read(key, value, &locator, output);
         } else if trust == Trust::Sound {
-            let name = shown(key.get_ref());
+            let name = shown(&key.name);
             output.report(
                 Severity::Warning,
-                locator.locate(key.span().start),
+                locator.locate(key.at),
                 Finding {
                     entry: None,
                     field: Some(&name),
                     message: "unknown key at the top level",
-                    hint: did_you_mean(key.get_ref(), top_keys::<E>()),
+                    hint: did_you_mean(&key.name, top_keys::<E>()),
                 },
             );
         }
@@ -77,7 +80,7 @@ enum Trust {
 }
 
 fn read_list<E: Entry>(
-    value: &Spanned<DeValue<'_>>,
+    value: &Value<'_>,
     key_start: usize,
     trust: Trust,
     locator: &Locator<'_>,
@@ -95,32 +98,36 @@ fn read_list<E: Entry>(
             },
         );
     };
-    match value.get_ref() {
-        DeValue::Array(items) => {
-            for item in items.iter() {
-                match item.get_ref() {
-                    DeValue::Table(table) => read_entry(table, item.span().start, trust, locator, output),
-                    _ => wrong(item.span().start, None, "expected a table", output),
+    match &value.data {
+        Data::List(items) => {
+            for item in items {
+                match &item.data {
+                    Data::Table(table) => read_entry(table, item.at, trust, locator, output),
+                    _ => wrong(item.at, None, "expected a table", output),
                 }
             }
         }
-        DeValue::Table(table) => {
+        Data::Table(table) => {
             // Often a header with only one bracket. List the entry as broken.
             wrong(key_start, id_in(table), "expected a list of tables", output);
-            read_entry(table, value.span().start, Trust::Broken, locator, output);
+            read_entry(table, value.at, Trust::Broken, locator, output);
         }
         _ => wrong(key_start, None, "expected a list of tables", output),
     }
 }
 
 /// Returns the id that the text of an entry gives.
-fn id_in<'t>(table: &'t DeTable<'_>) -> Option<&'t str> {
-    let (_, id) = table.iter().find(|(key, _)| key.get_ref() == "id")?;
-    id.get_ref().as_str().map(str::trim).filter(|id| !id.is_empty())
+fn id_in<'t>(table: &'t Table<'_>) -> Option<&'t str> {
+    table.get("id")?.as_str().map(str::trim).filter(|id| !id.is_empty())
+}
+
+/// Reads an entry that is in no file of ours.
+pub(super) fn read_table<E: Entry>(table: &Table<'_>, output: &mut Output<'_, E>) {
+    read_entry(table, 0, Trust::Sound, &Locator::new("", 1), output);
 }
 
 fn read_entry<E: Entry>(
-    table: &DeTable<'_>,
+    table: &Table<'_>,
     start: usize,
     trust: Trust,
     locator: &Locator<'_>,
@@ -129,47 +136,49 @@ fn read_entry<E: Entry>(
     let header = locator.locate(start);
     let place = Place::at(output.file, header.0, header.1);
     let mut entry = E::blank(output.level, place.clone());
-    let pairs = in_file_order(table);
     // The id comes first, because every issue names it.
     if let Some(text) = id_in(table) {
         // An invalid id is reported with the other fields.
         let _ = entry.slot(0).set_text(text);
     }
-    let id = Some(entry.id().to_owned()).filter(|id| !id.is_empty());
+    let id = id_in(table).filter(|_| !entry.id().is_empty());
     let mut reader = EntryReader {
         trust,
         locator,
         id,
-        places: Vec::with_capacity(pairs.len()),
+        places: Vec::with_capacity(2 * table.0.len()),
         unsafe_fields: Vec::new(),
         has_error: trust == Trust::Broken,
         output,
     };
-    let fields = pairs.iter().filter_map(|(key, _)| E::FIELDS.position(key.get_ref()));
-    let mut seen = fields.fold(0u64, |seen, field| seen | 1 << field);
-    for (key, value) in &pairs {
-        let name = key.get_ref();
-        match E::FIELDS.position(name) {
-            Some(field) => {
-                reader.place(field, 0, key.span().start);
-                reader.fill(field, name, entry.slot(field), value);
-            }
-            None => {
-                // A required field that is misspelt is one error, where it stands.
-                let meant = near(name, E::FIELDS.names()).and_then(|near| E::FIELDS.position(near));
-                let is_missing = |field: &u8| {
-                    E::FIELDS.0[usize::from(*field)].1 == Shape::Required && seen & (1 << *field) == 0
-                };
-                let severity = match meant.filter(is_missing) {
-                    Some(field) => {
-                        seen |= 1 << field;
-                        Severity::Error
-                    }
-                    None => Severity::Warning,
-                };
-                reader.unknown(severity, name, key.span().start, value, E::FIELDS.names());
-            }
+    let mut seen = 0u64;
+    let mut next = 0;
+    let mut unknown = Vec::new();
+    for (key, value) in &table.0 {
+        let Some(field) = E::FIELDS.position_from(next, &key.name) else {
+            unknown.push((key, value));
+            continue;
+        };
+        seen |= 1 << field;
+        next = field + 1;
+        reader.place(field, 0, key.at);
+        if field != 0 || reader.id.is_none() {
+            reader.fill(field, &key.name, entry.slot(field), value);
         }
+    }
+    for (key, value) in unknown {
+        // A required field that is misspelt is one error, where it stands.
+        let meant = near(&key.name, E::FIELDS.names()).and_then(|near| E::FIELDS.position(near));
+        let is_missing =
+            |field: &u8| E::FIELDS.0[usize::from(*field)].1 == Shape::Required && seen & (1 << *field) == 0;
+        let severity = match meant.filter(is_missing) {
+            Some(field) => {
+                seen |= 1 << field;
+                Severity::Error
+            }
+            None => Severity::Warning,
+        };
+        reader.unknown(severity, key, value, E::FIELDS.names());
     }
     if trust == Trust::Sound {
         for (field, (name, shape)) in E::FIELDS.0.iter().enumerate() {
@@ -189,11 +198,7 @@ fn read_entry<E: Entry>(
         has_error |= severity == Severity::Error;
         let place = place_of(&entry, field);
         let at = (place.line.unwrap_or(header.0), place.column.unwrap_or(header.1));
-        output.report(
-            severity,
-            at,
-            Finding { entry: id.as_deref(), field: Some(field), message, hint: None },
-        );
+        output.report(severity, at, Finding { entry: id, field: Some(field), message, hint: None });
     }
     entry.set_unsafe_fields(unsafe_fields);
     if has_error {
@@ -215,7 +220,7 @@ fn place_of<E: Entry>(entry: &E, field: &str) -> Place {
 struct EntryReader<'r, 'o, E> {
     trust: Trust,
     locator: &'r Locator<'r>,
-    id: Option<String>,
+    id: Option<&'r str>,
     places: Vec<FieldPlace>,
     unsafe_fields: Vec<String>,
     has_error: bool,
@@ -234,68 +239,61 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str, hint: Option<Hint>) {
         self.has_error = true;
-        let entry = self.id.as_deref();
+        let entry = self.id;
         self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint });
     }
 
     fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<Hint>) {
         let at = self.locator.locate(at);
-        let entry = self.id.as_deref();
+        let entry = self.id;
         self.output.report(Severity::Warning, at, Finding { entry, field: Some(field), message, hint });
     }
 
     /// Stores a value in the slot of a known field.
-    fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
+    fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Value<'_>) {
         self.store(field, name, slot, value);
-        self.look_for_secrets(name, value.get_ref());
+        self.look_for_secrets(name, &value.data);
     }
 
     /// Stores a value in a slot, or reports why not.
-    fn store(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
+    fn store(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Value<'_>) {
         let words = slot.words();
-        let result = match (value.get_ref(), slot) {
-            (DeValue::String(text), slot) => slot.set_text(text),
-            (DeValue::Boolean(value), slot) => slot.set_boolean(*value),
-            (DeValue::Integer(number), slot) => match i128::from_str_radix(number.as_str(), number.radix()) {
-                Ok(number) => slot.set_number(number as f64, true),
-                Err(_) => Err(slot.expected()),
-            },
-            (DeValue::Float(number), slot) => match number.as_str().parse() {
-                Ok(number) => slot.set_number(number, false),
-                Err(_) => Err(slot.expected()),
-            },
-            (DeValue::Array(items), Slot::List(list)) => {
+        let result = match (&value.data, slot) {
+            (Data::Text(text), slot) => slot.set_text(text),
+            (Data::Boolean(value), slot) => slot.set_boolean(*value),
+            (Data::Number(number, is_integer), slot) => slot.set_number(*number, *is_integer),
+            (Data::List(items), Slot::List(list)) => {
                 self.fill_list(field, name, list, items);
                 Ok(())
             }
-            (DeValue::Array(items), Slot::Lines(lines)) => {
+            (Data::List(items), Slot::Lines(lines)) => {
                 self.fill_lines(name, lines, items);
                 Ok(())
             }
-            (DeValue::Table(pairs), Slot::Group(group)) => {
+            (Data::Table(pairs), Slot::Group(group)) => {
                 self.fill_group(field, name, group, pairs);
                 Ok(())
             }
-            (DeValue::Table(pairs), Slot::Table(table)) => {
+            (Data::Table(pairs), Slot::Table(table)) => {
                 self.fill_table(field, name, table, pairs);
                 Ok(())
             }
-            (DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_), slot) => Err(slot.expected()),
+            (Data::List(_) | Data::Table(_) | Data::Other, slot) => Err(slot.expected()),
         };
         if let Err(expected) = result {
-            let hint = value.get_ref().as_str().and_then(|text| did_you_mean(text, words));
-            self.error_at(self.locator.locate(value.span().start), name, expected, hint);
+            let hint = value.as_str().and_then(|text| did_you_mean(text, words()));
+            self.error_at(self.locator.locate(value.at), name, expected, hint);
         }
     }
 
-    fn fill_lines(&mut self, name: &str, lines: &mut Vec<String>, items: &DeArray<'_>) {
+    fn fill_lines(&mut self, name: &str, lines: &mut Vec<String>, items: &[Value<'_>]) {
         let mut is_good = true;
         for (at, item) in items.iter().enumerate() {
-            match item.get_ref().as_str().map(str::trim) {
+            match item.as_str().map(str::trim) {
                 Some(text) if !text.is_empty() => lines.push(text.to_owned()),
                 _ => {
                     is_good = false;
-                    self.error(item.span().start, &format!("{name}[{}]", at + 1), "expected non-empty text");
+                    self.error(item.at, &format!("{name}[{}]", at + 1), "expected non-empty text");
                 }
             }
         }
@@ -305,42 +303,40 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 
     /// Stores the values of a table of known fields.
-    fn fill_group(&mut self, field: u8, name: &str, group: &mut dyn Group, pairs: &DeTable<'_>) {
+    fn fill_group(&mut self, field: u8, name: &str, group: &mut dyn Slots, pairs: &Table<'_>) {
         let known = group.fields();
-        for (key, value) in in_file_order(pairs) {
-            let start = key.span().start;
-            match known.position(key.get_ref()) {
+        for (key, value) in &pairs.0 {
+            match known.position(&key.name) {
                 Some(index) => {
-                    self.place(field, usize::from(index) + 1, start);
-                    self.store(field, &path(name, key.get_ref()), group.slot(index), value);
+                    self.place(field, usize::from(index) + 1, key.at);
+                    self.store(field, &path(name, &key.name), group.slot(index), value);
                 }
                 None if self.trust == Trust::Sound => {
-                    let hint = did_you_mean(key.get_ref(), known.names());
-                    self.warning(start, &path(name, shown_name(key.get_ref())), "unknown key", hint);
+                    let hint = did_you_mean(&key.name, known.names());
+                    self.warning(key.at, &path(name, shown_name(&key.name)), "unknown key", hint);
                 }
                 None => {}
             }
         }
     }
 
-    fn fill_list(&mut self, field: u8, name: &str, list: &mut Vec<String>, items: &DeArray<'_>) {
+    fn fill_list(&mut self, field: u8, name: &str, list: &mut Vec<String>, items: &[Value<'_>]) {
         let mut is_good = true;
         for (at, item) in items.iter().enumerate() {
-            let start = item.span().start;
-            self.place(field, at + 1, start);
-            match item.get_ref().as_str().map(str::trim) {
+            self.place(field, at + 1, item.at);
+            let element = || format!("{name}[{}]", at + 1);
+            match item.as_str().map(str::trim) {
                 Some(text) if !text.is_empty() => {
-                    let element = || format!("{name}[{}]", at + 1);
                     match name {
-                        "supported_harnesses" => self.check_harness(text, start, element),
-                        "effects" => self.check_effect(text, start, &element()),
+                        "supported_harnesses" => self.check_harness(text, item.at, element),
+                        "effects" => self.check_effect(text, item.at, element),
                         _ => {}
                     }
                     list.push(text.to_owned());
                 }
                 _ => {
                     is_good = false;
-                    self.error(start, &format!("{name}[{}]", at + 1), "expected non-empty text");
+                    self.error(item.at, &element(), "expected non-empty text");
                 }
             }
         }
@@ -354,25 +350,25 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         field: u8,
         name: &str,
         table: &mut BTreeMap<String, String>,
-        pairs: &DeTable<'_>,
+        Table(pairs): &Table<'_>,
     ) {
         let mut is_good = true;
         // Sorted by key, like the indexes of elements.
-        for (at, (key, value)) in pairs.iter().enumerate() {
-            let start = key.span().start;
-            self.place(field, at + 1, start);
-            let is_harness = name != "argument_template";
-            match value.get_ref().as_str() {
+        let mut pairs: Vec<_> = pairs.iter().collect();
+        pairs.sort_unstable_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        for (at, (key, value)) in pairs.into_iter().enumerate() {
+            self.place(field, at + 1, key.at);
+            match value.as_str() {
                 Some(text) => {
-                    if is_harness {
-                        self.check_harness(key.get_ref(), start, || path(name, key.get_ref()));
+                    if name != "argument_template" {
+                        self.check_harness(&key.name, key.at, || path(name, &key.name));
                     }
-                    table.insert(key.get_ref().clone().into_owned(), text.trim().to_owned());
+                    table.insert(key.name.clone().into_owned(), text.trim().to_owned());
                 }
                 None => {
                     is_good = false;
-                    let path = self.safe_path(name, key.get_ref());
-                    self.error(value.span().start, &path, "expected text");
+                    let path = self.safe_path(name, &key.name);
+                    self.error(value.at, &path, "expected text");
                 }
             }
         }
@@ -397,67 +393,73 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 
     /// Warns about an effect that is probably misspelt. Others are the user's own.
-    fn check_effect(&mut self, effect: &str, at: usize, field: &str) {
+    fn check_effect(&mut self, effect: &str, at: usize, field: impl Fn() -> String) {
         let hint = misspelt_effect(effect).map(Hint::did_you_mean);
         if self.trust == Trust::Sound && hint.is_some() {
-            self.warning(at, field, "not an effect that Brigade knows, so its risk is high", hint);
+            self.warning(at, &field(), "not an effect that Brigade knows, so its risk is high", hint);
         }
     }
 
     fn unknown(
         &mut self,
         severity: Severity,
-        name: &str,
-        at: usize,
-        value: &Spanned<DeValue<'_>>,
+        key: &Key<'_>,
+        value: &Value<'_>,
         known: impl Iterator<Item = &'static str>,
     ) {
         // In broken TOML part of a value may have become a key, so the name is not shown.
         if self.trust == Trust::Sound {
-            let (shown, hint) = (shown(name), did_you_mean(name, known));
+            let (shown, hint) = (shown(&key.name), did_you_mean(&key.name, known));
             match severity {
-                Severity::Error => self.error_at(self.locator.locate(at), &shown, "unknown key", hint),
-                Severity::Warning | Severity::Info => self.warning(at, &shown, "unknown key", hint),
+                Severity::Error => self.error_at(self.locator.locate(key.at), &shown, "unknown key", hint),
+                Severity::Warning | Severity::Info => self.warning(key.at, &shown, "unknown key", hint),
             }
-            if holds_secret(name, value.get_ref()) {
+            if self.holds_secret(&key.name, &value.data) {
                 self.unsafe_fields.push(shown);
             }
-            self.look_for_secrets(name, value.get_ref());
+            self.look_for_secrets(&key.name, &value.data);
         }
     }
 
     /// Collects the names of nested keys that look secret.
-    fn look_for_secrets(&mut self, name: &str, value: &DeValue<'_>) {
+    fn look_for_secrets(&mut self, name: &str, value: &Data<'_>) {
         match value {
             _ if self.trust == Trust::Broken => {}
-            DeValue::Table(table) => {
-                for (key, value) in in_file_order(table) {
-                    let name = path(name, shown_name(key.get_ref()));
-                    if holds_secret(key.get_ref(), value.get_ref()) {
-                        self.unsafe_fields.push(name.clone());
+            Data::Table(Table(pairs)) => {
+                for (key, value) in pairs {
+                    let name = || path(name, shown_name(&key.name));
+                    if self.holds_secret(&key.name, &value.data) {
+                        self.unsafe_fields.push(name());
                     }
-                    self.look_for_secrets(&name, value.get_ref());
+                    if matches!(value.data, Data::List(_) | Data::Table(_)) {
+                        self.look_for_secrets(&name(), &value.data);
+                    }
                 }
             }
-            DeValue::Array(items) => {
+            Data::List(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    if matches!(item.get_ref(), DeValue::Array(_) | DeValue::Table(_)) {
-                        self.look_for_secrets(&format!("{name}[{}]", at + 1), item.get_ref());
+                    if matches!(item.data, Data::List(_) | Data::Table(_)) {
+                        self.look_for_secrets(&format!("{name}[{}]", at + 1), &item.data);
                     }
                 }
             }
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => {}
+            Data::Text(_) | Data::Number(..) | Data::Boolean(_) | Data::Other => {}
         }
     }
-}
 
-/// Returns whether a key looks secret. `max_tokens = 100` does not.
-fn holds_secret(key: &str, value: &DeValue<'_>) -> bool {
-    matches!(value, DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_)) && is_secret_name(key)
+    /// Returns whether a key looks secret. `max_tokens = 100` does not.
+    fn holds_secret(&mut self, key: &str, value: &Data<'_>) -> bool {
+        if !matches!(value, Data::Text(_) | Data::List(_) | Data::Table(_))
+            || self.output.harmless_keys.contains(key)
+        {
+            return false;
+        }
+        let is_secret = is_secret_name(key);
+        if !is_secret {
+            self.output.harmless_keys.insert(key.to_owned());
+        }
+        is_secret
+    }
 }
 
 /// Returns an unknown key as it is shown.
@@ -475,10 +477,4 @@ pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static
 
 fn near(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     if typed.len() > MAX_NAME_BYTES { None } else { closest(typed, known) }
-}
-
-pub(super) fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {
-    let mut pairs: Vec<Pair<'t, 'i>> = table.iter().collect();
-    pairs.sort_by_key(|(key, _)| key.span().start);
-    pairs
 }
