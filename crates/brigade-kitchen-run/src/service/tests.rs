@@ -336,7 +336,7 @@ fn tiers_take_over_and_the_last_one_blocks() {
     assert_eq!((report.outcome, ids(&report.blocked)), (Outcome::Paused, vec!["a"]));
     assert_eq!(ids(&report.completed), ["c"], "what does not depend on it is done");
     assert_eq!(world.starts("work", "b"), 0);
-    assert!(world.note("prompt-work-a-4").contains("Why it is yours now"));
+    assert!(world.note("prompt-work-a-4").contains("Why you have this task"));
     // Skipping unblocks nothing, and ends nothing else.
     world.answer("skip");
     let report = world.serve();
