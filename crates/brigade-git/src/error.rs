@@ -1,4 +1,4 @@
-//! Why git did not do what was asked.
+//! Errors of git commands.
 
 use brigade_call::Objection;
 use brigade_core::text::escape_terminal;
@@ -6,36 +6,36 @@ use brigade_fs::FsError;
 use brigade_process::RunError;
 use thiserror::Error;
 
-/// Why git did not do what was asked.
+/// Why a git command failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// The gate refuses git.
+    /// The gate refused to start git.
     #[error("git may not be started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Objection>),
-    /// Git failed.
+    /// Git exited with an error.
     #[error("git {operation} failed: {}", escape_terminal(.message))]
     Failed {
-        /// Its command.
+        /// The git command.
         operation: &'static str,
-        /// What it said.
+        /// What git printed.
         message: String,
     },
-    /// Git could not be run.
+    /// Git could not be started.
     #[error("git {operation} could not be run: {source}")]
     Run {
-        /// Its command.
+        /// The git command.
         operation: &'static str,
-        /// Why.
+        /// The cause.
         source: RunError,
     },
     /// The call was cancelled.
     #[error("git {operation} was interrupted")]
     Interrupted {
-        /// Its command.
+        /// The git command.
         operation: &'static str,
     },
-    /// The disk failed.
+    /// Reading or writing a file failed.
     #[error(transparent)]
     Fs(#[from] FsError),
 }

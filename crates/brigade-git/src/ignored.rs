@@ -1,13 +1,13 @@
-//! What .gitignore files say.
+//! Reads .gitignore files.
 
 use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The longest line that is read, in bytes: no path is longer.
+/// The maximum length of a line, in bytes. No path is longer.
 const MAX_PATH_BYTES: usize = 4 << 10;
 
-/// Reads the .gitignore file of a directory. A line that is no pattern names nothing.
+/// Parses the .gitignore file of a directory. Skips lines that are not valid patterns.
 pub fn gitignore(folder: &Path, text: &[u8]) -> Gitignore {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut builder = GitignoreBuilder::new(folder);
@@ -17,8 +17,8 @@ pub fn gitignore(folder: &Path, text: &[u8]) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Writes braces as characters like others, which they are to git. Alternatives within each other would be read
-/// without a bound.
+/// Escapes braces, which git treats like other characters. The glob library would expand nested alternatives without a
+/// limit.
 fn without_alternatives(line: &str) -> String {
     let mut written = String::with_capacity(line.len());
     let (mut is_in_class, mut is_escaped) = (false, false);
@@ -53,7 +53,7 @@ mod tests {
         check("\u{feff}a", "a", true);
     }
 
-    /// Issue 17: alternatives within each other ended the process.
+    /// Issue 17: nested alternatives crashed the process.
     #[test]
     fn a_line_of_any_length_is_read() {
         for count in [1_000, 100_000] {

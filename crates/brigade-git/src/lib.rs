@@ -1,7 +1,12 @@
-//! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`GitCommand`]), and
-//! reading settings of a repository and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]). Does not
-//! know what becomes of a repository: worktrees of tasks are in `brigade-kitchen-run`, and tools of agents in
-//! `brigade-toolset`.
+//! Runs git safely for the other crates.
+//!
+//! This crate owns:
+//!
+//! * starting the git program through the gate, always with the same hardening ([`Git`], [`GitCommand`]);
+//! * reading git settings and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]).
+//!
+//! It does not know what a repository is used for. Worktrees of tasks are in `brigade-kitchen-run`, and git tools of
+//! agents are in `brigade-toolset`.
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;

@@ -1,8 +1,9 @@
-//! The git program: found once, started through the gate, hardened the same way each time.
+//! The git program, started through the gate with fixed, hardened settings.
 //!
-//! Git runs nothing that a repository, its settings or its user named: no hook, filter, signing program, monitor of
-//! files, external diff, pager, editor, helper for passwords. The environment of Brigade is not passed on, and the
-//! settings of user and system are not read; [`Settings`](crate::Settings) takes what is needed of them as data.
+//! Git never runs a program that a repository, its settings or the user named: no hook, filter, signing program, file
+//! system monitor, external diff, pager, editor or credential helper. Git does not inherit the environment of Brigade,
+//! and does not read the settings of the user and the system. [`Settings`](crate::Settings) reads the needed settings
+//! as data.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,19 +21,19 @@ use brigade_fs::{Fs, FsError, FsErrorKind};
 use brigade_process::{CancelToken, Control, Exit, Input, Program, SandboxProfile, Sink, Spec, Stream, run};
 use brigade_workspace::is_program;
 
-/// The longest time that git may take for one operation.
+/// The time limit of one git command.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// The most that is kept of an output.
+/// The maximum size of the output that is kept.
 const OUTPUT_LIMIT: u64 = 1 << 30;
 
-/// The most that is kept of an error message.
+/// The maximum size of an error message that is kept.
 const MESSAGE_LIMIT: usize = 4_096;
 
-/// The oldest version that can do what is asked of it: merge without a work tree on a given base.
+/// The oldest supported version. It can merge on a given base without a work tree.
 const OLDEST: (u32, u32) = (2, 40);
 
-/// Settings that hold for each start, whatever files say.
+/// Settings of every git command. They override all files.
 const FIXED_SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -66,26 +67,26 @@ pub struct Git {
     starts: AtomicU64,
 }
 
-/// Which directories git works with.
+/// The directories that git works with.
 #[derive(Clone, Debug, Default)]
 pub struct GitDirectories {
-    /// The git directory; absent to let git search from the working directory.
+    /// The git directory. If absent, git searches from the working directory.
     pub git_dir: Option<PathBuf>,
-    /// The root of the files.
+    /// The root of the work tree.
     pub work_tree: Option<PathBuf>,
-    /// Where new objects go, if not to the git directory.
+    /// The directory for new objects, if not in the git directory.
     pub objects: Option<PathBuf>,
-    /// Where other objects are.
+    /// Directories with further objects.
     pub alternates: Vec<PathBuf>,
-    /// The index, if not that of the git directory.
+    /// The index, if not the one in the git directory.
     pub index: Option<PathBuf>,
-    /// The list of commits without parents, of a shallow clone.
+    /// The `shallow` file of a shallow clone, which lists commits without parents.
     pub shallow: Option<PathBuf>,
-    /// Whether what is written survives a loss of power.
+    /// Whether written files must survive a power loss.
     pub is_durable: bool,
 }
 
-/// One start of git.
+/// A git command before it runs.
 #[derive(Debug)]
 pub struct GitCommand<'g> {
     git: &'g Git,
@@ -102,24 +103,24 @@ pub struct GitCommand<'g> {
     cancel: Option<CancelToken>,
 }
 
-/// What git answered.
+/// The result of a git command.
 #[derive(Debug)]
 pub struct Answer {
     operation: &'static str,
-    /// The exit code. Absent if a signal ended it.
+    /// The exit code. Absent if a signal ended git.
     pub code: Option<i32>,
-    /// What it printed.
+    /// The standard output.
     pub stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// Whether it printed more than the limit, which is dropped.
+    /// Whether output beyond the limit was dropped.
     pub is_cut: bool,
 }
 
 impl Git {
-    /// Finds git on `PATH`; `None` if it is not there.
+    /// Finds git on `PATH`; `None` if it is missing.
     ///
     /// # Errors
-    /// When the gate refuses it, or it cannot be opened.
+    /// Fails if the gate refuses git, or the program cannot be opened.
     pub fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, GitError> {
         let directory = fs.root();
         let path_variable = host.get("PATH").map(OsStr::to_owned).unwrap_or_default();
@@ -157,7 +158,7 @@ impl Git {
     /// Fails if git is too old.
     ///
     /// # Errors
-    /// When it is too old.
+    /// Fails if the version is too old or cannot be read.
     pub fn check_version(&self) -> Result<(), GitError> {
         let answer = self.order("version").run()?;
         let text = answer.text()?;
@@ -178,12 +179,12 @@ impl Git {
         self.start.program()
     }
 
-    /// Returns how often git was started.
+    /// Returns how many times git was started.
     pub fn starts(&self) -> u64 {
         self.starts.load(Ordering::Relaxed)
     }
 
-    /// Begins a start of one of git's own commands.
+    /// Creates a git command.
     pub fn order(&self, operation: &'static str) -> GitCommand<'_> {
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let environment = BTreeMap::from([
@@ -223,48 +224,48 @@ impl Git {
 }
 
 impl GitCommand<'_> {
-    /// Adds words.
+    /// Adds arguments.
     #[must_use]
     pub fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
-    /// Adds a word.
+    /// Adds an argument.
     #[must_use]
     pub fn word(self, word: impl AsRef<OsStr>) -> Self {
         self.words([word])
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.insert(name.into(), value.as_ref().to_owned());
         self
     }
 
-    /// Removes a variable.
+    /// Removes an environment variable.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.environment.remove(OsStr::new(name));
         self
     }
 
-    /// Adds a setting, which overrides the earlier ones of its name.
+    /// Adds a setting. It overrides earlier values of the same name.
     #[must_use]
     pub fn setting(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.settings.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Works in a directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn within(mut self, directory: &Path) -> Self {
         self.directory = directory.to_owned();
         self
     }
 
-    /// Works with these directories.
+    /// Sets the git directories.
     #[must_use]
     pub fn seeing(mut self, sight: &GitDirectories) -> Self {
         let paths = [
@@ -291,53 +292,53 @@ impl GitCommand<'_> {
         self
     }
 
-    /// Confines it.
+    /// Sets the sandbox.
     #[must_use]
     pub fn confined(mut self, confined: Option<SandboxProfile>) -> Self {
         self.confined = confined;
         self
     }
 
-    /// Keeps so many bytes of what it prints, and drops the rest.
+    /// Limits the kept output. Output beyond it is dropped.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Lets it write no larger file.
+    /// Limits the size of files that git may write.
     #[must_use]
     pub fn largest_file(mut self, bytes: u64) -> Self {
         self.largest = Some(bytes);
         self
     }
 
-    /// Ends it when the token says so.
+    /// Ends the command when the token is cancelled.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Option<CancelToken>) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// Passes bytes to its standard input.
+    /// Sets the standard input.
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Bytes(bytes.into());
         self
     }
 
-    /// Runs git, and fails if it does.
+    /// Runs git, and fails unless it exits with 0.
     ///
     /// # Errors
-    /// When git fails or cannot be run.
+    /// Fails if git fails or cannot be run.
     pub fn run(self) -> Result<Answer, GitError> {
         self.ask()?.succeeded()
     }
 
-    /// Runs git, whatever its exit code is.
+    /// Runs git, with any exit code.
     ///
     /// # Errors
-    /// When git fails or cannot be run.
+    /// Fails if git cannot be run.
     pub fn ask(self) -> Result<Answer, GitError> {
         let mut stdout = Vec::new();
         let mut answer = self.stream(&mut |bytes| {
@@ -348,10 +349,10 @@ impl GitCommand<'_> {
         Ok(answer)
     }
 
-    /// Runs git, and passes on what it prints as it comes.
+    /// Runs git, and passes on its output while it runs.
     ///
     /// # Errors
-    /// When git cannot be run, or `each` fails.
+    /// Fails if git cannot be run, or `each` fails.
     pub fn stream(self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Answer, GitError> {
         let operation = self.operation;
         let (limit, cancel) = (self.limit, self.cancel.clone());
@@ -398,8 +399,7 @@ impl GitCommand<'_> {
     }
 }
 
-/// Returns what git said on one line: each of its lines once, without hints, which are about settings and commands of
-/// whoever types git.
+/// Joins the distinct lines of a message. Leaves out hints, which are for people who type git commands.
 fn said_once(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut said: Vec<&str> = Vec::new();
@@ -412,23 +412,23 @@ fn said_once(stderr: &[u8]) -> String {
 }
 
 impl Answer {
-    /// Fails unless git succeeded.
+    /// Fails unless git exited with 0.
     ///
     /// # Errors
-    /// When git fails or cannot be run.
+    /// Fails if git exited with another code.
     pub fn succeeded(self) -> Result<Answer, GitError> {
         if self.code == Some(0) { Ok(self) } else { Err(self.failure()) }
     }
 
-    /// Returns nothing where git says no, which is exit code 1. Fails unless it succeeded otherwise.
+    /// Returns `None` if git exited with 1, which means "no". Fails unless it exited with 0 or 1.
     ///
     /// # Errors
-    /// When git fails or cannot be run.
+    /// Fails if git exited with another code.
     pub fn or_no(self) -> Result<Option<Answer>, GitError> {
         if self.code == Some(1) { Ok(None) } else { self.succeeded().map(Some) }
     }
 
-    /// Returns why git failed.
+    /// Returns the error for a failed command.
     pub fn failure(&self) -> GitError {
         let message = match (said_once(&self.stderr), self.code) {
             (said, Some(code)) if said.is_empty() => format!("it ended with {code}"),
@@ -438,29 +438,29 @@ impl Answer {
         GitError::Failed { operation: self.operation, message }
     }
 
-    /// Returns what git printed on standard error.
+    /// Returns the standard error of git.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// Returns the text that git printed.
+    /// Returns the output as text.
     ///
     /// # Errors
-    /// When they are not UTF-8.
+    /// Fails if it is not UTF-8.
     pub fn text(&self) -> Result<&str, GitError> {
         let operation = self.operation;
         std::str::from_utf8(&self.stdout).map_err(|_| GitError::Failed {
             operation,
-            message: "it printed bytes that are no text".to_owned(),
+            message: "it printed bytes that are not UTF-8".to_owned(),
         })
     }
 
-    /// Returns the parts of the output that end with NUL.
+    /// Returns the parts of an output that NUL bytes terminate.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
     }
 
-    /// Returns the error for an output that this command never has.
+    /// Returns the error for an output that git should never print.
     pub fn unclear(&self) -> GitError {
         GitError::Failed { operation: self.operation, message: "it printed something unexpected".to_owned() }
     }
@@ -484,7 +484,7 @@ impl Sink for SplitSink<'_> {
     }
 }
 
-/// Returns a path for a list that colons separate.
+/// Quotes a path for a list that is separated by colons.
 fn quoted(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if !bytes.iter().any(|byte| matches!(byte, b':' | b'"' | b'\n' | b'\\')) {

@@ -1,7 +1,7 @@
-//! Settings of git, read as data.
+//! Git settings, read as data.
 //!
-//! Git is not run with the settings of the user, the system or a repository that name programs. A few settings say how
-//! files and commits look, and who commits.
+//! Git never runs with settings of the user, the system or a repository that name programs. Brigade only takes a few
+//! settings about the format of files and commits, and the author.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use brigade_exec::HostEnvironment;
 use crate::error::GitError;
 use crate::program::{Git, GitDirectories};
 
-/// Settings that say how files look, and are carried over.
+/// Settings about the format of files, which are passed on.
 const CARRIED_SETTINGS: &[&str] = &[
     "core.autocrlf",
     "core.bigfilethreshold",
@@ -33,28 +33,29 @@ const CARRIED_SETTINGS: &[&str] = &[
     "merge.renames",
 ];
 
-/// How settings are listed: with the file of each, and with those that are included.
+/// Arguments that list settings with their files, including those of included files.
 const LIST_ARGUMENTS: [&str; 4] = ["--list", "--includes", "--show-origin", "-z"];
 
-/// Settings that a push needs besides, by what their names begin with.
+/// Prefixes of further settings that a push needs.
 const PUSH_SETTINGS: &[&str] =
     &["credential.", "url.", "http.", "ssh.", "core.sshcommand", "core.gitproxy", "remote."];
 
-/// Settings of a repository, its user and the system.
+/// The settings of a repository, its user and the system.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     values: BTreeMap<String, Vec<OsString>>,
-    /// The files that they stand in.
+    /// The files that contain these settings.
     pub files: Vec<PathBuf>,
-    /// The files that they include, whether those are there or not.
+    /// The files that they include, whether they exist or not.
     included: Vec<PathBuf>,
 }
 
 impl Settings {
-    /// Reads all settings that hold in a directory. Git only reads here, so it may see those of the user.
+    /// Reads all settings that apply to a directory. This git command only reads, so it may see the settings of the
+    /// user.
     ///
     /// # Errors
-    /// When git fails.
+    /// Fails if git fails.
     pub fn read(git: &Git, directory: &Path, host: &HostEnvironment) -> Result<Settings, GitError> {
         let mut order = git.order("config").within(directory);
         for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
@@ -70,10 +71,10 @@ impl Settings {
         Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).run()?.stdout))
     }
 
-    /// Reads the settings of one repository, and none of its user or the system.
+    /// Reads the settings of one repository, without those of its user or the system.
     ///
     /// # Errors
-    /// When git fails.
+    /// Fails if git fails.
     pub fn of_repository(git: &Git, sight: &GitDirectories) -> Result<Settings, GitError> {
         let directory = sight.git_dir.clone().unwrap_or_default();
         let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).run()?;
@@ -92,7 +93,7 @@ impl Settings {
             let end = pair.iter().position(|byte| *byte == b'\n');
             let (name, value) = match end {
                 Some(end) => (&pair[..end], pair[end + 1..].to_vec()),
-                // A name alone means yes.
+                // A name without a value means true.
                 None => (pair, b"true".to_vec()),
             };
             let name = String::from_utf8_lossy(name).into_owned();
@@ -105,7 +106,7 @@ impl Settings {
         settings
     }
 
-    /// Lists where git reads settings of a user, whether there are some or not.
+    /// Lists the files where git looks for settings of a user, whether they exist or not.
     pub fn places_of_user(host: &HostEnvironment) -> Vec<PathBuf> {
         if let Some(file) = host.get("GIT_CONFIG_GLOBAL") {
             return vec![PathBuf::from(file)];
@@ -114,7 +115,7 @@ impl Settings {
         home.into_iter().chain(host.config_folder().map(|folder| folder.join("git/config"))).collect()
     }
 
-    /// Lists the files that settings include, whether they are there or not.
+    /// Lists the files that settings include, whether they exist or not.
     pub fn included(&self, host: &HostEnvironment) -> impl Iterator<Item = PathBuf> {
         let home = host.home().map(Path::to_owned);
         self.included.iter().map(move |path| {
@@ -141,14 +142,14 @@ impl Settings {
         self.get(name).and_then(OsStr::to_str)
     }
 
-    /// Lists what a push needs, with all values.
+    /// Lists the settings that a push needs, with all values.
     pub fn of_push(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         let is_needed = |name: &str| PUSH_SETTINGS.iter().any(|start| name.starts_with(start));
         let needed = self.values.iter().filter(move |(name, _)| is_needed(name));
         needed.flat_map(|(name, values)| values.iter().map(|value| (name.as_str(), value.as_os_str())))
     }
 
-    /// Lists the filters that settings name.
+    /// Lists the names of configured filters.
     pub fn filters(&self) -> impl Iterator<Item = &str> {
         let mut names: Vec<&str> =
             self.values.keys().filter_map(|name| of_section(name, "filter.")).collect();
@@ -156,7 +157,7 @@ impl Settings {
         names.into_iter()
     }
 
-    /// Returns the remote that git would take if nothing names one.
+    /// Returns the default remote of git.
     pub fn remote(&self) -> Option<String> {
         let mut names: Vec<&str> =
             self.values.keys().filter_map(|name| of_section(name, "remote.")).collect();
@@ -167,7 +168,7 @@ impl Settings {
         }
     }
 
-    /// Writes the settings of the git directory of a task.
+    /// Formats the settings for the git directory of a task.
     pub fn of_task(&self, identity: Option<&Identity>) -> String {
         let format = self.text("extensions.objectformat").filter(|format| *format != "sha1");
         let version = if format.is_some() { 1 } else { 0 };
@@ -192,17 +193,17 @@ fn of_section<'n>(name: &'n str, section: &str) -> Option<&'n str> {
     name.strip_prefix(section)?.rsplit_once('.').map(|(name, _)| name)
 }
 
-/// Who commits.
+/// The author of commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The name.
+    /// The name of the author.
     pub name: String,
-    /// The address.
+    /// The email address of the author.
     pub email: String,
 }
 
 impl Identity {
-    /// Takes who the user is, as git would; Brigade itself if nobody said so.
+    /// Returns the author that git would use, or Brigade if none is configured.
     pub fn from_settings(settings: &Settings, host: &HostEnvironment) -> Identity {
         let find = |variable: &str, names: [&str; 2], default: &str| {
             let said = host.get(variable).and_then(OsStr::to_str);
@@ -216,7 +217,7 @@ impl Identity {
     }
 }
 
-/// Returns a text on one line, without characters that are not shown.
+/// Puts a text on one line, without invisible characters.
 pub fn one_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")

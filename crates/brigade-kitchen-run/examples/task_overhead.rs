@@ -1,4 +1,4 @@
-//! Measures what a task costs beyond its worker, in a repository of 1,000 files:
+//! Measures the cost of a task beyond its worker, in a repository of 1,000 files:
 //! `cargo run --release -p brigade-kitchen-run --example task_overhead [FILES]`.
 
 #![allow(
@@ -25,7 +25,7 @@ fn git(folder: &Path, words: &[&str]) {
     assert!(Command::new("git").args(words).current_dir(folder).status().unwrap().success());
 }
 
-/// Runs a task in each round, and returns the shortest and middle time of each step.
+/// Runs a task in each round, and returns the shortest and median time of each step.
 fn measure(place: &dyn Workplace) -> Vec<(&'static str, Duration, Duration)> {
     let mut times: Vec<(&'static str, Vec<Duration>)> = Vec::new();
     let mut note = |step: &'static str, began: Instant| {

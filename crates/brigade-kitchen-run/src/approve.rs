@@ -1,4 +1,4 @@
-//! `approve`: what a person is shown, and what is recorded.
+//! `approve`: shows what a person approves, and records the approval.
 
 use std::ffi::OsStr;
 
@@ -14,17 +14,17 @@ use crate::journal::{PrdJournal, set_aside_notes};
 use crate::kitchen::{Kitchen, mask_words};
 use crate::paths::{KITCHEN, PrdFiles};
 
-/// The shortest start of a fingerprint that is accepted.
+/// The minimum length of a fingerprint prefix.
 const MIN_FINGERPRINT: usize = 12;
 
-/// What to do about an approval.
+/// What to do with an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApproveStep {
     /// Show what would be approved.
     Show,
-    /// Approve it, if its fingerprint begins like this.
+    /// Approve it, if its fingerprint has this prefix.
     Approve(String),
-    /// Take the approval back.
+    /// Revoke the approval.
     Revoke,
 }
 
@@ -33,16 +33,16 @@ pub enum ApproveStep {
 pub enum ApproveWhat {
     /// Everything that is executed for a PRD.
     Prd(PrdSearch),
-    /// The commands of the tiers alone.
+    /// The commands of the tiers.
     Workers,
 }
 
-/// Returns the tasks that the file says are done.
+/// Returns the tasks that the file marks as done.
 fn passed_tasks(prd: &ValidPrd) -> Vec<brigade_kitchen::TaskId> {
     prd.tasks.iter().filter(|task| task.passes).map(|task| task.id.clone()).collect()
 }
 
-/// Compares what was typed with the fingerprint of now.
+/// Compares a typed prefix with the current fingerprint.
 fn compare(typed: &str, now: Fingerprint) -> Result<(), Failure> {
     let typed = typed.trim();
     let now = now.to_string();
@@ -60,10 +60,10 @@ fn compare(typed: &str, now: Fingerprint) -> Result<(), Failure> {
 }
 
 impl Kitchen<'_> {
-    /// Shows what would be executed, and records or takes back the approval.
+    /// Shows what would be executed, and records or revokes the approval.
     ///
     /// # Errors
-    /// Fails if the PRD has errors, something refuses to start its workers, the fingerprint is another one, or on a
+    /// Fails if the PRD has errors, a refusal keeps its workers from starting, the fingerprint does not match, or on a
     /// disk error.
     pub fn approve(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
         match what {
@@ -114,7 +114,7 @@ impl Kitchen<'_> {
             if !report.approved {
                 let by = self.person();
                 if let Some(problem) = &standing.state_problem {
-                    // The first service writes its place.
+                    // The first service replaces the file.
                     report.notes.extend(problem.set_aside(&*self.fs)?);
                 }
                 let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
@@ -133,7 +133,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Returns the other file that was approved under the name of a PRD, if it is still there.
+    /// Returns another existing file that was approved under the name of this PRD.
     pub(crate) fn namesake(&self, standing: &PrdState) -> Option<String> {
         let other = standing.life.prd_path.clone().filter(|path| path != standing.path.as_str())?;
         let is_there = other.parse().is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
@@ -182,14 +182,14 @@ impl Kitchen<'_> {
 
     fn revoke(&self, files: PrdFiles, approval: Option<&Approval>) -> Result<(), Failure> {
         if approval.is_none() {
-            let message = "there is no approval to take back";
+            let message = "there is no approval to revoke";
             return Err(Failure::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE));
         }
         self.journal(files)?.append(Record::Revoked { by: self.person() })?;
         Ok(())
     }
 
-    /// Opens a journal for writing, and keeps its directory out of the repository.
+    /// Opens a journal for writing, and adds its directory to the ignored files of git.
     pub(crate) fn journal(&self, files: PrdFiles) -> Result<PrdJournal, Failure> {
         let ignore =
             RelPath::from_static(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
@@ -200,7 +200,7 @@ impl Kitchen<'_> {
         Ok(PrdJournal::open_at(self.fs.clone(), files, self.clock.clone(), self.lock_timeout)?)
     }
 
-    /// Returns what was approved of the tiers alone.
+    /// Returns the life with the approval of the tiers.
     pub(crate) fn life_of_workers(&self) -> Result<Life, Failure> {
         Ok(PrdJournal::read_at(&*self.fs, &PrdFiles::for_workers())?.life)
     }
@@ -210,7 +210,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Lists the tasks that the file says are done, and the journal does not.
+/// Lists the tasks that only the file marks as done.
 fn ignored_passes(standing: &PrdState) -> Vec<brigade_kitchen::TaskId> {
     if standing.life.approval.is_none() {
         return Vec::new();
@@ -218,7 +218,7 @@ fn ignored_passes(standing: &PrdState) -> Vec<brigade_kitchen::TaskId> {
     passed_tasks(&standing.prd).into_iter().filter(|id| standing.life.can_be_passed(id)).collect()
 }
 
-/// Says why nothing of a crew may be started.
+/// Returns the error that explains why a crew must not be started.
 pub(crate) fn crew_refusal(crew: &Crew) -> Failure {
     let failure =
         Failure::new(ErrorKind::Refused, "the configuration or the policy refuses to start workers");

@@ -1,8 +1,8 @@
-//! One start of a worker: what it gets, and what it leaves behind.
+//! One start of a worker: its input, and the evidence that it leaves.
 //!
-//! A worker gets its prompt on standard input or in a file, never as an argument; a nonce, and the place of a result
-//! file that does not exist; a clean environment with the labels of its tier. Its files are in the private directory of
-//! the run, which goes with it.
+//! A worker gets its prompt on standard input or in a file, never as an argument. It also gets a nonce, the path for a
+//! result file, and a clean environment with the labels of its tier. Its files are in the private directory of the run,
+//! which is removed at the end.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,21 +26,21 @@ use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
 use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
-/// How much of each half of an output is searched for the answer. A log has no more than its cap.
+/// How much of each end of an output is searched for the answer. A log never has more than its cap.
 const ANSWER_HALF: u64 = 1 << 20;
 
-/// One more byte than a result file may have.
+/// The maximum size of a result file, plus one byte.
 const RESULT_LIMIT: u64 = (1 << 20) + 1;
 
-/// The names of the files of an attempt in its private directory.
+/// File names in the private directory of an attempt.
 const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const ANSWER: &str = "answer.txt";
 
-/// A program that does not know a flag ends before so many seconds.
+/// A program that rejects a flag as unknown ends within this many seconds.
 const AT_ONCE: f64 = 10.0;
 
-/// One answer is read at a time, so that many large ones do not fill the memory.
+/// Limits memory: only one thread at a time reads a large answer.
 static READING: Mutex<()> = Mutex::new(());
 
 /// The worker of a tier.
@@ -48,29 +48,29 @@ static READING: Mutex<()> = Mutex::new(());
 pub struct TierWorker {
     /// The tier.
     pub tier: Tier,
-    /// Its command, without what the adapter adds.
+    /// Its command, without the adapter's arguments.
     pub command: Argv,
     /// Its adapter.
     pub adapter: Adapter,
-    /// Which permissions are asked for.
+    /// The requested permissions.
     pub wanted: PermissionMode,
-    /// Whether the policy lets workers skip their own.
+    /// Whether the policy allows it to skip permission checks.
     pub may_skip: bool,
-    /// The server that it attaches to.
+    /// The server to attach to.
     pub server: Option<String>,
-    /// The variables that it gets.
+    /// The environment variables that it gets.
     pub env_labels: Vec<String>,
-    /// The program that was approved; `None` for one that nobody looked for.
+    /// The approved program; `None` if it was not resolved.
     pub program: Option<PathBuf>,
-    /// The bytes that were approved, with `bind_workers`.
+    /// The approved bytes, with `bind_workers`.
     pub bytes: Option<Fingerprint>,
 }
 
 impl TierWorker {
-    /// Returns the worker of a tier as the settings have it.
+    /// Returns the configured worker of a tier.
     ///
     /// # Errors
-    /// Fails with the name of an adapter that is not there.
+    /// Returns the configured adapter name if no adapter has it.
     pub fn for_tier(
         tier: Tier,
         settings: &Settings,
@@ -94,7 +94,7 @@ impl TierWorker {
     }
 }
 
-/// Returns how long a worker may take: what the settings say, and at most what the policy gives.
+/// Returns the time limit of a worker: the configured one, capped by the policy.
 pub(crate) fn within(timeout: Option<Duration>, grants: &KitchenGrants) -> Option<Duration> {
     let ceiling = grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     match (timeout, ceiling) {
@@ -109,41 +109,41 @@ pub struct Attempt<'a> {
     pub host: &'a Host,
     /// The policy.
     pub policy: &'a PolicyState,
-    /// What a person approved, if that is what is executed.
+    /// The approved fingerprint, if it matches what is executed.
     pub approved: Option<Fingerprint>,
     /// The run.
     pub run: &'a RunId,
-    /// Who.
+    /// The worker.
     pub cook: &'a TierWorker,
-    /// What for.
+    /// Its role.
     pub role: Role,
-    /// The PRD; `None` while there is none.
+    /// The PRD; `None` while planning.
     pub prd: Option<&'a PrdName>,
     /// The task.
     pub task: Option<&'a TaskId>,
-    /// The number of the attempt, over all tiers.
+    /// The number of the attempt, across all tiers.
     pub number: u64,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Option<Duration>,
-    /// Where it starts.
+    /// The working directory.
     pub directory: &'a Path,
     /// The root of the worktree; `None` in place.
     pub own: Option<&'a Path>,
-    /// Files that stay closed in place.
+    /// Files that the worker must not write in place.
     pub closed: &'a [PathBuf],
-    /// The cap of each log.
+    /// The maximum size of each log.
     pub max_log_bytes: u64,
-    /// A log of both streams, under a name for people.
+    /// An additional log of both streams with a readable name.
     pub named_log: Option<RelPath>,
     /// The difference between local time and UTC.
     pub local_offset_minutes: i32,
-    /// The directory of the pipes by which it calls tools.
+    /// The directory of the pipes through which the worker calls tools.
     pub gateway: Option<&'a Path>,
-    /// Follows it.
+    /// Observes and ends the run.
     pub watch: &'a Watch,
 }
 
-/// What stood where the worker may write its result file.
+/// What was at the path of the result file.
 #[derive(Clone, Debug)]
 enum ResultFileState {
     Absent,
@@ -152,22 +152,22 @@ enum ResultFileState {
     Unreadable,
 }
 
-/// What an attempt left behind.
+/// The evidence of an attempt.
 #[derive(Clone, Debug)]
 pub struct AttemptOutcome {
-    /// The run, which has its receipt.
+    /// The run, which has a receipt.
     pub run: RunId,
     /// How its process ended.
     pub exit: Exit,
     /// How long it took.
     pub seconds: f64,
-    /// Its answer, as the adapter found it, masked.
+    /// Its answer as the adapter found it, masked.
     pub answer: Option<String>,
     /// The cost that the program reported.
     pub cost_usd: Option<f64>,
     /// The tokens that it reported.
     pub tokens: Option<Tokens>,
-    /// Why it ended early, or its logs are not whole.
+    /// Why it ended early, or its logs are incomplete.
     pub problem: Option<String>,
     limit: Option<Limit>,
     nonce: String,
@@ -175,7 +175,7 @@ pub struct AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// Returns what decides how it ended.
+    /// Returns the evidence that decides how it ended.
     pub fn evidence(&self) -> Evidence<'_> {
         let result = match &self.result {
             ResultFileState::Absent => ResultFile::Absent,
@@ -206,7 +206,7 @@ fn role_kind(role: Role) -> RunKind {
     }
 }
 
-/// Starts a worker, and waits until everything that it started has ended. `prompt` makes the prompt for the nonce.
+/// Starts a worker, and waits until all of its processes have ended. `prompt` makes the prompt for the nonce.
 ///
 /// # Errors
 /// Fails if nothing was started, or a log could not be written.
@@ -268,7 +268,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
             pipes: attempt.gateway,
         }),
         closed: attempt.closed,
-        // By Brigade itself it calls tools.
+        // The worker calls tools by running Brigade.
         also: attempt.gateway.and_then(|_| current_program().ok()),
         variables,
         temporary: &temporary,
@@ -308,13 +308,13 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     })
 }
 
-/// Reads what a worker answered, one answer at a time. Each is read on a thread of its own: the allocator keeps freed
-/// memory for each thread that once needed much, and short-lived threads share theirs.
+/// Reads a worker's answer, one answer at a time, on a short-lived thread. The allocator keeps freed memory per thread,
+/// and short-lived threads share theirs.
 fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answer {
     let (host, adapter) = (attempt.host, &attempt.cook.adapter);
     let read = || {
         let (stdout, stderr) = host.receipts.logs(attempt.run);
-        // What is cut is no document any more.
+        // A JSON document is useless when cut, so more of it is read.
         let half = if adapter.is_document() { 4 * ANSWER_HALF } else { ANSWER_HALF };
         let (stdout, stderr) = (both_ends(&*host.fs, &stdout, half), both_ends(&*host.fs, &stderr, half));
         let is_file = private
@@ -355,7 +355,7 @@ fn variables(
     variables
 }
 
-/// Reads a file that a worker may have written. A link or something else is no file.
+/// Reads a file that a worker may have written. Only a regular file counts.
 fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState {
     match private.link_metadata(path) {
         Err(error) if error.is_not_found() => return ResultFileState::Absent,
@@ -365,7 +365,7 @@ fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState
     }
     match private.read(path, limit) {
         Ok(bytes) => ResultFileState::Bytes(bytes),
-        // Longer than any that counts, so its bytes do not matter.
+        // The file is too large to count, so its bytes do not matter.
         Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
             ResultFileState::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
         }
@@ -373,8 +373,8 @@ fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState
     }
 }
 
-/// Reads the beginning and the end of a file, in whole lines. Where a code fence is open there, it is closed before the
-/// cut or opened behind it, so that each line is still within a fence or not.
+/// Reads the start and the end of a file, in whole lines. If a code fence is open at the cut, it is closed before the
+/// cut or reopened after it. So every line stays inside or outside of a fence.
 fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
     let read = || {
         let file = fs.open(path)?;
@@ -409,13 +409,13 @@ fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
     read().unwrap_or_default()
 }
 
-/// How much of the part that is left out is read at once.
+/// How much of the omitted middle is read at once.
 const SLICE_BYTES: u64 = 64 << 10;
 
-/// The part of a line that tells whether it opens or closes a fence.
+/// The start of a line that decides whether it opens or closes a fence.
 const LINE_START: usize = 4 << 10;
 
-/// Follows the code fences of a long text in slices.
+/// Tracks the code fences of a long text that is read in slices.
 #[derive(Default)]
 struct FenceLines {
     fences: Fences,
@@ -429,7 +429,7 @@ impl FenceLines {
             self.line.extend_from_slice(&part[..part.len().min(room)]);
             if part.ends_with(b"\n") {
                 let text = String::from_utf8_lossy(&self.line);
-                // The cap of the log left something out here, and nobody knows what was open behind it.
+                // The log's cap cut the output here, so the state of fences is unknown after this line.
                 if text.starts_with('[') && text.trim_end().ends_with(" bytes are left out]") {
                     self.fences = Fences::default();
                 } else {
@@ -465,14 +465,14 @@ mod tests {
         let lines = |count: usize| "a line\n".repeat(count);
         check(&format!("{}{done}\n", lines(100)), &[Signal::Complete]);
         check(&format!("{}{done}\n", lines(1_000)), &[Signal::Complete]);
-        // Closed in what is left out.
+        // Closed in the omitted part.
         check(&format!("```\n{}```\n{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
-        // Opened there, and closed behind the promise.
+        // Opened in the omitted part, and closed after the promise.
         check(&format!("{}~~~~ text\n{}{done}\n~~~~\nno.\n", lines(300), lines(300)), &[]);
         check(&format!("{}- ```\n{}{done}\n  ```\nno.\n", lines(300), lines(300)), &[]);
-        // Open all the way.
+        // Open everywhere.
         check(&format!("```\n{}{done}\n", lines(600)), &[]);
-        // In the middle of a line, at each place around a cut.
+        // The cut is in the middle of a line, at every offset.
         for offset in 0..120 {
             let quoted = format!("I say {done} is what I would say\n");
             check(&format!("{}{}{quoted}{}", lines(100), "x".repeat(240 + offset), lines(600)), &[]);
@@ -481,7 +481,7 @@ mod tests {
                 &[],
             );
         }
-        // Behind the cap of the log.
+        // After the cap of the log.
         let cap = "\n[123456 bytes are left out]\n";
         check(&format!("```\n{}{cap}{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
     }

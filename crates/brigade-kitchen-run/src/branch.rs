@@ -1,4 +1,4 @@
-//! Whether the branch of a PRD holds the work of tasks that are done, for those who only look. Changes nothing.
+//! Checks whether the branch of a PRD has the work of finished tasks, for read-only commands.
 
 use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
@@ -12,17 +12,17 @@ use crate::service::done_work;
 use crate::workplace::{CommitId, DoneWork, PlaceError};
 use brigade_kitchen::is_branch_name;
 
-/// How thoroughly to look.
+/// How thoroughly to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchDepth {
-    /// A branch that is where the last task left it needs no git.
+    /// If the branch is at the commit of the last task, skip git.
     Short,
-    /// Every commit counts.
+    /// Check every commit.
     Whole,
 }
 
 impl Kitchen<'_> {
-    /// Says what is wrong with the branch of a PRD that is worked on in worktrees.
+    /// Returns what is wrong with the branch of a PRD whose tasks use worktrees.
     pub(crate) fn branch_problem(&self, standing: &PrdState, look: SearchDepth) -> Option<String> {
         if standing.workplace != brigade_kitchen::life::Workplace::Worktrees {
             return None;
@@ -30,7 +30,7 @@ impl Kitchen<'_> {
         self.lost_of_branch(&standing.name, &standing.prd, &standing.life, look)
     }
 
-    /// Says what is wrong with the branch that a PRD names.
+    /// Returns what is wrong with the branch that a PRD names.
     pub(crate) fn lost_of_branch(
         &self,
         name: &PrdName,
@@ -54,7 +54,7 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Reads the tip of a branch from its file, as far as git keeps it there.
+    /// Reads the tip of a branch from its file, if git stores it in a file.
     pub(crate) fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
         const MAX_REF_BYTES: u64 = 4_096;
         let path: RelPath = RelPath::from_static(".git").join(&format!("refs/heads/{branch}")).ok()?;
@@ -80,9 +80,9 @@ impl Kitchen<'_> {
             return Ok(None);
         }
         let Some(tip) = tip else {
-            // After the last task, a branch goes where its user takes it.
+            // After the last task, the user may move the branch.
             let problem = format!(
-                "the branch `{branch}` is gone; the next service makes it anew where its last task left it"
+                "the branch `{branch}` was deleted; the next service recreates it from the last finished task"
             );
             return Ok((!is_over).then_some(problem));
         };

@@ -1,4 +1,4 @@
-//! Runs a command that a person approved by its text: verification, tests, setup, notification.
+//! Runs a command that was approved by its text: verification, tests, setup, notification.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use brigade_process::{Input, PrivateFolder};
 use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
-/// How many lines of an output the next attempt is told.
+/// How many lines of an output go into the next prompt.
 const MAX_TAIL_LINES: usize = 40;
 
 /// A command to run.
@@ -24,9 +24,9 @@ pub struct Check<'a> {
     pub host: &'a Host,
     /// The policy.
     pub policy: &'a PolicyState,
-    /// What a person approved, if that is what is executed.
+    /// The approved fingerprint, if it matches what is executed.
     pub approved: Option<Fingerprint>,
-    /// What it is.
+    /// The kind of run.
     pub kind: RunKind,
     /// The PRD.
     pub prd: &'a PrdName,
@@ -34,21 +34,21 @@ pub struct Check<'a> {
     pub task: Option<&'a TaskId>,
     /// The command.
     pub command: &'a Command,
-    /// The effects that the configuration gives it.
+    /// The effects that the configuration grants it.
     pub effects: Option<&'a [String]>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
-    /// Where it starts.
+    /// The working directory.
     pub directory: &'a Path,
     /// The root of the worktree; `None` in place.
     pub own: Option<&'a Path>,
-    /// Files that stay closed in place.
+    /// Files that the command must not write in place.
     pub closed: &'a [PathBuf],
     /// Its standard input.
     pub input: Vec<u8>,
-    /// The cap of each log.
+    /// The maximum size of each log.
     pub max_log_bytes: u64,
-    /// Follows it.
+    /// Observes and ends the run.
     pub watch: &'a Watch,
 }
 
@@ -57,20 +57,21 @@ pub struct Check<'a> {
 pub struct CheckOutcome {
     /// The run.
     pub run: RunId,
-    /// How, in a word.
+    /// How it ended.
     pub result: CommandResult,
     /// Its exit code.
     pub exit_code: Option<i32>,
     /// The last lines of its output, masked.
     pub output: String,
-    /// Whether it ended because the service was interrupted.
+    /// Whether an interruption of the service ended it.
     pub interrupted: bool,
     /// How long it took.
     pub seconds: f64,
 }
 
-/// Runs a command to its end. One whose program is not there, or cannot be started, ends as
-/// [`CommandResult::NotStarted`]: it is a failure as every other, because the work may have to make that program.
+/// Runs a command to its end. If its program is missing or cannot be started, the result is
+/// [`CommandResult::NotStarted`]. That counts as a failure of the task, because the task may have to create the
+/// program.
 ///
 /// # Errors
 /// Fails if the gate refuses it for another reason, or on a disk error.

@@ -1,4 +1,4 @@
-//! Starts the executive where there is no PRD yet: for a plan, and for a part of the map.
+//! Starts the executive without a PRD: for a plan, and for its part of the map.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::receipts::Receipts;
 use crate::run::{Host, StartError, Watch};
 use crate::service::{MissingProgram, ServeError};
 
-/// The executive, as a person approved it with the tiers.
+/// The executive, approved together with the other tiers.
 pub(crate) struct Executive {
     pub(crate) host: Host,
     pub(crate) settings: Settings,
@@ -32,31 +32,31 @@ pub(crate) struct Executive {
     role_text: Option<String>,
 }
 
-/// What the executive is asked.
+/// A request to the executive.
 pub(crate) struct ExecutiveRequest<'a> {
     pub(crate) role: Role,
-    /// How often it is asked for the same, with this time.
+    /// The number of this request for the same plan, from 1.
     pub(crate) number: u64,
-    /// Files that stay closed.
+    /// Files that the executive must not write.
     pub(crate) closed: &'a [PathBuf],
     pub(crate) cancel: Option<&'a CancelToken>,
     pub(crate) map: Option<&'a str>,
     pub(crate) related: &'a [String],
 }
 
-/// What it answered.
+/// The reply of the executive.
 pub(crate) struct ExecutiveReply {
     pub(crate) run: RunId,
     pub(crate) attempted: AttemptOutcome,
 }
 
 impl ExecutiveReply {
-    /// Returns where a PRD with errors is kept, beside the logs.
+    /// Returns the path for a PRD with errors, next to the logs.
     pub(crate) fn draft_file(&self) -> RelPath {
         RelPath::composed(&format!("{RUNS}/{}.draft.txt", self.run))
     }
 
-    /// Returns what it cost: what the worker reports, else its time.
+    /// Returns the cost: reported by the worker, or computed from the time.
     pub(crate) fn cost_usd(&self, settings: &Settings) -> f64 {
         let by_time = self.attempted.seconds / 60.0 * settings.cost_rate(Tier::Executive);
         self.attempted.cost_usd.unwrap_or(by_time)
@@ -64,7 +64,7 @@ impl ExecutiveReply {
 }
 
 impl Kitchen<'_> {
-    /// Returns the executive, if a person approved the tiers as they are.
+    /// Returns the executive, if the current tiers are approved.
     pub(crate) fn chef(&self) -> Result<Executive, Failure> {
         let configuration = self.configuration()?;
         let crew = self.crew(&configuration, None);
@@ -108,7 +108,7 @@ impl Kitchen<'_> {
 }
 
 impl Executive {
-    /// Asks the executive, in the workspace, and waits for its answer. It leaves a receipt.
+    /// Starts the executive in the workspace, and waits for its answer. The run has a receipt.
     pub(crate) fn ask(
         &self,
         ask: &ExecutiveRequest<'_>,
@@ -151,7 +151,7 @@ impl Executive {
         Ok(ExecutiveReply { run, attempted })
     }
 
-    /// Says that a run gave nothing that can be used, and where its output is.
+    /// Returns the error for a run without a usable result, with the path of its output.
     pub(crate) fn failed(&self, run: &RunId, message: impl Into<String>) -> Failure {
         let (stdout, _) = Receipts::new(&*self.host.fs).logs(run);
         let message = self.host.redactor().redact_str(&message.into());

@@ -1,4 +1,4 @@
-//! `clean`: removes worktrees whose work is in the branch, and gives up the work of others.
+//! `clean`: removes worktrees whose work is in the branch, and abandons work of single tasks.
 
 use brigade_core::{
     ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes, text::escape_terminal,
@@ -19,7 +19,7 @@ use crate::paths::KITCHEN;
 use crate::service::{ServeError, git_options};
 use crate::workplace::{PlaceError, Workplace as _};
 
-/// What `clean` reports.
+/// The report of `clean`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -31,13 +31,13 @@ pub struct KitchenCleanReport {
     pub target: String,
     /// The PRD, relative to the workspace.
     pub prd_path: String,
-    /// How it was found.
+    /// How the PRD was found.
     pub taken: PrdOrigin,
     /// The tasks whose worktrees were removed.
     pub removed: Vec<TaskId>,
     /// The tasks whose worktrees were kept.
     pub kept: Vec<KeptWorktree>,
-    /// The task whose work was given up.
+    /// The task whose work was abandoned.
     pub abandoned: Option<AbandonedWork>,
     /// The next command to try, if worktrees were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ impl Report for KitchenCleanReport {
 }
 
 impl KitchenCleanReport {
-    /// Spells the next command in the words of a face.
+    /// Writes the next command in the words of one interface.
     #[must_use]
     pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenCleanReport {
         KitchenCleanReport { next_command: self.next_command.map(|next| next.spelled(speller, None)), ..self }
@@ -63,30 +63,30 @@ impl KitchenCleanReport {
 pub struct KeptWorktree {
     /// The task.
     pub task: TaskId,
-    /// Why.
+    /// Why it was kept.
     pub reason: String,
 }
 
-/// Work that was given up.
+/// Abandoned work of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AbandonedWork {
     /// The task.
     pub task: TaskId,
-    /// The ref that keeps its work; `null` if there was none.
+    /// The ref that keeps its work; `null` if there was no work.
     pub reference: Option<String>,
 }
 
 impl Kitchen<'_> {
-    /// Removes the worktrees of a PRD whose work is in the branch. With `abandon`, the work of that task is kept under
-    /// a ref first, and its worktree is the only one that is removed.
+    /// Removes the worktrees of a PRD whose work is in the branch. With `abandon`, only the worktree of that task is
+    /// removed, after its work was saved under a ref.
     ///
-    /// Work that is not in the branch is never deleted. While a service has the PRD, nothing is removed.
+    /// Work that is not in the branch is never lost. Nothing is removed while a service works on the PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, the task has no worktree, a service has it, git fails or the disk
-    /// does.
+    /// Fails if the PRD does not exist or has errors, the task has no worktree, a service works on the PRD, git fails,
+    /// or on a disk error.
     pub fn clean(&self, search: &PrdSearch, abandon: Option<&str>) -> Result<KitchenCleanReport, Failure> {
         let standing = self.standing(&search.to_show())?;
         let mut report = KitchenCleanReport {
@@ -135,7 +135,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Opens the repository for removing worktrees. Makes no branch.
+    /// Opens the repository to remove worktrees. Does not create a branch.
     fn place_to_clean(&self, standing: &PrdState) -> Result<GitPlace, PlaceError> {
         let settings = &standing.crew.settings;
         let Some(branch) = standing.prd.branch_name.as_deref().filter(|_| settings.worktrees == Switch::On)
@@ -149,7 +149,7 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
+    /// Lists the tasks of a PRD that have a worktree or a directory of Brigade.
     pub(crate) fn tasks_with_folders(
         &self,
         name: &PrdName,
@@ -165,9 +165,9 @@ impl Kitchen<'_> {
         Ok(tasks)
     }
 
-    /// Tells whether a service that was killed left worktrees for tasks to come.
+    /// Returns whether a killed service left spare worktrees.
     fn has_spares(&self, name: &PrdName, worktree_path: &str) -> Result<bool, FsError> {
-        // The folder may lie outside of the workspace.
+        // The directory may be outside of the workspace.
         let Ok(worktrees) = DiskFs::open(&worktrees_path(self.fs.root(), worktree_path)) else {
             return Ok(false);
         };

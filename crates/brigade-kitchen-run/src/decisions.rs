@@ -1,4 +1,4 @@
-//! `decisions` and `answer`: what waits for somebody.
+//! `decisions` and `answer`: lists pending decisions and records answers.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes};
 use brigade_fs::{FileKind, FsError, FsErrorKind, RelPath};
@@ -17,10 +17,10 @@ use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
 
-/// The most answered decisions that are listed.
+/// The maximum number of answered decisions that are listed.
 const MAX_ANSWERED: usize = 100;
 
-/// What `decisions` reports.
+/// The report of `decisions`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -30,9 +30,9 @@ pub struct DecisionsReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// How many wait.
+    /// The number of pending decisions.
     pub waiting: usize,
-    /// Those that wait, the oldest first; then answered ones, if they were asked for.
+    /// Pending decisions, the oldest first; then answered ones, if requested.
     pub decisions: Vec<DecisionRow>,
 }
 
@@ -40,7 +40,7 @@ impl Report for DecisionsReport {
     const SCHEMA: SchemaId = "brigade.kitchen-decisions.v1";
 }
 
-/// What `answer` reports.
+/// The report of `answer`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub struct AnswerReport {
     pub target: String,
     /// The decision with its answer.
     pub decision: DecisionRow,
-    /// How many still wait in the same PRD.
+    /// How many decisions of the same PRD are still pending.
     pub waiting: usize,
     /// The next command to try.
     pub next_command: Hint,
@@ -63,7 +63,7 @@ impl Report for AnswerReport {
 }
 
 impl AnswerReport {
-    /// Spells the next command in the words of a face.
+    /// Writes the next command in the words of one interface.
     #[must_use]
     pub fn spelled(self, speller: &dyn StepFormatter) -> AnswerReport {
         AnswerReport { next_command: self.next_command.spelled(speller, None), ..self }
@@ -73,23 +73,23 @@ impl AnswerReport {
 /// Which decisions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionFilter {
-    /// Those that wait.
+    /// Pending ones.
     Waiting,
-    /// Answered ones, too.
+    /// Pending and answered ones.
     All,
 }
 
-/// What becomes of a failed task.
+/// What to do with a failed task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureChoice {
-    /// It is tried again, at the tier where it stood.
+    /// Try it again, in its current tier.
     Retry,
-    /// It is left out, and so is what depends on it.
+    /// Skip it, and all tasks that depend on it.
     Skip,
 }
 
 impl FailureChoice {
-    /// Returns the choice of the decision.
+    /// Returns the choice as an answer to a decision.
     pub const fn as_str(self) -> &'static str {
         match self {
             FailureChoice::Retry => "retry",
@@ -101,21 +101,21 @@ impl FailureChoice {
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerRequest {
-    /// The id of the decision, or its start.
+    /// The id of the decision, or a prefix of it.
     pub id: String,
     /// One of the choices, or a text.
     pub choice: String,
-    /// Why.
+    /// The reason for the answer.
     pub reason: Option<String>,
-    /// What the next attempt is told.
+    /// Guidance for the next attempt.
     pub guidance: Option<String>,
 }
 
 impl Kitchen<'_> {
-    /// Lists the decisions of a PRD, or of all that have a journal.
+    /// Lists the decisions of a PRD, or of all PRDs with a journal.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or on a disk error.
+    /// Fails if the PRD does not exist, or on a disk error.
     pub fn decisions(
         &self,
         prd: Option<&PrdSearch>,
@@ -151,10 +151,10 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Records the answer of a person.
+    /// Records a person's answer.
     ///
     /// # Errors
-    /// Fails if no such decision waits, the answer does not fit, or on a disk error.
+    /// Fails if no such decision is pending, the answer is invalid, or on a disk error.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Failure> {
         let (name, id) = self.waiting_decision(&request.id)?;
         let redactor = self.redactor(&self.configuration()?);
@@ -198,12 +198,12 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Answers failures of a PRD, as a person: those that wait, the oldest first, then those that nobody is asked about
-    /// any more, such as after an abort; to try again, skipped tasks come last. The first one, or all. Returns how
-    /// many.
+    /// Answers failures of a PRD as a person. Pending decisions come first, the oldest first, then failures without a
+    /// decision, such as after an abort. For a retry, skipped tasks come last. Answers the first failure, or all.
+    /// Returns their number.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, no task failed or was skipped, or on a disk error.
+    /// Fails if the PRD does not exist, no task failed or was skipped, or on a disk error.
     pub fn answer_failures(
         &self,
         search: &PrdSearch,
@@ -242,7 +242,7 @@ impl Kitchen<'_> {
         Ok(answered)
     }
 
-    /// Takes a skipped task up again, because a person wants it.
+    /// Retries a skipped task at a person's request.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -251,7 +251,7 @@ impl Kitchen<'_> {
         self.answer_unasked(name, tasks, &skipped, FailureChoice::Retry, 1).map(|_| ())
     }
 
-    /// Asks about tasks that ended so and that no decision waits for, and answers at once.
+    /// Asks and answers decisions about tasks with these outcomes that have no pending decision.
     fn answer_unasked(
         &self,
         name: &PrdName,
@@ -296,7 +296,7 @@ impl Kitchen<'_> {
         Ok(recorded.len() / 2)
     }
 
-    /// Returns whether the workspace has a kitchen: its configuration, or its state.
+    /// Returns whether the workspace has a kitchen: a configuration or a state.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -331,7 +331,7 @@ impl Kitchen<'_> {
         Ok(names)
     }
 
-    /// Finds the decision that an id means.
+    /// Finds the pending decision with an id or prefix.
     fn waiting_decision(&self, typed: &str) -> Result<(PrdName, DecisionId), Failure> {
         let typed = typed.trim();
         let (mut found, mut others) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Reads what the kitchen decides on: its configuration, the policy, the role texts, and PRDs.
+//! Reads the input of the kitchen: configuration, policy, role texts, and PRDs.
 
 mod crew;
 mod find;
@@ -22,45 +22,45 @@ use crate::kitchen::Kitchen;
 use crate::paths::KITCHEN;
 use crate::projections::outside_paths;
 
-/// The configuration in TOML.
+/// The configuration file in TOML.
 pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
 
-/// Where the configuration of the shell program is looked for, in this order.
+/// Paths of the shell program's configuration, in order of precedence.
 pub const SHELL_CONFIGS: [&str; 2] = ["brigade/brigade.config", "brigade.config"];
 
-/// Where worktrees are, unless the settings name another directory.
+/// The default directory of worktrees.
 const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The directory of role texts, and their names.
 const CHEF: &str = "brigade/chef";
 const ROLE_TEXTS: [&str; 3] = ["executive.md", "sous.md", "line.md"];
 
-/// The largest configuration file and role text that is read.
+/// The maximum size of a configuration file or role text.
 const CONFIG_LIMIT: u64 = 4 << 20;
 
-/// The configuration that decisions are made with.
+/// The configuration of a workspace.
 pub struct Configuration {
-    /// The keys, with what is wrong in their files.
+    /// The keys, and issues of their files.
     pub config: Config,
-    /// What the host allows.
+    /// The policy.
     pub policy: PolicyState,
     /// The role texts of the workspace, by file name.
     pub role_texts: Vec<(&'static str, String)>,
 }
 
 impl Configuration {
-    /// Returns what is wrong with the configuration, in the order of its files.
+    /// Lists the issues of the configuration, in the order of its files.
     pub fn issues(&self) -> Vec<ErrorLine> {
         self.config.issues.iter().map(ErrorLine::from).collect()
     }
 
-    /// Lists what has no effect as it is written, each with its place.
+    /// Lists settings that have no effect as written, with their places.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let issues = self.config.issues.iter();
         issues.filter(|issue| issue.severity == Severity::Warning).map(ToString::to_string).collect()
     }
 
-    /// Lists the variables that the worker of a tier gets: those of the settings, else of its adapter.
+    /// Lists the environment variables that the worker of a tier gets: the configured ones, or those of its adapter.
     pub(crate) fn env_labels(&self, tier: Tier) -> &[String] {
         let settings = &self.config.settings;
         let command = settings.command(tier);
@@ -72,7 +72,7 @@ impl Configuration {
 }
 
 impl Kitchen<'_> {
-    /// Reads the configuration. What cannot be used in a file is an issue.
+    /// Reads the configuration. Problems of a file become issues.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -114,8 +114,8 @@ impl Kitchen<'_> {
         Ok(Configuration { config, policy, role_texts })
     }
 
-    /// Says why worktrees cannot be where the settings want them: out of the workspace and not listed by the policy, or
-    /// where git and Brigade keep files of their own.
+    /// Returns why the configured directory for worktrees cannot be used: it is outside of the workspace and not
+    /// allowed by the policy, or git or Brigade use it for something else.
     fn no_place_for_worktrees(&self, settings: &Settings, policy: &PolicyState) -> Option<String> {
         if settings.worktrees == Switch::Off {
             return None;
@@ -128,9 +128,9 @@ impl Kitchen<'_> {
                 if path.iter().all(|name| name == ".") {
                     "it is the workspace itself"
                 } else if is_of_git(path) {
-                    "it lies where git keeps its own files"
+                    "git keeps its own files there"
                 } else if self.is_a_room(path) {
-                    "it lies where Brigade keeps other files"
+                    "Brigade keeps other files there"
                 } else {
                     return None;
                 }
@@ -143,18 +143,18 @@ impl Kitchen<'_> {
                 };
                 let outside = policy.policy().map(|policy| &policy.outside_paths);
                 if is_of_git(&path) {
-                    "it lies where git keeps its own files"
+                    "git keeps its own files there"
                 } else if outside.is_some_and(|outside| outside.values().any(is_listed)) {
                     return None;
                 } else {
-                    "it lies out of the workspace, and [paths] outside of the policy does not list it"
+                    "it is outside of the workspace, and `outside` in [paths] of the policy does not list it"
                 }
             }
         };
         Some(format!("{why}; the default is `{WORKTREES}`"))
     }
 
-    /// Returns whether Brigade keeps other files than worktrees there: those of people, of tools, of receipts and PRDs.
+    /// Returns whether Brigade stores other files there: files of people, tools, receipts or PRDs.
     fn is_a_room(&self, path: &Path) -> bool {
         if path == Path::new("brigade") {
             return true;
@@ -170,7 +170,7 @@ impl Kitchen<'_> {
         name == "runs" || name.starts_with('+') || name.starts_with("prd-") || is_of_prd
     }
 
-    /// Reads a file that may be absent. One that is there and is no file is an issue.
+    /// Reads an optional file. It is an issue if the path is not a file.
     fn config_file(&self, name: &str, issues: &mut Vec<ConfigIssue>) -> Result<Option<Vec<u8>>, FsError> {
         match self.fs.read(&RelPath::composed(name), CONFIG_LIMIT) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -192,7 +192,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// What is wrong with a file as a whole. Nothing is started while nobody knows what it says.
+/// Makes the issue for a whole file. Nothing is started while the file cannot be read.
 fn issue(file: &str, message: String) -> ConfigIssue {
     ConfigIssue {
         severity: Severity::Error,

@@ -1,7 +1,7 @@
-//! Tasks in worktrees of a git repository, and one branch that their work goes to.
+//! Works on tasks in worktrees of a git repository, and collects the work on one branch.
 //!
-//! The user's work tree, index, stash and checked-out branch are not touched, unless the branch itself is checked out:
-//! then the checkout must be clean, and follows the branch.
+//! The user's work tree, index, stash and checked-out branch are not touched. The exception is a user who checked out
+//! the branch itself: then the checkout must be clean, and it is updated with the branch.
 
 mod attempt;
 mod begin;
@@ -41,40 +41,39 @@ use brigade_kitchen::is_branch_name;
 use repository::{Repository, unsafe_name};
 use task_dir::Folders;
 
-/// What becomes of the commits of a worker.
+/// How to treat the commits of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Commits {
-    /// They are squashed into the one of the task.
+    /// They are squashed into the commit of the task.
     #[default]
     Squash,
-    /// They are kept, below the one of the task.
+    /// They are kept, below the commit of the task.
     Keep,
 }
 
-/// How a branch of tasks is worked on.
+/// Options for the work on a branch.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
-    /// The branch, which is made from `HEAD` if it is not there.
+    /// The branch. It is created from `HEAD` if it does not exist.
     pub branch: String,
-    /// The folder of worktrees, relative to the workspace or absolute.
+    /// The directory of worktrees, relative to the workspace or absolute.
     pub worktrees: String,
     /// Ignored files to copy into each worktree: paths or patterns.
     pub copy: Vec<String>,
-    /// Ignored files and folders to link into each worktree.
+    /// Ignored files and directories to link into each worktree.
     pub link: Vec<String>,
-    /// What becomes of the commits of a worker.
+    /// How to treat the commits of a worker.
     pub commits: Commits,
-    /// Where the branch is merged to; `None` for `origin/HEAD`, `main` or `master`.
+    /// The branch to merge to; `None` for `origin/HEAD`, `main` or `master`.
     pub default_branch: Option<String>,
-    /// Files of the workspace that Brigade itself writes: changes to them do not make a checkout unclean. Those below a
-    /// folder count, too.
+    /// Files or directories in the workspace that Brigade writes. Changes to them do not make a checkout dirty.
     pub own_files: Vec<String>,
-    /// The work that the branch has to hold, the newest at the end.
+    /// The work that the branch must contain, the newest last.
     pub done: Vec<DoneWork>,
 }
 
-/// Returns the folder of worktrees. One outside of the workspace may be that of many workspaces, so each has a folder
-/// of its own there.
+/// Returns the directory of worktrees. A directory outside of the workspace may be shared by several workspaces, so
+/// each uses a separate subdirectory.
 pub(crate) fn worktrees_path(workspace: &Path, setting: &str) -> PathBuf {
     let path = workspace.join(setting);
     if setting.parse::<RelPath>().is_ok() {
@@ -83,31 +82,32 @@ pub(crate) fn worktrees_path(workspace: &Path, setting: &str) -> PathBuf {
     path.join(Fingerprint::of_bytes(workspace.as_os_str().as_bytes()).short())
 }
 
-/// Tasks in worktrees of a git repository. See the [module](self).
+/// Worktrees of a git repository as the workplace of tasks. See the [module](self).
 #[derive(Debug)]
 pub struct GitPlace {
     repository: Repository,
     folders: Folders,
     workspace: DiskFs,
-    /// For a push, which reaches its remote as the user.
+    /// The user's environment, needed to push to a remote.
     host: HostEnvironment,
     options: GitOptions,
-    /// The branch moves for one task at a time.
+    /// Held while the branch moves, so that it moves for one task at a time.
     moving: Mutex<()>,
-    /// The commits that this process made and that wait for the branch, with the one that each stands on.
+    /// Commits of this process that are not in the branch yet, each with its base.
     made: Mutex<HashMap<CommitId, CommitId>>,
-    /// What the branch has to hold.
+    /// The work that the branch must contain.
     done: Mutex<done::ExpectedWork>,
-    /// What a person should know of how the branch was made.
+    /// Notes for people about how the branch was created.
     notes: Vec<String>,
 }
 
 impl GitPlace {
-    /// Opens the repository of a workspace, and makes the branch if it is not there.
+    /// Opens the repository of a workspace, and creates the branch if it does not exist.
     ///
     /// # Errors
-    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the name is none of a
-    /// branch, the branch is held by a rebase or checked out with changes, git fails or is too old, or the disk fails.
+    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the branch name is
+    /// invalid, the branch is held by a rebase or checked out with changes, git fails or is too old, or on a disk
+    /// error.
     pub fn open(
         workspace: &Path,
         host: &HostEnvironment,
@@ -122,11 +122,11 @@ impl GitPlace {
         Ok(place)
     }
 
-    /// Does the same for removing worktrees alone: makes no branch, and looks at no checkout.
+    /// Opens the repository only to remove worktrees. Does not create a branch or check checkouts.
     ///
     /// # Errors
-    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the name is none of a
-    /// branch, git fails or is too old, or the disk fails.
+    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the branch name is
+    /// invalid, git fails or is too old, or on a disk error.
     pub fn open_to_clean(
         workspace: &Path,
         host: &HostEnvironment,
@@ -143,7 +143,7 @@ impl GitPlace {
         let worktrees = DiskFs::make(&path)?;
         let mine: RelPath = ".gitignore".parse().map_err(|_| unsafe_name(".gitignore"))?;
         if !worktrees.exists(&mine)? {
-            // Otherwise the user's next `git add` would take worktrees for submodules.
+            // Without this, the user's next `git add` would add worktrees as submodules.
             worktrees.write_cache(&mine, b"*\n")?;
         }
         let folders = Folders { kitchen, worktrees, inside };
@@ -160,7 +160,7 @@ impl GitPlace {
         })
     }
 
-    /// Makes the branch if it is not there. Returns what is noteworthy of that.
+    /// Creates the branch if it does not exist. Returns a note about it.
     fn make_branch(&self) -> Result<Option<String>, PlaceError> {
         let (repository, branch) = (&self.repository, &self.options.branch);
         if let Some(state) = repository.busy_with(branch) {
@@ -178,20 +178,20 @@ impl GitPlace {
             repository.update_refs("brigade: created from HEAD", &[(reference, &head, None)])?;
             return Ok(None);
         };
-        repository.update_refs("brigade: made anew", &[(reference, &last, None)])?;
+        repository.update_refs("brigade: recreated", &[(reference, &last, None)])?;
         let note = format!(
-            "the branch `{branch}` was gone, and is made anew at {last}, the last commit of its tasks"
+            "the branch `{branch}` was deleted, and was recreated at {last}, the last commit of its tasks"
         );
         tracing::warn!("{note}");
         Ok(Some(note))
     }
 
-    /// Returns how often git was started.
+    /// Returns how many times git was started.
     pub fn starts(&self) -> u64 {
         self.repository.git.starts()
     }
 
-    /// Returns the folder of worktrees.
+    /// Returns the directory of worktrees.
     pub fn worktrees(&self) -> &Path {
         self.folders.worktrees.root()
     }

@@ -1,4 +1,4 @@
-//! The facts of a kitchen for a diagnosis. Changes and starts nothing.
+//! Collects the facts of a kitchen for `doctor`. Changes and starts nothing.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ use crate::lock::ServiceLock;
 use crate::paths::{PrdFiles, RUNS};
 use crate::receipts::Receipts;
 
-/// Refusals that are issues of their files already.
+/// Refusals that are already reported as issues of their files.
 const REPORTED_ELSEWHERE: [&str; 2] = ["kitchen_config_invalid", "policy_invalid"];
 
-/// Whether to check the chain of receipts, which reads every receipt in full.
+/// Whether to check the receipt chain, which reads every receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptCheck {
     /// Check it.
     All,
-    /// Leave it out.
+    /// Skip it.
     Nothing,
 }
 
 impl Kitchen<'_> {
-    /// Reads the facts of the kitchen; `None` if the workspace has none.
+    /// Reads the facts of the kitchen; `None` if the workspace has no kitchen.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -63,7 +63,7 @@ impl Kitchen<'_> {
         Ok(Some(health))
     }
 
-    /// Lists the directories in which lines may have been set aside: those of journals and of receipts.
+    /// Lists the directories of journals and receipts, where lines may have been set aside.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -78,7 +78,7 @@ impl Kitchen<'_> {
             self.served()?.into_iter().map(|name| (name, None)).collect();
         for candidate in self.candidates()? {
             if let Ok(name) = PrdName::of_path(candidate.path.as_str()) {
-                // The first directory in which a name is found counts.
+                // The first directory that contains a name counts.
                 found.entry(name).or_default().get_or_insert(PrdSearch::At(candidate.path));
             }
         }
@@ -127,7 +127,7 @@ impl Kitchen<'_> {
         Ok(health)
     }
 
-    /// Finds out what changed since the approval of a PRD that has tasks left, and what refuses its start.
+    /// Compares a PRD that has unfinished tasks with its approval, and finds what refuses its start.
     fn against_approval(
         &self,
         configuration: &Configuration,
@@ -153,7 +153,7 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Lists the tasks that are done and still have a worktree that is not to be kept.
+    /// Lists finished tasks whose worktrees should have been removed.
     fn left_worktrees(
         &self,
         configuration: &Configuration,

@@ -1,7 +1,7 @@
-//! Tasks in the workspace itself, one at a time: without git, a commit or a branch, or where worktrees are off.
+//! Works on tasks in the workspace itself, one at a time: without git, a commit or a branch, or if worktrees are off.
 //!
-//! What changed is found by comparing files with what they were when the task began. Files that `.gitignore` names do
-//! not count, nor those of git and of Brigade. Nothing is committed, and git is not run.
+//! Changes are found by comparing files with their state when the task began. Ignored files, and files of git and
+//! Brigade, do not count. Nothing is committed, and git is not run.
 
 mod files;
 pub(crate) mod ignore;
@@ -26,18 +26,17 @@ use crate::workplace::{
 };
 use files::{Snapshot, added_markers, text_of, walk};
 
-/// Tasks in the workspace itself. See the [module](self).
+/// The workspace itself as the workplace of tasks. See the [module](self).
 pub struct InPlaceWorkplace {
     workspace: Arc<dyn Fs>,
-    /// Files that Brigade itself writes.
+    /// Files that Brigade writes.
     own_files: Vec<String>,
-    /// What the files were at the last look, so that few are read again.
+    /// The last snapshot, so that unchanged files are not read again.
     last: Mutex<Snapshot>,
 }
 
 impl InPlaceWorkplace {
-    /// Works in a workspace. `own_files` are files and folders in it that Brigade itself writes: they never count as
-    /// changed.
+    /// Works in a workspace. `own_files` are files and directories that Brigade writes. They never count as changes.
     pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlaceWorkplace {
         InPlaceWorkplace { workspace, own_files, last: Mutex::default() }
     }
@@ -52,7 +51,7 @@ impl InPlaceWorkplace {
         Place { name: name.clone(), folder, worktree: None, root: None, base: None }
     }
 
-    /// Looks at all files; those that are as they were at the last look are not read.
+    /// Takes a snapshot of all files. Files that are unchanged since the last snapshot are not read.
     fn files(&self) -> Result<Snapshot, PlaceError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let now = walk(&*self.workspace, &self.own_files, &last)?;
@@ -72,7 +71,7 @@ impl InPlaceWorkplace {
         }
     }
 
-    /// Takes down the settings and hooks of a repository that the workspace may be.
+    /// Records the git settings and hooks, if the workspace is a repository.
     fn seal(&self) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
         let git: RelPath = ".git".parse().map_err(|_| FsError::new("name", ".git", FsErrorKind::Outside))?;
@@ -141,7 +140,7 @@ impl Workplace for InPlaceWorkplace {
         Ok(changes)
     }
 
-    /// Earlier files are not kept, so what changed can only be named.
+    /// Earlier contents are not kept, so changed files can only be named.
     fn put_back(
         &self,
         place: &Place,
@@ -159,13 +158,13 @@ impl Workplace for InPlaceWorkplace {
         Ok(RestoreOutcome::Stays(changed.chain(files.nested(&then).map(shown_path)).collect()))
     }
 
-    /// Earlier files are not kept, so only what is there still can be recalled.
+    /// Earlier contents are not kept, so only the current state can be recalled.
     fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
         let seen = self.look(place, &self.guard(place)?)?;
         Ok((seen.tree == tree).then_some(seen))
     }
 
-    /// Returns the changed files with their new content. What they were is not kept.
+    /// Returns the changed files with their new contents. Old contents are not kept.
     fn patch(&self, place: &Place, _: &Changes, limit: usize) -> Result<String, PlaceError> {
         let gone = || PlaceError::Gone(place.name.task.to_string());
         let before = self.known(place)?.ok_or_else(gone)?;

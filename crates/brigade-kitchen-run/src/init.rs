@@ -1,4 +1,4 @@
-//! `init`: the files of a kitchen.
+//! `init`: creates the files of a kitchen.
 
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
@@ -18,7 +18,7 @@ use crate::kitchen::Kitchen;
 /// The directory of PRDs.
 pub(crate) const TASKS: &str = "brigade/tasks";
 
-/// The ignore file of the workspace, and what the kitchen writes beside what people write.
+/// The ignore file of the workspace, and its lines for files that the kitchen writes among people's files.
 const GITIGNORE: &str = ".gitignore";
 const IGNORED: [&str; 5] = [
     "/.brigade/kitchen/",
@@ -28,50 +28,50 @@ const IGNORED: [&str; 5] = [
     "/brigade/tasks/activity.log",
 ];
 
-/// The largest `brigade.config` that is translated.
+/// The maximum size of a `brigade.config` that is imported.
 const CONFIG_LIMIT: u64 = 4 << 20;
 
-/// What `kitchen init` writes.
+/// The options of `kitchen init`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InitRequest {
-    /// Whether to translate a `brigade.config`.
+    /// Whether to import a `brigade.config`.
     pub import: bool,
-    /// Whether to replace a `kitchen.toml`.
+    /// Whether to replace an existing `kitchen.toml`.
     pub force: bool,
-    /// Whether to leave `.gitignore` alone.
+    /// Whether to leave `.gitignore` unchanged.
     pub keep_ignore: bool,
-    /// Whether to add the skills that write PRDs to the catalog. Then a `kitchen.toml` that is there stays.
+    /// Whether to add the skills that write PRDs to the catalog. Then an existing `kitchen.toml` is kept.
     pub skills: bool,
 }
 
-/// What became of something.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemas", schemars(rename = "Written"))]
 pub enum WriteOutcome {
-    /// It is new.
+    /// It was added.
     Added,
-    /// It was there, and stays as it was.
+    /// It existed, and was kept unchanged.
     Kept,
 }
 
-/// A skill of the kitchen.
+/// A skill for writing PRDs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SkillRow {
     /// The id of its entry in the catalog.
     pub id: String,
-    /// What became of the entry.
+    /// The result for the entry.
     pub entry: WriteOutcome,
-    /// The file of its text, relative to the workspace.
+    /// The file with its text, relative to the workspace.
     pub source_path: String,
-    /// What became of the file.
+    /// The result for the file.
     pub source: WriteOutcome,
 }
 
-/// What `kitchen init` reports.
+/// The report of `kitchen init`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -83,17 +83,17 @@ pub struct KitchenInitReport {
     pub target: String,
     /// The configuration, relative to the workspace.
     pub config_path: String,
-    /// What became of it.
+    /// The result for the configuration.
     pub config: WriteOutcome,
     /// The directory of PRDs, relative to the workspace.
     pub tasks_path: String,
-    /// The file that was translated, relative to the workspace.
+    /// The imported file, relative to the workspace.
     pub imported: Option<String>,
     /// How many keys it sets.
     pub imported_keys: usize,
-    /// What could not be taken over, and what is not used.
+    /// What was not imported, and what has no effect.
     pub issues: Vec<ErrorLine>,
-    /// The skills, if they were asked for.
+    /// The skills, if requested.
     pub skills: Vec<SkillRow>,
     /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
@@ -110,7 +110,7 @@ impl Report for KitchenInitReport {
 }
 
 impl KitchenInitReport {
-    /// Spells the next command in the words of a face.
+    /// Writes the next command in the words of one interface.
     #[must_use]
     pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenInitReport {
         KitchenInitReport { next_command: self.next_command.spelled(speller, None), ..self }
@@ -118,11 +118,11 @@ impl KitchenInitReport {
 }
 
 impl Kitchen<'_> {
-    /// Writes `kitchen.toml`, with every key explained, the directory of PRDs and the ignore lines.
+    /// Creates `kitchen.toml` with every key explained, the directory of PRDs, and the ignore lines.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`] if there is a `kitchen.toml` that may not be replaced, or no `brigade.config` to
-    /// translate. Also fails on a disk error.
+    /// Returns [`ErrorKind::Usage`] if `kitchen.toml` exists and must not be replaced, or there is no `brigade.config`
+    /// to import. Also fails on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
         let path = RelPath::from_static(KITCHEN_TOML);
         let is_there = self.fs.exists(&path)?;
@@ -140,7 +140,7 @@ impl Kitchen<'_> {
             issues = translated.issues.iter().map(ErrorLine::from).collect();
             imported = Some(name.to_owned());
         }
-        // What could fail comes before the first write.
+        // Steps that can fail come before the first write.
         let ignore = if request.keep_ignore { None } else { self.ignore_lines(request.skills)? };
         let catalog = if request.skills { Some(self.catalog_with_skills()?) } else { None };
         self.create_shared_dir(TASKS)?;
@@ -174,7 +174,7 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Returns the text of the catalog with the entries of the skills that it lacks, and what becomes of each.
+    /// Returns the catalog text with the missing skills, and the result for each skill.
     fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
         let path = RelPath::from_static(CATALOG);
         let before = match self.fs.read(&path, CONFIG_LIMIT) {
@@ -198,7 +198,7 @@ impl Kitchen<'_> {
             }
         };
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
-        // An entry with errors is left to its author; a file that is no TOML is not written to.
+        // Entries with errors are left to their authors. A file that is not TOML is not changed.
         let of_file = |issue: &&ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
         if let Some(issue) = catalog.issues().iter().find(of_file) {
             let failure = Failure::new(ErrorKind::InvalidConfig, issue.to_string());
@@ -224,7 +224,7 @@ impl Kitchen<'_> {
         Ok((is_new.then_some(changed), rows))
     }
 
-    /// Writes the texts of the skills that are missing, and the catalog.
+    /// Writes missing texts of skills, and the catalog.
     fn write_skills(&self, (text, rows): (Option<String>, Vec<SkillRow>)) -> Result<Vec<SkillRow>, Failure> {
         for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == WriteOutcome::Added) {
             let path = RelPath::composed(&row.source_path);
@@ -249,7 +249,7 @@ impl Kitchen<'_> {
         Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_MISSING))
     }
 
-    /// Creates a directory that other users may read, unlike the state.
+    /// Creates a directory that other users may read, unlike the state directory.
     pub(crate) fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
         let path = RelPath::composed(path);
         if path.is_root() || self.fs.exists(&path)? {
@@ -260,8 +260,8 @@ impl Kitchen<'_> {
         self.fs.set_mode(&path, 0o755)
     }
 
-    /// Returns the new `.gitignore` if lines are missing, and whether it is new. With a catalog, it has the lines of
-    /// the tools, too.
+    /// Returns the new `.gitignore` if lines are missing, and whether the file is new. If there is a catalog, the lines
+    /// for tools are included.
     fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
         let (mut bytes, word) = match self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => (bytes, "updated"),
@@ -273,7 +273,7 @@ impl Kitchen<'_> {
             let plain = wanted.trim_start_matches('/').as_bytes();
             lines.any(|line| line == plain || line == wanted.as_bytes())
         };
-        // The whole directory is ignored, as it was with the shell program.
+        // The shell program ignored the whole directory.
         let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);
         let missing: Vec<&str> = IGNORED.iter().filter(|line| !covers(line)).copied().collect();
         let has_own = missing.is_empty();
@@ -290,7 +290,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Adds lines to the end of an ignore file, after an empty one.
+/// Appends lines to an ignore file, after an empty line.
 fn add_lines(bytes: &mut Vec<u8>, missing: &[&str]) {
     let is_windows = bytes.windows(2).any(|pair| pair == b"\r\n");
     let end: &[u8] = if is_windows { b"\r\n" } else { b"\n" };

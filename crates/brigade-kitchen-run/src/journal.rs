@@ -1,12 +1,12 @@
-//! The journal of a PRD: one append-only file of records, which is the truth about it.
+//! The journal of a PRD: an append-only file of records, and the only source of its state.
 //!
-//! A record is acknowledged after it is synced. Lines that a crash tore off and lines of other programs are moved to a
-//! quarantine by the next writer, and reported by every reader. Records have numbers without gaps, so that a lost one
-//! is noticed. A journal with records of a newer version is read and never changed.
+//! A record is acknowledged after it is synced. Torn lines of a crash and foreign lines are reported by every reader.
+//! The next writer moves them to a quarantine. Records have numbers without gaps, so a lost record is noticed. A
+//! journal with records of a newer version is read but never changed.
 //!
-//! Any number of processes may append: the service, and the commands that answer its questions. Each append takes the
-//! lock of the journal for a moment, and reads what others wrote before. Which process serves a PRD is another lock,
-//! [`ServiceLock`](crate::ServiceLock).
+//! Several processes may append: the service, and commands that answer its decisions. Each append takes the lock of the
+//! journal for a moment and first reads the new records of others. A separate lock,
+//! [`ServiceLock`](crate::ServiceLock), decides which process serves a PRD.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) mod seen;
 use crate::lock::HOLDER;
 use crate::paths::PrdFiles;
 
-/// How many bytes of a line are read. A record is far smaller.
+/// The maximum size of a line that is read. Records are far smaller.
 const MAX_LINE: usize = 64 << 20;
 
 /// Why a journal could not be read or changed.
@@ -42,19 +42,17 @@ pub enum JournalError {
     Newer {
         /// The journal.
         path: String,
-        /// How many.
+        /// The number of such records.
         records: u64,
     },
-    /// Records that were acknowledged are no longer in it, or it is another file.
-    #[error(
-        "`{path}` was changed by somebody else: {acknowledged} records were written, and it has {has} of them"
-    )]
+    /// Acknowledged records are missing, or the file was replaced.
+    #[error("another program changed `{path}`: it has only {has} of {acknowledged} written records")]
     Lost {
         /// The journal.
         path: String,
-        /// How many were written.
+        /// How many records were acknowledged.
         acknowledged: u64,
-        /// How many are there.
+        /// How many of them it still has.
         has: u64,
     },
 }
@@ -86,7 +84,7 @@ impl OperationError for JournalError {
 /// Damage of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalFault {
-    /// The line, from 1, if it is about one.
+    /// The line, from 1, if the damage is on one line.
     pub line: Option<u64>,
     /// What is wrong.
     pub problem: JournalProblem,
@@ -96,27 +94,27 @@ pub struct JournalFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JournalProblem {
-    /// Its name is taken.
+    /// Something other than a file has its name.
     #[error("it is not a file; the next writer moves it to a quarantine")]
     NotAFile,
-    /// A crash tore a line off.
+    /// A crash cut off the last line.
     #[error("the last line was torn off by a crash; the next writer moves it to a quarantine")]
     Torn,
-    /// A line that is no record.
+    /// A line that is not a record.
     #[error("not a record; the next writer moves it to a quarantine")]
     Foreign,
-    /// A record whose number was there before.
-    #[error("the record {0} is there already; the next writer moves the line to a quarantine")]
+    /// A record with a number that occurred before.
+    #[error("duplicate record {0}; the next writer moves the line to a quarantine")]
     Repeated(u64),
-    /// A record whose number does not fit those around it.
+    /// A record whose number does not fit its neighbors.
     #[error("the record {0} is out of order; the next writer moves the line to a quarantine")]
     OutOfOrder(u64),
-    /// Records are lost.
+    /// Records are missing.
     #[error("the records {from} to {to} are missing")]
     Missing {
-        /// The first lost number.
+        /// The first missing number.
         from: u64,
-        /// The last lost number.
+        /// The last missing number.
         to: u64,
     },
 }
@@ -128,33 +126,33 @@ impl JournalProblem {
     }
 }
 
-/// What the lines of a journal say, up to a place in the file.
+/// The state after reading a journal up to an offset.
 #[derive(Clone, Debug, Default)]
 struct JournalReading {
     life: Life,
     faults: Vec<JournalFault>,
-    /// The file, if there is one.
+    /// The file, if it exists.
     file: Option<FileId>,
-    /// Where the next line begins, and its number.
+    /// The offset of the next line, and its number.
     offset: u64,
     line: u64,
-    /// Whether the last line is a record that lacks its line feed.
+    /// Whether the last line is a record without its line feed.
     is_unterminated: bool,
     last_at: Option<Timestamp>,
-    /// Lines with records whose numbers do not fit those of most others.
+    /// Lines whose record numbers do not fit those of most others.
     out_of_order: BTreeSet<u64>,
 }
 
-/// How the last line is judged if it lacks its line feed.
+/// How to treat a last line without a line feed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastLine {
-    /// Nobody is writing it: it is a record, or torn off.
+    /// No process is writing it. It is a record, or torn.
     Counts,
-    /// It is read when it is complete.
+    /// It may be incomplete, so it is read later.
     IsBeingWritten,
 }
 
-/// What a line is.
+/// The result of parsing a line.
 enum ParsedLine {
     Record(Entry),
     Blank,
@@ -175,12 +173,13 @@ fn look_at(line: &Line<'_>, seq: u64) -> ParsedLine {
     }
 }
 
-/// Returns the lines with records that are not among the most whose numbers grow. Of equal numbers, the first counts.
+/// Returns the lines that are outside of the longest sequence of increasing numbers. Of equal numbers, the first
+/// counts.
 fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
     let mut lines = Lines::new(file, 0, file.len()?);
-    // Each record, with the one before it in the longest row that ends with it.
+    // Each record, with its predecessor in the longest sequence that ends with it.
     let mut records: Vec<(u64, u64, Option<usize>)> = Vec::new();
-    // The record with which a row of each length ends, the one with the lowest number.
+    // For each length, the record with the lowest number that ends a sequence of that length.
     let mut ends: Vec<usize> = Vec::new();
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
@@ -206,7 +205,7 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
 }
 
 impl JournalReading {
-    /// Reads the lines that were appended.
+    /// Reads appended lines.
     fn go_on(&mut self, file: &dyn ReadFile, last: LastLine) -> Result<(), FsError> {
         let end = file.len()?;
         let mut lines = Lines::new(file, self.offset, end);
@@ -248,7 +247,7 @@ impl JournalReading {
         }
     }
 
-    /// Tells whether a record with too high a number may stand before others, which seem to be there already then.
+    /// Returns whether a record with too high a number may make later records look repeated.
     fn has_shadowed(&self) -> bool {
         let has = |is_it: fn(&JournalProblem) -> bool| self.faults.iter().any(|fault| is_it(&fault.problem));
         has(|problem| matches!(problem, JournalProblem::Missing { .. }))
@@ -276,7 +275,7 @@ impl JournalReading {
         Ok(read)
     }
 
-    /// Reads the journal from where it was read to the last time, as far as there is a cache of that.
+    /// Reads the journal, starting from its cache if there is one.
     fn with_cache(fs: &dyn Fs, files: &PrdFiles) -> Result<JournalReading, FsError> {
         let (file, cache) = (LineFile::new(fs, files.folder(), "journal"), files.journal_cache());
         let opened = match file.open() {
@@ -299,7 +298,7 @@ impl JournalReading {
         Ok(read)
     }
 
-    /// Reads what is new. Returns whether that was possible; if not, everything is to be read again.
+    /// Reads new lines. Returns false if the whole journal must be read again.
     fn catch_up(&mut self, file: &LineFile<'_>, last: LastLine) -> Result<bool, FsError> {
         let opened = match file.open() {
             Ok(Some(opened)) => opened,
@@ -318,7 +317,7 @@ impl JournalReading {
         Ok(true)
     }
 
-    /// Returns the records of this version that were read, from the first one behind this number on.
+    /// Returns the records of this version with a number greater than `seq`.
     fn lines_after(&self, file: &LineFile<'_>, seq: u64) -> Result<Vec<Written>, FsError> {
         let file = match file.open() {
             Ok(Some(file)) => file,
@@ -348,7 +347,7 @@ impl JournalReading {
     }
 }
 
-/// The journal of a PRD, as one process reads and writes it.
+/// A process's handle for reading and writing the journal of a PRD.
 pub struct PrdJournal {
     fs: Arc<dyn Fs>,
     clock: Arc<dyn Clock>,
@@ -358,25 +357,25 @@ pub struct PrdJournal {
     set_aside: u64,
     /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
-    /// The number of the last record of this process, and the service that it was written under.
+    /// The number of this process's last record, and the service that it belongs to.
     acknowledged: (u64, Option<String>),
 }
 
-/// What a journal says, and its damage.
+/// The state of a journal, and its damage.
 #[derive(Clone, Debug, Default)]
 pub struct JournalState {
-    /// What happened.
+    /// The life of the PRD.
     pub life: Life,
     /// Damage, in the order of lines.
     pub faults: Vec<JournalFault>,
-    /// Whether there is a journal.
+    /// Whether the journal exists.
     pub exists: bool,
-    /// The file, and how much of it was read.
+    /// The file, and how many bytes of it were read.
     pub(crate) covered: Option<(FileId, u64)>,
 }
 
 impl PrdJournal {
-    /// Reads a journal as it is now. Never waits and never writes.
+    /// Reads a journal. Never waits and never writes.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -384,7 +383,7 @@ impl PrdJournal {
         PrdJournal::read_at(fs, &PrdFiles::new(name))
     }
 
-    /// Reads the journal of these files, as [`PrdJournal::read`] does.
+    /// Reads the journal of these files, like [`PrdJournal::read`].
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -394,7 +393,7 @@ impl PrdJournal {
         Ok(JournalState { life: read.life, faults: read.faults, exists: read.file.is_some(), covered })
     }
 
-    /// Reads a journal for changing it. Creates nothing before the first append.
+    /// Opens a journal for writing. Creates nothing before the first append.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -407,7 +406,7 @@ impl PrdJournal {
         PrdJournal::open_at(fs, PrdFiles::new(name), clock, lock_timeout)
     }
 
-    /// Reads the journal of these files for changing it, as [`PrdJournal::open`] does.
+    /// Opens the journal of these files for writing, like [`PrdJournal::open`].
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -430,28 +429,28 @@ impl PrdJournal {
         })
     }
 
-    /// Returns what happened, as far as it was read.
+    /// Returns the life, as of the last read.
     pub fn life(&self) -> &Life {
         &self.read.life
     }
 
-    /// Returns the damage that was seen.
+    /// Returns the damage, as of the last read.
     pub fn faults(&self) -> &[JournalFault] {
         &self.read.faults
     }
 
-    /// Returns how many lines this process moved to a quarantine.
+    /// Returns how many lines this process moved to the quarantine.
     pub fn set_aside(&self) -> u64 {
         self.set_aside
     }
 
-    /// Returns the time, which is never before that of the last record.
+    /// Returns the current time, or the time of the last record if that is later.
     pub fn now(&self) -> Timestamp {
         let now = self.clock.now();
         self.read.last_at.map_or(now, |last| last.max(now))
     }
 
-    /// Reads what other processes appended. Returns whether there was something.
+    /// Reads records that other processes appended. Returns whether there were any.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -467,7 +466,7 @@ impl PrdJournal {
         Ok(before != (self.read.file, self.read.offset))
     }
 
-    /// Returns the records of this version that were read, from the first one behind this number on.
+    /// Returns the records of this version with a number greater than `seq`.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -475,7 +474,7 @@ impl PrdJournal {
         self.read.lines_after(&LineFile::new(&*self.fs, self.files.folder(), "journal"), seq)
     }
 
-    /// Reads a journal as it is now, with all of its records of this version.
+    /// Reads a journal, with all records of this version.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -487,27 +486,27 @@ impl PrdJournal {
         Ok((read.life, lines))
     }
 
-    /// Appends a record, and returns its number once it is synced.
+    /// Appends a record. Returns its number once it is synced.
     ///
     /// # Errors
-    /// Fails if the journal has records of a newer version, or on a disk error. Nothing is recorded then.
+    /// Fails if the journal has records of a newer version, or on a disk error. Then nothing is recorded.
     pub fn append(&mut self, record: Record) -> Result<u64, JournalError> {
         self.append_all(vec![record]).map(|_| self.read.life.seq)
     }
 
-    /// Appends records in one write, and returns their lines. A crash can keep the first ones only.
+    /// Appends records in one write. Returns their lines. A crash may keep only the first ones.
     ///
     /// # Errors
-    /// Like [`PrdJournal::append`].
+    /// Same as [`PrdJournal::append`].
     pub fn append_all(&mut self, records: Vec<Record>) -> Result<Vec<Written>, JournalError> {
         self.append_with(|_, _| records)
     }
 
-    /// Appends what follows from everything that was recorded until now, under the lock of the journal, so that nothing
-    /// comes between. Returns the lines.
+    /// Appends records computed from the current state, under the lock of the journal, so that no other record comes
+    /// between. Returns their lines.
     ///
     /// # Errors
-    /// Like [`PrdJournal::append`].
+    /// Same as [`PrdJournal::append`].
     pub fn append_with(
         &mut self,
         records: impl FnOnce(&Life, Timestamp) -> Vec<Record>,
@@ -559,7 +558,7 @@ impl PrdJournal {
         Ok(written)
     }
 
-    /// Fails if what this process has written is no longer there. Nothing may go on that stands on it.
+    /// Fails if acknowledged records are missing. Then nothing may continue that depends on them.
     fn require_acknowledged(&self, file: &LineFile<'_>) -> Result<(), JournalError> {
         let (acknowledged, service) = &self.acknowledged;
         let life = &self.read.life;
@@ -572,7 +571,7 @@ impl PrdJournal {
         Err(JournalError::Lost { path, acknowledged: *acknowledged, has })
     }
 
-    /// Moves lines that are no records to a quarantine. What was missing stays reported.
+    /// Moves lines that are not records to the quarantine. Missing records stay reported.
     fn mend(&mut self, file: &LineFile<'_>) -> Result<(), JournalError> {
         let (mut seq, mut number) = (0, 0);
         let out_of_order = std::mem::take(&mut self.read.out_of_order);
@@ -593,7 +592,7 @@ impl PrdJournal {
     }
 }
 
-/// Lists the files of what was set aside from a journal, relative to the workspace.
+/// Lists the quarantine files of a journal, relative to the workspace.
 pub(crate) fn quarantined(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
     let entries = fs.list_dir(files.folder()).unwrap_or_default().into_iter();
     let mut names: Vec<String> = entries.map(|entry| entry.name).collect();
@@ -602,10 +601,10 @@ pub(crate) fn quarantined(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
     names.into_iter().map(|name| format!("{}/{name}", files.folder())).collect()
 }
 
-/// Says what was set aside from a journal, as long as it is there.
+/// Describes the quarantine files of a journal, if there are any.
 pub(crate) fn set_aside_notes(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
     let told = |file: String| {
-        format!("what was no record of the journal is set aside in `{file}`; look at it, and remove it then")
+        format!("lines that are not records were moved to `{file}`; look at them, then remove the file")
     };
     quarantined(fs, files).into_iter().map(told).collect()
 }

@@ -1,4 +1,4 @@
-//! The kitchen of a workspace: its files and the context of its host.
+//! The kitchen of a workspace: its files and its environment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use brigade_workspace::{WorkspaceContext, bound_values};
 
 use crate::gather::Configuration;
 
-/// The kitchen of a workspace. Its operations read the files they need, once.
+/// The kitchen of a workspace. Each operation reads the files that it needs once.
 #[derive(Clone)]
 pub struct Kitchen<'a> {
     /// The files of the workspace.
     pub fs: Arc<dyn Fs>,
-    /// The present.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub environment: &'a HostEnvironment,
     /// How long to wait for a lock.
     pub lock_timeout: Duration,
 }
 
 impl<'a> Kitchen<'a> {
-    /// Opens the kitchen of a context.
+    /// Creates the kitchen for a workspace context.
     pub fn new(context: &'a WorkspaceContext) -> Kitchen<'a> {
         Kitchen {
             fs: context.fs.clone(),
@@ -48,14 +48,14 @@ impl Kitchen<'_> {
         self.fs.root().display().to_string()
     }
 
-    /// Returns what masks text that is shown, with every value that a worker may get.
+    /// Returns a redactor that also masks every value that a worker may get.
     pub(crate) fn redactor(&self, configuration: &Configuration) -> Redactor {
         Redactor::new(&self.secrets(configuration))
     }
 
-    /// Lists the values that nothing may show: those that the policy binds, and the variables that workers of any tier
-    /// get by their own names. What every program inherits, such as `PATH`, is no secret because a worker lists it, and
-    /// words, numbers and paths of variables such as `CI` and `LOG` are none, either.
+    /// Lists the values that must not be shown: values bound by the policy, and environment variables that workers get
+    /// by name. Variables that every program inherits, such as `PATH`, are not secret. Neither are words, numbers and
+    /// paths in variables such as `CI` and `LOG`.
     pub(crate) fn secrets(&self, configuration: &Configuration) -> Vec<SecretValue> {
         let mut secrets = bound_values(self.environment, &configuration.policy);
         let usual = self.environment.usual();
@@ -69,14 +69,14 @@ impl Kitchen<'_> {
         secrets
     }
 
-    /// Returns a path below the workspace as it is shown and fingerprinted: relative if it is inside.
+    /// Formats a path for reports and fingerprints: relative if it is in the workspace.
     pub(crate) fn shown_path(&self, path: &Path) -> String {
         path.strip_prefix(self.fs.root()).unwrap_or(path).display().to_string()
     }
 }
 
-/// Returns whether the value of a variable may be a secret. Masked everywhere, a word such as `true` would hide what
-/// Brigade itself says.
+/// Returns whether the value of a variable may be a secret. Masking a word such as `true` everywhere would hide parts
+/// of Brigade's own output.
 fn may_be_secret(name: &str, value: &str) -> bool {
     const MIN_SECRET_BYTES: usize = 4;
     const MIN_OTHER_BYTES: usize = 8;
@@ -93,7 +93,7 @@ fn may_be_secret(name: &str, value: &str) -> bool {
             && (!is_word || LONGER_THAN_WORDS <= value.len())
 }
 
-/// Masks the words of a command, each for itself and as an argument of the others.
+/// Masks the words of a command, each alone and as an argument of the others.
 pub(crate) fn mask_words(redactor: &Redactor, words: &[String]) -> Vec<String> {
     redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect()
 }

@@ -1,13 +1,15 @@
-//! The hands of the kitchen: reads what `brigade-kitchen` decides on, and does what it decided.
+//! Runs the kitchen: reads the input of the decisions in `brigade-kitchen`, and carries them out.
 //!
-//! It owns:
+//! This crate owns:
 //!
-//! * the operations on the kitchen of a workspace ([`Kitchen`]), and what they read ([`Configuration`], [`Crew`],
+//! * the operations on the kitchen of a workspace ([`Kitchen`]), and their input ([`Configuration`], [`Crew`],
 //!   [`PrdFile`]);
-//! * the places of the kitchen's files ([`PrdFiles`]) and the journal of a PRD ([`PrdJournal`]);
-//! * the service of a PRD ([`Kitchen::serve`]), and which process runs it ([`ServiceLock`]);
+//! * the paths of the kitchen's files ([`PrdFiles`]) and the journal of a PRD ([`PrdJournal`]);
+//! * the service of a PRD ([`Kitchen::serve`]), and the lock for it ([`ServiceLock`]);
 //! * starts of workers ([`attempt()`]) and of approved commands ([`check()`]), with their receipts ([`Receipts`]);
-//! * where tasks are worked on ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
+//! * the [`workplace`] of tasks: worktrees of [`mod@git`], or the workspace itself ([in place](in_place)).
+//!
+//! It does not decide which task or tier comes next, and it does not print anything.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

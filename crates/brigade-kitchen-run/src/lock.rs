@@ -1,10 +1,10 @@
-//! Which process serves a PRD.
+//! The lock that decides which process serves a PRD.
 //!
-//! The kernel owns the lock, so it is free at once when its holder dies, however it dies. The file names the holder by
-//! its process identity; that text is only shown, and no lock is ever broken.
+//! The kernel holds the lock, so it is released whenever its holder dies. The file names the holder by its process
+//! identity. That text is only shown; a lock is never broken because of it.
 //!
-//! What a service started may outlive it for the moment that ending takes. A second lock is held by it, too, so the
-//! next service begins only when nothing of the one before is left.
+//! Processes that a service started may outlive it for a short time. They hold a second lock, so the next service
+//! begins only after they have ended.
 
 use std::fmt;
 use std::fs::File;
@@ -19,23 +19,23 @@ use thiserror::Error;
 
 use crate::paths::PrdFiles;
 
-/// The longest text of a holder.
+/// The maximum size of the holder's text.
 const MAX_HOLDER: u64 = 1_000;
 
-/// Names us in locks.
+/// The name of Brigade in locks.
 pub(crate) const HOLDER: &str = include_str!("holder.txt");
 
-/// How long a process that is gone may still hold its lock through what it was about to start.
+/// How long a dead process may still hold its lock through a child that it was just starting.
 const LEFT_BY_THE_DEAD: Duration = Duration::from_secs(5);
 
-/// How long what a dead service started may take to end: the grace period, and the time for killing.
+/// How long processes of a dead service may take to end: the grace period, plus the time for killing.
 const LEFT_WORKERS: Duration = Duration::from_secs(15);
 
 fn is_dead(holder: &str) -> bool {
     holder.trim().parse::<ProcessIdentity>().is_ok_and(|process| !process.is_alive())
 }
 
-/// Who serves a PRD.
+/// The process that serves a PRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The process, if the file names one.
@@ -51,17 +51,17 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Why a PRD is not served by this process.
+/// Why this process cannot serve a PRD.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServiceLockError {
     /// Another service has it.
     #[error("{0} serves this PRD")]
     Held(Holder),
-    /// A service was killed, and what it had started has not ended.
+    /// A service was killed, and its processes have not ended.
     #[error("workers of a service that was killed ({0}) still run; end them, or wait until they have ended")]
     WorkersLeft(Holder),
-    /// The system does not say who this process is.
+    /// The identity of this process is unknown.
     #[error("this process could not be identified: {0}")]
     Identity(#[source] io::Error),
     /// A disk error.
@@ -80,10 +80,10 @@ pub struct ServiceLock {
 }
 
 impl ServiceLock {
-    /// Takes the lock of a PRD. Never waits for a service that is alive, but for what a dead one started.
+    /// Takes the lock of a PRD. Never waits for a live service, only for processes of a dead one.
     ///
     /// # Errors
-    /// Fails if another process has it, what a dead one started does not end, or on a disk error.
+    /// Fails if another process holds it, processes of a dead service do not end, or on a disk error.
     pub fn take(fs: Arc<dyn Fs>, name: &PrdName) -> Result<ServiceLock, ServiceLockError> {
         let files = PrdFiles::new(name);
         let process = ProcessIdentity::current().map_err(ServiceLockError::Identity)?;
@@ -91,7 +91,7 @@ impl ServiceLock {
         let lock = |timeout| fs.lock(&files.service_lock(), &process.to_string(), timeout);
         let locked = match lock(Duration::ZERO) {
             Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) if is_dead(&holder) => {
-                // What it was just about to start still has its files open, for a moment.
+                // A child that was just being started may still hold the file for a moment.
                 lock(LEFT_BY_THE_DEAD)
             }
             locked => locked,
@@ -114,17 +114,17 @@ impl ServiceLock {
         }
     }
 
-    /// Returns the file that everything that this service starts holds open until it has ended.
+    /// Returns the lock file that processes of this service hold open until they end.
     pub fn held(&self) -> Option<Arc<File>> {
         self.workers.file().cloned()
     }
 
-    /// Returns who holds it: this process.
+    /// Returns the holder: this process.
     pub fn process(&self) -> &ProcessIdentity {
         &self.process
     }
 
-    /// Returns who serves a PRD now, without taking the lock.
+    /// Returns the process that serves a PRD, without taking the lock.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -142,7 +142,7 @@ impl ServiceLock {
 
 impl Drop for ServiceLock {
     fn drop(&mut self) {
-        // A process that serves one PRD after another holds none of the earlier ones.
+        // A process that serves several PRDs in turn no longer holds the earlier ones.
         let emptied = self.fs.open_append(&self.files.service_lock()).and_then(|mut file| file.truncate(0));
         if let Err(error) = emptied {
             tracing::debug!(%error, "the holder of a lock stays in its file");
@@ -167,7 +167,7 @@ mod tests {
             let Err(ServiceLockError::Held(holder)) = ServiceLock::take(fs.clone(), &name) else { panic!() };
             assert_eq!(holder.process.as_ref(), Some(held.process()));
             assert_eq!(holder.to_string(), format!("process {}", std::process::id()));
-            // Others are free.
+            // Locks of other PRDs are free.
             drop(ServiceLock::take(fs.clone(), &other).unwrap());
             assert_eq!(ServiceLock::holder(&*fs, &other).unwrap(), None);
             drop(held);

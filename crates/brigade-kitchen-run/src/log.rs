@@ -1,8 +1,8 @@
-//! `log`: what an attempt printed, also while it runs.
+//! `log`: shows the output of an attempt, also while it runs.
 //!
-//! A running attempt has the first part of each log in its file, and the last ones in files beside it, of which the
-//! older ones go. When it has ended, both are in one file. A reader counts the bytes of the output, so it goes on at
-//! the same place.
+//! The file of a running attempt has the first part of its log. The newest output is in part files next to it, of which
+//! the oldest are removed. When the attempt has ended, everything is in one file. A reader counts bytes of output, so
+//! it continues at the right place.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -28,13 +28,13 @@ use crate::receipts::{KitchenReceipt, Receipts};
 use crate::rehearsal::unknown_tasks;
 use crate::run_log::{LogRow, left_out, part_number};
 
-/// How often a follower looks for more. Nothing here looks more often.
+/// How often a follower polls. Nothing in this module polls faster.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The most numbers of attempts that a refusal names.
+/// The maximum number of attempts that an error message names.
 const MAX_NAMED: usize = 20;
 
-/// What `log` reports.
+/// The report of `log`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -50,17 +50,17 @@ pub struct KitchenLogReport {
     pub taken: PrdOrigin,
     /// The task.
     pub task: TaskId,
-    /// The number of the attempt, over all tiers.
+    /// The number of the attempt, across all tiers.
     pub attempt: u64,
     /// The tier.
     pub tier: Tier,
-    /// The run; its receipt has this id.
+    /// The run. Its receipt has this id.
     pub run: RunId,
-    /// Whether it still runs.
+    /// Whether the attempt still runs.
     pub running: bool,
-    /// Standard output, without secrets.
+    /// Standard output, masked.
     pub stdout: LogText,
-    /// Standard error, without secrets.
+    /// Standard error, masked.
     pub stderr: LogText,
 }
 
@@ -73,18 +73,18 @@ impl Report for KitchenLogReport {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LogText {
-    /// Where the log is, relative to the workspace.
+    /// The path of the log, relative to the workspace.
     pub path: String,
-    /// Its text, or the last mebibyte of it.
+    /// The text, or the last mebibyte of it.
     pub text: String,
-    /// How many bytes come before that text.
+    /// How many bytes precede that text.
     pub omitted_bytes: u64,
 }
 
-/// Which log to show.
+/// A request for a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRequest<'a> {
-    /// The id of the task, as it was typed.
+    /// The typed id of the task.
     pub task: &'a str,
     /// The number of the attempt; `None` for the newest.
     pub attempt: Option<u64>,
@@ -93,13 +93,13 @@ pub struct LogRequest<'a> {
 /// How far to read a log.
 #[derive(Clone, Copy, Debug)]
 pub enum LogEnd<'a> {
-    /// To its present end.
+    /// To its current end.
     Now,
-    /// Until the attempt has ended, or somebody cancels.
+    /// Until the attempt has ended, or the token is cancelled.
     OfAttempt(&'a CancelToken),
 }
 
-/// Takes pieces of a log, each of one stream.
+/// Receives pieces of a log, each from one stream.
 pub type LogSink<'a> = &'a mut dyn FnMut(Stream, &[u8]) -> io::Result<()>;
 
 /// An attempt whose log is read.
@@ -115,7 +115,7 @@ impl Kitchen<'_> {
     /// Returns the log of an attempt.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, task or attempt, or on a disk error.
+    /// Fails if the PRD, task or attempt does not exist, or on a disk error.
     pub fn log(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<KitchenLogReport, Failure> {
         let meant = self.select_attempt(search, request)?;
         let running = self.is_running(&meant)?;
@@ -124,7 +124,7 @@ impl Kitchen<'_> {
         let text = |path: RelPath, row: Option<&LogRow>| -> Result<LogText, Failure> {
             let mut tail = Tail::default();
             let mut reader = LogReader { path: path.clone(), offset: 0 };
-            // A tail takes everything.
+            // Adding to a tail cannot fail.
             let _ = reader.pass(&*self.fs, row, None, &mut |bytes| {
                 tail.take(bytes);
                 Ok(())
@@ -148,11 +148,11 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Passes the log of an attempt in pieces, to its present end or until the attempt has ended. An error of `sink`
-    /// breaks it off.
+    /// Passes on the log of an attempt in pieces, up to its current end or until the attempt has ended. Stops at an
+    /// error of `sink`.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, task or attempt, or on a disk error.
+    /// Fails if the PRD, task or attempt does not exist, or on a disk error.
     pub fn pass_log(
         &self,
         search: &PrdSearch,
@@ -173,7 +173,7 @@ impl Kitchen<'_> {
         };
         let mut seen = LastReading::default();
         loop {
-            // Asked before reading, so what was written before the attempt ended is passed on.
+            // Checked before reading, so that all output written before the end is passed on.
             let goes_on = cancel.is_some() && self.still_runs(&meant, &mut seen)?;
             let receipt = receipts.read(&meant.attempt.run)?;
             for (stream, reader) in &mut readers {
@@ -192,12 +192,12 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Finds the attempt that is meant.
+    /// Finds the requested attempt.
     fn select_attempt(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<LogTarget, Failure> {
         let found = self.prd(search, Lints::NONE)?;
         let life = self.life(&found.name)?;
         let id = request.task.parse::<TaskId>().ok();
-        // A task that was taken out of the PRD still has its attempts.
+        // A task that was removed from the PRD still has its attempts.
         let known = |id: &TaskId| {
             life.tasks.contains_key(id) || found.reading.prd.tasks.iter().any(|task| task.id == *id)
         };
@@ -217,7 +217,7 @@ impl Kitchen<'_> {
         Ok(LogTarget { path: found.path, taken: found.taken, name: found.name, task, attempt })
     }
 
-    /// Returns whether an attempt runs: its end is not recorded, and its service lives.
+    /// Returns whether an attempt runs: its end is not recorded, and its service is alive.
     fn is_running(&self, meant: &LogTarget) -> Result<bool, Failure> {
         let life = self.life(&meant.name)?;
         let stage = life.tasks.get(&meant.task).map(|own| &own.stage);
@@ -225,7 +225,7 @@ impl Kitchen<'_> {
         Ok(is_it && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
     }
 
-    /// Does the same without reading a journal that did not change.
+    /// Returns the same, without reading an unchanged journal again.
     fn still_runs(&self, meant: &LogTarget, seen: &mut LastReading) -> Result<bool, Failure> {
         let now = self.fs.metadata(&PrdFiles::new(&meant.name).journal()).ok();
         if now.is_none() || seen.journal != now {
@@ -235,14 +235,14 @@ impl Kitchen<'_> {
     }
 }
 
-/// The journal when it was read last, and what it said.
+/// The journal and its result at the last reading.
 #[derive(Default)]
 struct LastReading {
     journal: Option<Metadata>,
     is_running: bool,
 }
 
-/// Says that there is no such attempt, and which ones there are.
+/// Returns the error for a missing attempt. It names the existing ones.
 fn no_attempt(path: &RelPath, shown: &str, typed: Option<u64>, runs: &[AttemptRun]) -> Failure {
     let message = match typed {
         Some(number) if !runs.is_empty() => format!("{shown} has no attempt {number}"),
@@ -260,15 +260,15 @@ fn no_attempt(path: &RelPath, shown: &str, typed: Option<u64>, runs: &[AttemptRu
     failure.hint(escape_terminal(&format!("there are {}", numbers.join(", "))).into_owned())
 }
 
-/// Reads one log from its start, as far as it is there.
+/// Reads one log from its start, as far as it exists.
 struct LogReader {
     path: RelPath,
-    /// How many bytes of the output were passed on or are left out.
+    /// How many bytes of output were passed on or omitted.
     offset: u64,
 }
 
 impl LogReader {
-    /// Passes on what is new. `row` is what the receipt says, once there is one.
+    /// Passes on new output. `row` is the log in the receipt, if there is one.
     fn pass(
         &mut self,
         fs: &dyn Fs,
@@ -297,11 +297,11 @@ impl LogReader {
         for (number, path) in self.parts(fs)? {
             let part = match fs.open(&path) {
                 Ok(part) => part,
-                // A newer one took its place.
+                // The part was removed because a newer one was written.
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error),
             };
-            // The file has half of the cap, and so has each part but the last.
+            // The file has half of the maximum size. So has each part but the last.
             let start = length.saturating_mul(number + 1);
             if self.offset < start {
                 if let Err(error) = sink(left_out(start - self.offset).as_bytes()) {
@@ -317,7 +317,7 @@ impl LogReader {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Lists the parts beside the file, the oldest first.
+    /// Lists the part files, the oldest first.
     fn parts(&self, fs: &dyn Fs) -> Result<Vec<(u64, RelPath)>, FsError> {
         let folder = self.path.parent();
         let mut parts = Vec::new();
@@ -333,7 +333,7 @@ impl LogReader {
     }
 }
 
-/// Returns where in a whole log the output goes on behind `offset`, and how long all of the output is.
+/// Returns the position in a complete log that follows `offset` of the output, and the length of the output.
 fn place_in(row: &LogRow, offset: u64) -> (u64, u64) {
     if row.left_out == 0 {
         return (offset.min(row.bytes), row.bytes);
@@ -345,14 +345,14 @@ fn place_in(row: &LogRow, offset: u64) -> (u64, u64) {
     if offset <= first {
         (offset, total)
     } else if offset <= total - last {
-        // What is missing is said again, because more of it may be missing now.
+        // The omission is reported again, because it may have grown.
         (first, total)
     } else {
         (row.bytes - (total - offset.min(total)), total)
     }
 }
 
-/// The last mebibyte of what was taken.
+/// Keeps the last mebibyte of its input.
 #[derive(Default)]
 struct Tail {
     bytes: Vec<u8>,
@@ -363,7 +363,7 @@ impl Tail {
     fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let shown = usize::try_from(LOG_SHOWN).unwrap_or(usize::MAX);
-        // Dropping many at once keeps a long log linear.
+        // Dropping many bytes at once keeps this linear for a long log.
         if 2 * shown < self.bytes.len() {
             self.cut(shown);
         }

@@ -1,4 +1,4 @@
-//! The map of the code base: looks at the files, writes it, and keeps it young for `plan`.
+//! The map of the code base: scans the files, writes the map, and updates it for `plan`.
 
 use std::sync::Arc;
 
@@ -23,45 +23,45 @@ use crate::init::TASKS;
 use crate::kitchen::Kitchen;
 use crate::workplace::PlaceError;
 
-/// The most files and folders that are looked at, and the deepest.
+/// Limits of a scan: the number of files and directories, and their depth.
 const MAX_FILES: usize = 50_000;
 const MAX_FOLDERS: usize = 10_000;
 const MAX_DEPTH: usize = 40;
 
-/// The most entries of one folder.
+/// The maximum number of entries in one directory.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The largest manifest that is read, and how many are.
+/// The maximum size of a manifest, and the number that is read.
 const MANIFEST_LIMIT: u64 = 256 << 10;
 const MAX_MANIFESTS: usize = 500;
 
-/// The largest map that is read, and `.gitignore`.
+/// The maximum size of a map or a `.gitignore`.
 const MAP_LIMIT: u64 = 1 << 20;
 
-/// How much of the map a worker is told.
+/// How much of the map goes into a worker's prompt.
 const EXCERPT: usize = 6 << 10;
 
-/// How much of it the executive is told when it plans.
+/// How much of the map goes into the prompt for planning.
 const PLAN_EXCERPT: usize = 24 << 10;
 
-/// The most other PRDs that are read, and the largest.
+/// The maximum number of other PRDs that are read, and their maximum size.
 const MAX_OTHERS: usize = 50;
 const OTHER_LIMIT: u64 = 4 << 20;
 
-/// What `map` writes.
+/// The options of `map`.
 #[derive(Clone, Debug, Default)]
 pub struct MapRequest {
     /// The file; without one, [`MAP_FILE`].
     pub file: Option<RelPath>,
     /// Whether the executive adds a part.
     pub worker: bool,
-    /// Whether a file of somebody else may be replaced.
+    /// Whether to replace a file that Brigade did not write.
     pub may_replace: bool,
-    /// Ends the executive.
+    /// Cancels the executive.
     pub cancel: Option<CancelToken>,
 }
 
-/// What prompts say besides the task: an excerpt of the map, and a line about each related PRD.
+/// The parts of prompts that are not about the task: an excerpt of the map, and related PRDs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PromptContext {
     pub(crate) map: Option<String>,
@@ -75,11 +75,11 @@ enum MapFile {
     Foreign,
 }
 
-/// Where the files of the workspace stand, by git.
+/// The git commit of the workspace.
 struct GitPosition {
     repository: Option<Repository>,
     commit: Option<String>,
-    /// Why git cannot tell.
+    /// Why the commit is unknown.
     problem: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl GitPosition {
         GitPosition { commit: head.map(|commit| commit.to_string()), repository, problem }
     }
 
-    /// Counts the commits since one; `None` if it is no ancestor.
+    /// Returns the number of commits since an ancestor; `None` if it is not an ancestor.
     fn behind(&self, commit: &str) -> Option<u64> {
         let repository = self.repository.as_ref()?;
         let order = repository.git.order("rev-list").seeing(&repository.sight());
@@ -106,10 +106,11 @@ impl GitPosition {
 }
 
 impl Kitchen<'_> {
-    /// Writes the map of the code base. What the executive and people wrote into an earlier one is kept.
+    /// Writes the map of the code base. Parts that the executive and people wrote are kept.
     ///
     /// # Errors
-    /// Fails if the file is somebody else's, the executive is not approved or gives nothing, or on a disk error.
+    /// Fails if Brigade did not write the existing file, the executive is not approved or gives no result, or on a disk
+    /// error.
     pub fn map(&self, request: &MapRequest) -> Result<KitchenMapReport, Failure> {
         let path = match &request.file {
             Some(file) => self.inside(file)?,
@@ -168,7 +169,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Returns the path that a file of the workspace leads to.
+    /// Resolves the path of a file in the workspace.
     pub(crate) fn inside(&self, file: &RelPath) -> Result<RelPath, Failure> {
         match self.fs.resolve(file.as_str(), None)? {
             Location::Inside(file) => Ok(file),
@@ -213,8 +214,7 @@ impl Kitchen<'_> {
         Ok(())
     }
 
-    /// Makes the map anew if it is missing or too many commits behind. Returns what a plan is told of it, and what was
-    /// done.
+    /// Updates the map if it is missing or too many commits old. Returns the excerpt for planning, and notes.
     pub(crate) fn map_for_plan(&self, settings: &Settings) -> Result<(Option<String>, Vec<String>), Failure> {
         let path = RelPath::from_static(MAP_FILE);
         let mut notes = Vec::new();
@@ -227,15 +227,15 @@ impl Kitchen<'_> {
                     let behind = known.commit.as_deref().map(|commit| standpoint.behind(commit));
                     let why = match behind {
                         Some(Some(behind)) if behind < limit => None,
-                        Some(Some(behind)) => Some(format!("it was {behind} commits behind")),
-                        Some(None) => Some("its commit is not one that leads here".to_owned()),
+                        Some(Some(behind)) => Some(format!("it was {behind} commits old")),
+                        Some(None) => Some("its commit is not an ancestor of the current one".to_owned()),
                         None if standpoint.commit.is_none() => None,
                         None => Some("it was made without a commit".to_owned()),
                     };
                     (why, known)
                 }
                 MapFile::Nothing | MapFile::Foreign => {
-                    (Some("there was none".to_owned()), EarlierMap::default())
+                    (Some("it was missing".to_owned()), EarlierMap::default())
                 }
             };
             if let Some(why) = why {
@@ -247,14 +247,14 @@ impl Kitchen<'_> {
         Ok((self.map_excerpt(PLAN_EXCERPT), notes))
     }
 
-    /// Returns the beginning of the map, also of one that a person wrote.
+    /// Returns the start of the map, even if a person wrote it.
     fn map_excerpt(&self, limit: usize) -> Option<String> {
         let bytes = self.fs.read(&RelPath::from_static(MAP_FILE), MAP_LIMIT).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         Some(excerpt(&text, limit)).filter(|text| !text.trim().is_empty())
     }
 
-    /// Returns what prompts say about the code base and other PRDs.
+    /// Returns the map excerpt and the related PRDs for prompts.
     pub(crate) fn around(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> PromptContext {
         let map = self.map_excerpt(EXCERPT);
         let most = usize::try_from(settings.cross_prd_max_related).unwrap_or(usize::MAX);
@@ -271,7 +271,7 @@ impl Kitchen<'_> {
         PromptContext { map, related }
     }
 
-    /// Reads the other PRDs, the newest first. One that cannot be read says nothing.
+    /// Reads the other PRDs, the newest first. Skips unreadable ones.
     fn other_prds(&self, own: Option<&PrdName>) -> Vec<(PrdName, Prd, usize)> {
         let mut candidates = self.candidates().unwrap_or_default();
         candidates.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
@@ -312,7 +312,7 @@ impl Walk<'_> {
         self.folders += 1;
         let (mut entries, others) = match self.fs.list_some(folder, MAX_ENTRIES) {
             Ok(listed) => listed,
-            // The workspace itself must be readable; what is in it need not be.
+            // Only the workspace directory itself must be readable.
             Err(error) if depth == 0 => return Err(error),
             Err(_) => {
                 self.found.is_cut = true;

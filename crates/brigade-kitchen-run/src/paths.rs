@@ -1,9 +1,9 @@
-//! The places of a PRD's files.
+//! Paths of the files of a PRD's state.
 
 use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
 
-/// The directory of all state of the kitchen, relative to the workspace.
+/// The state directory of the kitchen, relative to the workspace.
 pub const KITCHEN: &str = ".brigade/kitchen";
 
 /// The directory of receipts and logs, relative to the workspace.
@@ -21,12 +21,12 @@ impl PrdFiles {
         PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/{name}")) }
     }
 
-    /// Returns the files for what was approved of the tiers alone. No PRD has this name.
+    /// Returns the files for the approval of the tiers. No PRD has this name.
     pub fn for_workers() -> PrdFiles {
         PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/+workers")) }
     }
 
-    /// Returns their directory.
+    /// Returns the directory.
     pub fn folder(&self) -> &RelPath {
         &self.folder
     }
@@ -40,22 +40,22 @@ impl PrdFiles {
         self.inside("journal.jsonl")
     }
 
-    /// Returns the cache of what a long journal said.
+    /// Returns the cache of a long journal's state.
     pub fn journal_cache(&self) -> RelPath {
         self.inside("journal.cache")
     }
 
-    /// Returns the cache of the shortest form of a status.
+    /// Returns the cache of the brief status.
     pub fn glance_cache(&self) -> RelPath {
         self.inside("glance.cache")
     }
 
-    /// Returns the cache of a whole status.
+    /// Returns the cache of the full status.
     pub fn status_cache(&self) -> RelPath {
         self.inside("status.cache")
     }
 
-    /// Returns the lock that every writer of the journal takes for a moment.
+    /// Returns the lock that writers of the journal take briefly.
     pub fn journal_lock(&self) -> RelPath {
         self.inside("journal.lock")
     }
@@ -65,7 +65,7 @@ impl PrdFiles {
         self.inside("service.lock")
     }
 
-    /// Returns the lock that a service holds, and everything that it started until it has ended.
+    /// Returns the lock that a service and all of its processes hold.
     pub fn workers_lock(&self) -> RelPath {
         self.inside("workers.lock")
     }

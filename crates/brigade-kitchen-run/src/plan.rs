@@ -1,4 +1,4 @@
-//! `plan`: the executive writes a PRD, which is validated and becomes a file of the user.
+//! `plan`: lets the executive write a PRD, validates it, and stores it as a file of the user.
 
 use std::path::PathBuf;
 
@@ -20,78 +20,78 @@ use crate::init::TASKS;
 use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
 
-/// The directory of questions that wait, below that of the kitchen.
+/// The directory of open questions, in the directory of the kitchen.
 const PLANS: &str = "plans";
 
-/// The version of its files.
+/// The format version of its files.
 const VERSION: u32 = 1;
 
-/// How often the executive is asked for the same plan: its faults are told once.
+/// How often the executive is started for one plan. The second time, it gets the faults of the first PRD.
 const MAX_ATTEMPTS: u64 = 2;
 
-/// The longest wish and answer.
+/// The maximum length of a request and of an answer.
 const MAX_WISH: usize = 256 << 10;
 
-/// The most questions, and the longest.
+/// The maximum number of questions, and their maximum length.
 const MAX_QUESTIONS: usize = 20;
 const MAX_QUESTION: usize = 2_000;
 
-/// The largest PRD that is read from a file of the executive, and file of questions.
+/// The maximum size of a PRD file of the executive, and of a file with questions.
 const MAX_FILE: u64 = 4 << 20;
 
-/// The most faults that are told and shown.
+/// The maximum number of faults in a prompt or an error.
 const MAX_FAULTS: usize = 20;
 
-/// What is planned.
+/// The subject of a plan.
 #[derive(Clone, Debug)]
 pub enum PlanWish {
     /// A new feature.
     New(String),
-    /// One whose questions are answered, by their numbers.
+    /// A plan whose questions are answered, by number.
     Continue {
         /// The id of the plan, or a unique prefix.
         id: String,
-        /// The answers. A question without one is left to the executive.
+        /// The answers. The executive decides questions without an answer.
         answers: Vec<(usize, String)>,
     },
 }
 
-/// A plan to make.
+/// The options of `plan`.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// What.
+    /// The subject.
     pub wish: PlanWish,
-    /// The file of the PRD; without one, it is named after the feature.
+    /// The path of the PRD; by default it is named after the feature.
     pub out: Option<RelPath>,
-    /// Whether the map is left out.
+    /// Whether to leave out the map.
     pub without_map: bool,
-    /// Ends the executive.
+    /// Cancels the executive.
     pub cancel: Option<CancelToken>,
 }
 
-/// What the executive planned.
+/// The result of the executive's planning.
 enum DraftOutcome {
-    /// A PRD.
+    /// A valid PRD.
     Valid(Box<Draft>),
-    /// Something with these faults.
+    /// A result with faults.
     Invalid(Vec<DraftFault>),
 }
 
-/// A PRD of the executive that can be used.
+/// A valid PRD of the executive.
 struct Draft {
     text: String,
     reading: PrdReading,
-    /// The file that the executive made for it.
+    /// The file in which the executive wrote it.
     own_file: Option<RelPath>,
 }
 
 impl Kitchen<'_> {
-    /// Lets the executive plan a feature, validates its PRD, and writes it beside a link to it. Questions of the
-    /// executive wait under an id.
+    /// Lets the executive plan a feature, validates the PRD, writes it, and links `latest.json` to it. If the executive
+    /// has questions, they are stored under an id.
     ///
     /// # Errors
-    /// Fails if nobody approved the tiers, the file exists, no plan of this id waits, the executive gives no valid PRD,
-    /// or on a disk error.
+    /// Fails if the tiers are not approved, the file exists, no plan has this id, the executive gives no valid PRD, or
+    /// on a disk error.
     pub fn plan(&self, request: &PlanRequest) -> Result<KitchenPlanReport, Failure> {
         let mut conversation = match &request.wish {
             PlanWish::New(wish) => self.new_conversation(wish, request)?,
@@ -193,7 +193,7 @@ impl Kitchen<'_> {
         RelPath::from_static(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
     }
 
-    /// Finds the questions that wait under an id, or a unique prefix of one.
+    /// Finds the stored questions with an id or a unique prefix of one.
     fn conversation(&self, typed: &str) -> Result<Conversation, Failure> {
         let entries = match self.fs.list_dir(&self.plans()) {
             Ok(entries) => entries,
@@ -272,7 +272,7 @@ impl Kitchen<'_> {
         Ok(())
     }
 
-    /// Removes the questions of a plan that was made.
+    /// Removes the stored questions of a finished plan.
     fn forget(&self, conversation: &Conversation) -> Result<(), Failure> {
         match self.fs.remove(&self.plan_file(&conversation.id)) {
             Err(error) if !error.is_not_found() => Err(error.into()),
@@ -280,13 +280,13 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Lists the files of PRDs, which no worker writes.
+    /// Lists the PRD files, which workers must not write.
     pub(crate) fn closed_prds(&self) -> Result<Vec<PathBuf>, Failure> {
         let candidates = self.candidates()?;
         Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
     }
 
-    /// Reads what the executive planned.
+    /// Reads the PRD of the executive.
     fn draft(
         &self,
         chef: &Executive,
@@ -332,7 +332,7 @@ impl Kitchen<'_> {
         let text = document(&json, self.now());
         let reading = read("the PRD", text.as_bytes(), chef.settings.lints());
         if !reading.errors.is_empty() {
-            // A result file goes with its run, and this is what a person looks at.
+            // The result file is removed with its run. This copy is for people.
             self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
             return Ok(DraftOutcome::Invalid(reading.errors.iter().map(DraftFault::from_fault).collect()));
         }
@@ -354,7 +354,7 @@ impl Kitchen<'_> {
         Ok((path, bytes))
     }
 
-    /// Returns the path of a file that is not there yet.
+    /// Returns a path that is not in use.
     fn free_file(&self, out: &str) -> Result<RelPath, Failure> {
         let path: RelPath = out.parse().map_err(|_| {
             let message = format!("`{out}` leads out of the workspace");
@@ -375,7 +375,7 @@ impl Kitchen<'_> {
         Ok(path)
     }
 
-    /// Returns whether there is a file, or what was recorded of one of this name.
+    /// Returns whether the file exists, or a journal exists for its name.
     fn is_taken(&self, path: &RelPath) -> Result<bool, Failure> {
         let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(true) };
         let is_there = match self.fs.link_metadata(path) {
@@ -444,7 +444,7 @@ impl Kitchen<'_> {
         Err(Failure::new(ErrorKind::Refused, message).coded(codes::FILE_EXISTS).hint(NextStep::NameFile))
     }
 
-    /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.
+    /// Makes `latest.json` a link to the PRD. Returns why not, if something else has that name.
     fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
         let tasks = RelPath::from_static(TASKS);
         let link = tasks.join(LATEST).expect("a file name in a directory is a path");
@@ -475,7 +475,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Something that is wrong with what the executive planned.
+/// A fault of the executive's PRD.
 struct DraftFault {
     text: String,
     blocker: Blocker,
@@ -496,7 +496,7 @@ impl DraftFault {
     }
 }
 
-/// Says everything that is wrong with the last PRD.
+/// Returns the error with all faults of the last PRD.
 fn not_valid(
     chef: &Executive,
     asked: &ExecutiveReply,

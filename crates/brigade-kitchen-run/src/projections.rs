@@ -1,5 +1,5 @@
-//! What is written after the journal, for people and other programs: the state file, the files of supervisors, the
-//! activity log, `passes` in the PRD, learnings and backlog. Each can be deleted and is written again.
+//! Files written after the journal, for people and other programs: the state file, supervisor files, the activity log,
+//! `passes` in the PRD, learnings and backlog. Each can be deleted, and is then written again.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -22,16 +22,16 @@ use serde::Deserialize;
 use crate::lock::HOLDER;
 use crate::paths::KITCHEN;
 
-/// The largest file that is read before it is written again.
+/// The maximum size of a file that is read before it is rewritten.
 const MAX_FILE: u64 = 64 << 20;
 
 /// How long to wait for another service that writes the same lists.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest line of a file that lines are appended to.
+/// The maximum length of a line in a file that lines are appended to.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// Where the projections of a PRD are.
+/// The paths of a PRD's derived files.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
     prd: RelPath,
@@ -43,14 +43,14 @@ pub(crate) struct Targets {
     backlog: RelPath,
 }
 
-/// Which record a line of the events file is about. What happened may be a word of a newer version.
+/// Identifies the record of a line in the events file. The event may be one of a newer version.
 #[derive(Deserialize)]
 struct EventKey {
     prd: String,
     seq: u64,
 }
 
-/// Writes the projections of a PRD.
+/// Writes the derived files of a PRD.
 pub(crate) struct Projections {
     fs: Arc<dyn Fs>,
     name: PrdName,
@@ -58,13 +58,13 @@ pub(crate) struct Projections {
     redactor: Redactor,
     offset: i32,
     learnings_max: usize,
-    /// Files that could not be written, with the first reason of each.
+    /// Files that were not written, each with its first error.
     failed: BTreeMap<String, String>,
-    /// Files that lines were appended to.
+    /// Files to which lines were appended.
     appended: HashSet<RelPath>,
 }
 
-/// Returns the path of a configured file inside of the workspace; `None` if it is off or lies outside.
+/// Returns the path of a configured file; `None` if it is off or outside of the workspace.
 pub(crate) fn configured_path(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> Option<RelPath> {
     if path.is_empty() {
         return None;
@@ -76,11 +76,11 @@ pub(crate) fn configured_path(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>)
     }
 }
 
-/// The key of the folder of named logs.
+/// The key for the directory of named logs.
 const LOG_DIR: &str = "worker_log_dir";
 
-/// Lists the configured files and folders that are off, because they lie outside of the workspace or something else has
-/// the name: the key, and what is wrong.
+/// Lists configured paths that are switched off because they are outside of the workspace or something else has the
+/// name. Returns the keys and the reasons.
 pub(crate) fn outside_paths(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,
@@ -94,10 +94,10 @@ pub(crate) fn outside_paths(
     ];
     let problem = |key: &str, path: &str| match configured_path(fs, path, None) {
         None if path.is_empty() => None,
-        None => Some("the path leads out of the workspace, so this is off"),
+        None => Some("the path leads out of the workspace, so the setting has no effect"),
         Some(path) if key == LOG_DIR => {
             let is_taken = fs.metadata(&path).is_ok_and(|found| found.kind != FileKind::Directory);
-            is_taken.then_some("there is a file of this name, so this is off; name a folder")
+            is_taken.then_some("a file has this name, so the setting has no effect; name a folder")
         }
         Some(_) => None,
     };
@@ -125,7 +125,7 @@ impl Targets {
         }
     }
 
-    /// Lists the files that Brigade writes in the workspace, which no task has changed.
+    /// Lists the files that Brigade writes in the workspace. They never count as changed by a task.
     pub(crate) fn own_files(&self) -> Vec<String> {
         let paths = [Some(&self.prd), Some(&self.state), Some(&self.learnings), Some(&self.backlog)];
         let optional = [self.status.as_ref(), self.events.as_ref(), self.activity.as_ref()];
@@ -155,7 +155,7 @@ impl Projections {
         }
     }
 
-    /// Remembers a file that could not be written, for the report.
+    /// Records a failed write for the report.
     pub(crate) fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
         if let Err(error) = written {
             self.is_not_written(path, error.kind.to_string());
@@ -169,7 +169,7 @@ impl Projections {
         }
     }
 
-    /// Lists the files that were not written, or not wholly.
+    /// Lists the files that were not written completely.
     pub(crate) fn issues(&self) -> impl Iterator<Item = String> {
         self.failed.iter().map(|(path, why)| format!("`{path}` was not written: {why}"))
     }
@@ -195,7 +195,7 @@ impl Projections {
             let length = file.length()?;
             let begin = if torn == FileEnd::NoLineFeed { "\n" } else { "" };
             file.write(format!("{begin}{text}").as_bytes()).inspect_err(|_| {
-                // Half a line would spoil the next one.
+                // A partial line would corrupt the next one.
                 let _ = file.truncate(length);
             })
         };
@@ -203,8 +203,8 @@ impl Projections {
         self.written(path, written);
     }
 
-    /// Writes everything that follows from new records. `view` is after them. Returns the events. Where the events file
-    /// is gone, it is written again from `all` records.
+    /// Writes all files for new records. `view` is the state after the records. Returns the events. If the events file
+    /// is missing, it is written again from `all` records.
     pub(crate) fn after(
         &mut self,
         view: &View<'_>,
@@ -241,7 +241,7 @@ impl Projections {
         self.targets.events.as_ref().is_some_and(|path| matches!(self.fs.exists(path), Ok(false)))
     }
 
-    /// Returns the number of the last record that the events file knows, as far as its end tells.
+    /// Returns the number of the last record in the events file, as found at its end.
     pub(crate) fn last_written_seq(&self) -> Option<u64> {
         let file = self.fs.open(self.targets.events.as_ref()?).ok()?;
         let from = file.len().ok()?.saturating_sub(MAX_LINE_BYTES);
@@ -252,7 +252,7 @@ impl Projections {
         })
     }
 
-    /// Writes the events of records that the events file does not have: those behind a number.
+    /// Writes the events of records after a number, which the events file lacks.
     pub(crate) fn write_missed_events(
         &mut self,
         prd: &ValidPrd,
@@ -283,7 +283,7 @@ impl Projections {
         self.redactor.redact_json(&json).to_compact() + "\n"
     }
 
-    /// Writes an event that no record has.
+    /// Writes an event that has no record.
     pub(crate) fn event(&mut self, event: &EventLine) {
         if let Some(path) = self.targets.events.clone() {
             let text = self.event_text(event);
@@ -295,7 +295,7 @@ impl Projections {
         let path = self.targets.state.clone();
         let text = StateFile::from_life(life).to_text();
         let masked = self.redactor.redact_str(&text);
-        // A value that stands outside of strings, such as a number, is masked as a string.
+        // A value outside of JSON strings, such as a number, is masked as a string.
         let text = match (Json::parse(&masked), Json::parse(&text)) {
             (Err(_), Ok(json)) => self.redactor.redact_json(&json).to_pretty() + "\n",
             _ => masked,
@@ -332,7 +332,7 @@ impl Projections {
         }
     }
 
-    /// Writes that attempts are running.
+    /// Writes activity lines for running attempts.
     pub(crate) fn working(&mut self, now: Timestamp, running: &[(TaskId, Tier, u64)]) {
         let Some(path) = self.targets.activity.clone() else { return };
         let line = |(task, tier, seconds): &(TaskId, Tier, u64)| {
@@ -344,15 +344,15 @@ impl Projections {
         }
     }
 
-    /// Writes a line for people to the activity log.
+    /// Writes a line to the activity log.
     pub(crate) fn note(&mut self, text: &str) {
         if let Some(path) = self.targets.activity.clone() {
             self.append(&path, &format!("{text}\n"));
         }
     }
 
-    /// Sets `passes` of every task that is done. Everything else in the PRD stays as it is. Returns what its bytes were
-    /// and are, if it was written.
+    /// Sets `passes` of every finished task. Everything else in the PRD is unchanged. Returns the fingerprints before
+    /// and after, if the file was written.
     pub(crate) fn passes(
         &mut self,
         prd: &ValidPrd,
@@ -375,7 +375,7 @@ impl Projections {
             let before = self.fs.read(&path, MAX_FILE)?;
             let mut bytes = before.clone();
             for task in &due {
-                // A task that is no longer there once has no `passes` to set.
+                // A task that was removed or duplicated has no `passes` to set.
                 if let Ok(set) = set_passes(&bytes, task) {
                     bytes = set;
                 }
@@ -397,19 +397,19 @@ impl Projections {
         }
     }
 
-    /// Returns what workers learned, the newest first.
+    /// Returns the learnings, the newest first.
     pub(crate) fn learnings(&self) -> Vec<String> {
         let mut entries = self.entries(&self.targets.learnings);
         entries.reverse();
         entries
     }
 
-    /// Moves what workers learned to `archive/`, under the name of the PRD.
+    /// Moves the learnings to `archive/`, under the name of the PRD.
     pub(crate) fn archive_learnings(&mut self) {
         let path = self.targets.learnings.clone();
         let archive = || -> Result<(), FsError> {
             let _lock = self.lock_lists()?;
-            // What somebody put there instead of a file stays.
+            // Only a regular file is moved.
             match self.fs.link_metadata(&path) {
                 Ok(found) if found.kind == FileKind::File => {}
                 Ok(_) => return Ok(()),
@@ -437,7 +437,7 @@ impl Projections {
         String::from_utf8(bytes).map(|text| list_entries(&text)).unwrap_or_default()
     }
 
-    /// Adds what a worker learned or found beyond its task, masked, and each once.
+    /// Adds learnings and findings, masked and without duplicates.
     pub(crate) fn keep(&mut self, learned: &[String], found: &[String]) {
         let lists = [
             (self.targets.learnings.clone(), "# Learnings", learned, self.learnings_max),
@@ -450,7 +450,7 @@ impl Projections {
             }
             match self.add_to_list(&path, title, &new, most) {
                 Ok(ListOutcome::InFile) => {}
-                Ok(ListOutcome::NoText) => self.is_not_written(&path, "it is no text in UTF-8".to_owned()),
+                Ok(ListOutcome::NoText) => self.is_not_written(&path, "it is not UTF-8 text".to_owned()),
                 Err(error) => self.written(&path, Err(error)),
             }
         }
@@ -479,7 +479,7 @@ impl Projections {
         Ok(ListOutcome::InFile)
     }
 
-    /// Waits for other services, which may keep what was learned in the same files.
+    /// Waits for other services that write the same lists.
     fn lock_lists(&self) -> Result<Lock, FsError> {
         let folder = RelPath::from_static(KITCHEN);
         self.fs.create_dir_all(&folder)?;
@@ -488,15 +488,15 @@ impl Projections {
     }
 }
 
-/// What became of entries.
+/// The result of adding entries.
 enum ListOutcome {
-    /// The file has them.
+    /// The file has the entries.
     InFile,
-    /// The file stays as it is, because it cannot be read.
+    /// The file is unchanged, because it is not text.
     NoText,
 }
 
-/// Appends all of it or nothing.
+/// Appends all bytes, or none.
 fn append_whole(fs: &dyn Fs, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
     let mut file = match fs.open_append(path) {
         Ok(file) => file,
@@ -509,14 +509,14 @@ fn append_whole(fs: &dyn Fs, path: &RelPath, bytes: &[u8]) -> Result<(), FsError
     })
 }
 
-/// How a file that lines are appended to ends.
+/// The end of a file that lines are appended to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileEnd {
-    /// With a whole line, or it is empty.
+    /// A complete line, or the file is empty.
     Nothing,
-    /// With a line of ours that a crash tore off, from here on.
+    /// A line of Brigade that a crash cut off, from this offset.
     From(u64),
-    /// With something else.
+    /// Other text without a line feed.
     NoLineFeed,
 }
 
@@ -545,7 +545,7 @@ fn outcome_word(outcome: TaskOutcome) -> &'static str {
     }
 }
 
-/// Writes the status in the order of its members, which JSON values of ours do not keep.
+/// Formats the status with its members in order, which `Json` does not keep.
 fn ordered(json: &Json, redactor: &Redactor) -> String {
     const ORDER: [&str; 7] = ["done", "total", "current", "worker", "elapsed", "attention", "reason"];
     let json = redactor.redact_json(json);
@@ -554,22 +554,22 @@ fn ordered(json: &Json, redactor: &Redactor) -> String {
     format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
 }
 
-/// The state file of another program, which is adopted when there is no journal.
+/// The state file of another program. It is adopted if there is no journal.
 pub(crate) enum ForeignStateFile {
-    /// There is none.
+    /// It does not exist.
     None,
-    /// Its members.
+    /// Its content.
     State(ForeignState),
-    /// It cannot be used.
+    /// It is invalid.
     Unusable(UnusableState),
 }
 
-/// A state file that cannot be used.
+/// An invalid state file.
 pub(crate) struct UnusableState {
     path: RelPath,
     /// What is wrong, without a final stop.
     problem: String,
-    /// Whether it is a file that was read, so that it can be kept.
+    /// Whether it is a readable file, so that it can be kept.
     is_file: bool,
 }
 
@@ -580,7 +580,7 @@ impl std::fmt::Display for UnusableState {
 }
 
 impl UnusableState {
-    /// Keeps the file under another name, before its place is written. Returns what a person should know.
+    /// Renames the file before a new one is written in its place. Returns a note for people.
     pub(crate) fn set_aside(&self, fs: &dyn Fs) -> Result<Option<String>, FsError> {
         if !self.is_file {
             return Ok(None);
@@ -597,7 +597,7 @@ impl UnusableState {
     }
 }
 
-/// Reads the state file beside a PRD.
+/// Reads the state file next to a PRD.
 pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Result<ForeignStateFile, FsError> {
     let Ok(path) = prd.parent().join(&name.state_file()) else { return Ok(ForeignStateFile::None) };
     let unusable = |problem, is_file| {

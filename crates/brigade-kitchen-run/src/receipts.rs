@@ -1,7 +1,7 @@
-//! Receipts of the kitchen: what was started, how it ended, and the chain over them.
+//! Receipts of the kitchen: what was started and how it ended, in a hash chain.
 //!
-//! `.brigade/kitchen/runs/` has `RUN.json`, its two logs, and `ledger.jsonl`, which chains the receipts as that of the
-//! tools does.
+//! `.brigade/kitchen/runs/` has `RUN.json`, the two logs of each run, and `ledger.jsonl`. The ledger chains the
+//! receipts, like the ledger of tools.
 
 mod report;
 
@@ -22,21 +22,21 @@ use crate::lock::HOLDER;
 use crate::paths::RUNS;
 use crate::run_log::{LogRow, is_part};
 
-/// The version of the receipts that this version writes.
+/// The version of receipts that this program writes.
 const VERSION: u32 = 1;
 
-/// The largest receipt that is read.
+/// The maximum size of a receipt.
 const MAX_RECEIPT: u64 = 4 << 20;
 
-/// How long a writer of the ledger waits for another one.
+/// How long a writer waits for the lock of the ledger.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What was started.
+/// The kind of run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
-    /// A worker tried a task.
+    /// A worker's attempt at a task.
     Attempt,
     /// A verification command.
     Verification,
@@ -52,24 +52,24 @@ pub enum RunKind {
     Scope,
     /// A review of a PRD.
     Phase,
-    /// What stands between two PRDs.
+    /// The gate between two PRDs.
     Gate,
-    /// A plan.
+    /// A planning run.
     Plan,
-    /// A part of the map.
+    /// The executive's part of the map.
     Map,
     /// A notification.
     Notification,
 }
 
-/// How it ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
-    /// With 0.
+    /// With exit code 0.
     Completed,
-    /// With another code, or by a signal.
+    /// With another exit code, or by a signal.
     Failed,
     /// At its time limit.
     TimedOut,
@@ -81,7 +81,7 @@ pub enum RunEnd {
     NotStarted,
 }
 
-/// A receipt.
+/// The receipt of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -90,7 +90,7 @@ pub struct KitchenReceipt {
     pub receipt_version: u32,
     /// The id of the run.
     pub id: RunId,
-    /// What was started.
+    /// The kind of run.
     pub kind: RunKind,
     /// The PRD.
     pub prd: Option<PrdName>,
@@ -98,19 +98,19 @@ pub struct KitchenReceipt {
     pub task: Option<TaskId>,
     /// The tier of a worker.
     pub tier: Option<Tier>,
-    /// The number of an attempt, over all tiers.
+    /// The number of an attempt, across all tiers.
     pub attempt: Option<u64>,
-    /// What a person had approved.
+    /// The approved fingerprint.
     pub fingerprint: Option<Fingerprint>,
-    /// The words, without secrets.
+    /// The words of the command, masked.
     pub argv: Vec<String>,
     /// The program.
     pub program: Option<String>,
     /// The sha256 of its bytes.
     pub program_sha256: Option<Fingerprint>,
-    /// The directory that it started in, relative to the workspace if it is inside.
+    /// The working directory, relative to the workspace if it is inside.
     pub directory: String,
-    /// The names of the variables that it got by labels.
+    /// The names of the variables that it got through labels.
     pub env_labels: Vec<String>,
     /// When it was started.
     pub started_at: Timestamp,
@@ -120,13 +120,13 @@ pub struct KitchenReceipt {
     pub status: RunEnd,
     /// Its exit code; negative for a signal.
     pub exit_code: Option<i64>,
-    /// Why it was not started, or ended early, without secrets.
+    /// Why it was not started or ended early, masked.
     pub problem: Option<String>,
     /// Its standard output.
     pub stdout: Option<LogRow>,
     /// Its standard error.
     pub stderr: Option<LogRow>,
-    /// How it was confined.
+    /// How it was sandboxed.
     pub sandbox: SandboxUsed,
     /// Members that this version does not know.
     #[serde(flatten)]
@@ -134,7 +134,7 @@ pub struct KitchenReceipt {
 }
 
 impl RunKind {
-    /// Returns the word of the receipt.
+    /// Returns the word used in receipts.
     pub const fn as_str(self) -> &'static str {
         match self {
             RunKind::Attempt => "attempt",
@@ -154,7 +154,7 @@ impl RunKind {
 }
 
 impl RunEnd {
-    /// Returns the word of the receipt.
+    /// Returns the word used in receipts.
     pub const fn as_str(self) -> &'static str {
         match self {
             RunEnd::Completed => "completed",
@@ -168,7 +168,7 @@ impl RunEnd {
 }
 
 impl KitchenReceipt {
-    /// Makes the receipt of something that was not started, to be filled in.
+    /// Makes the receipt of a run that was not started, to be filled in.
     pub(crate) fn new(id: RunId, kind: RunKind, at: Timestamp) -> KitchenReceipt {
         KitchenReceipt {
             receipt_version: VERSION,
@@ -197,14 +197,14 @@ impl KitchenReceipt {
     }
 }
 
-/// A receipt that does not agree with the chain.
+/// A receipt that does not match the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReceiptFinding {
-    /// The run, or empty if that is not known.
+    /// The run; empty if unknown.
     pub run: String,
-    /// The line of the ledger that is no entry.
+    /// The invalid line of the ledger.
     pub line: Option<u64>,
     /// What is wrong.
     pub what: String,
@@ -226,15 +226,15 @@ impl<'f> Receipts<'f> {
         self.folder.join(name).expect("a run id is a file name")
     }
 
-    /// Returns where the logs of a run are: standard output and standard error.
+    /// Returns the paths of a run's logs: standard output and standard error.
     pub fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
         (self.inside(&format!("{run}.stdout.log")), self.inside(&format!("{run}.stderr.log")))
     }
 
-    /// Stores a receipt, and chains it.
+    /// Stores a receipt, and adds it to the chain.
     ///
     /// # Errors
-    /// Fails on a disk error. A receipt that a crash left without its entry gets it from the next service.
+    /// Fails on a disk error. After a crash, the next service chains a receipt that lacks its entry.
     pub fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), FsError> {
         let mut bytes = Vec::new();
         // Writing to memory cannot fail.
@@ -259,7 +259,7 @@ impl<'f> Receipts<'f> {
         Ok(())
     }
 
-    /// Reads a receipt; `None` if there is none, or it is no receipt.
+    /// Reads a receipt; `None` if it is missing or invalid.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -282,7 +282,7 @@ impl<'f> Receipts<'f> {
         Ok(lines.into_iter().filter_map(|line| line.entry).collect())
     }
 
-    /// Checks the chain and every receipt in it. Returns how many there are, and what is wrong.
+    /// Checks the chain and every receipt in it. Returns the number of entries, and the findings.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -301,7 +301,7 @@ impl<'f> Receipts<'f> {
             let finding =
                 |what: &str| ReceiptFinding { run: entry.run_id.clone(), line: None, what: what.to_owned() };
             let Ok(run) = entry.run_id.parse::<RunId>() else {
-                found.push(finding("its name is no id of a run"));
+                found.push(finding("the file name is not a run id"));
                 continue;
             };
             match self.fs.read(&self.inside(&format!("{run}.json")), MAX_RECEIPT) {
@@ -325,7 +325,7 @@ impl<'f> Receipts<'f> {
         Ok((checked, found))
     }
 
-    /// Says which logs are not what the receipt has of them. One that was deleted says nothing.
+    /// Returns which logs differ from the receipt. A deleted log is not a finding.
     fn changed_logs(&self, receipt: &KitchenReceipt) -> Result<Vec<&'static str>, FsError> {
         let (stdout, stderr) = self.logs(&receipt.id);
         let logs = [
@@ -346,7 +346,7 @@ impl<'f> Receipts<'f> {
         Ok(changed)
     }
 
-    /// Lists the runs whose receipts are not in the chain: a crash came between.
+    /// Lists runs with a receipt that is not in the chain, because of a crash.
     fn unchained(&self) -> Result<Vec<RunId>, FsError> {
         let known: HashSet<String> = self.entries()?.into_iter().map(|entry| entry.run_id).collect();
         let runs = self.fs.list_dir(&self.folder).unwrap_or_default();
@@ -354,7 +354,7 @@ impl<'f> Receipts<'f> {
         Ok(runs.filter(|run| !known.contains(*run)).filter_map(|run| run.parse().ok()).collect())
     }
 
-    /// Chains receipts and removes parts of logs that a crash left.
+    /// Chains receipts and removes part files that a crash left.
     ///
     /// # Errors
     /// Fails on a disk error.

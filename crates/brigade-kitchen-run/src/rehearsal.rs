@@ -1,4 +1,4 @@
-//! `service` for one or several PRDs, and `service --dry-run`: what it would do, without an approval.
+//! `service` for several PRDs, and `service --dry-run`, which needs no approval.
 
 use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_kitchen::TaskId;
@@ -16,10 +16,10 @@ use crate::service::{Follower, ServeError, ServiceOptions};
 use crate::validate::is_approved;
 
 impl Kitchen<'_> {
-    /// Tells what a service would do: tasks, tiers and waves of each PRD.
+    /// Reports what a service would do: the tasks, tiers and waves of each PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD or task, a PRD has errors, or on a disk error.
+    /// Fails if a PRD or task does not exist, a PRD has errors, or on a disk error.
     pub fn rehearse(
         &self,
         searches: &[PrdSearch],
@@ -32,10 +32,10 @@ impl Kitchen<'_> {
         Ok(ServiceReport::joined(reports, may_be_several(searches, options)))
     }
 
-    /// Works through PRDs, one after the other, until one is not complete.
+    /// Serves PRDs one after the other, until one is not complete.
     ///
     /// # Errors
-    /// Fails if nothing was begun. What follows a PRD that was served is in the report.
+    /// Fails if nothing was started. Errors after the first served PRD are in the report.
     pub fn serve_all(
         &self,
         searches: &[PrdSearch],
@@ -47,7 +47,7 @@ impl Kitchen<'_> {
         let mut standings = Vec::new();
         for search in searches {
             let standing = self.standing(search)?;
-            // All are approved before the first begins.
+            // All PRDs must be approved before the first one starts.
             if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
                 return Err(unapproved(&standing));
             }
@@ -93,7 +93,7 @@ impl Kitchen<'_> {
             let route = route(task);
             let own = life.tasks.get(&task.id).unwrap_or(&nothing);
             let reason = match own.tier {
-                Some(tier) if tier != route.tier => "it stands there".to_owned(),
+                Some(tier) if tier != route.tier => "it is in the list".to_owned(),
                 _ => route.reason,
             };
             PlannedTask {
@@ -130,7 +130,7 @@ fn may_be_several(searches: &[PrdSearch], options: &ServiceOptions) -> bool {
     1 < searches.len() || options.flags.auto_continue
 }
 
-/// Says that the PRD is not approved, or what changed after the approval.
+/// Returns the error for a PRD that is not approved, or that changed after its approval.
 pub(crate) fn unapproved(standing: &PrdState) -> Failure {
     let Some(ready) = standing.crew.ready() else { return crew_refusal(&standing.crew) };
     let items = ready.execution(&standing.prd).items();
@@ -140,7 +140,7 @@ pub(crate) fn unapproved(standing: &PrdState) -> Failure {
     failure.hint(NextStep::ApprovePrd(standing.path.to_string()))
 }
 
-/// Says which typed ids are not in the PRD, or that no task is left.
+/// Returns the error for typed ids that are not in the PRD, or an empty selection.
 pub(crate) fn no_such_tasks(error: SelectTasksError) -> Failure {
     match error {
         SelectTasksError::Unknown(error) => unknown_tasks(error),
@@ -148,12 +148,12 @@ pub(crate) fn no_such_tasks(error: SelectTasksError) -> Failure {
     }
 }
 
-/// Says which typed ids are not in the PRD.
+/// Returns the error for typed ids that are not in the PRD.
 pub(crate) fn unknown_tasks(error: UnknownTasks) -> Failure {
     Failure::new(ErrorKind::NotFound, error.to_string()).coded(codes::TASK_MISSING)
 }
 
-/// Refuses to serve unwatched what is verified only by the existence of texts.
+/// Refuses an unattended service if tasks are verified only by the existence of files and texts.
 pub(crate) fn refuse_patterns(standing: &PrdState) -> Result<(), Failure> {
     let faults = standing.prd.walkaway_faults();
     if faults.is_empty() {
@@ -163,7 +163,7 @@ pub(crate) fn refuse_patterns(standing: &PrdState) -> Result<(), Failure> {
         let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
         brigade_policy::Blocker::new(fault.code, format!("{task}{}", fault.message)).at(fault.place.clone())
     };
-    let message = "nobody watches, and tasks are verified only by files and texts";
+    let message = "the service runs unattended, and only checks of files and texts verify its tasks";
     let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_INVALID);
     Err(failure.because(faults.iter().map(reason)))
 }

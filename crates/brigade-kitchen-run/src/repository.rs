@@ -1,4 +1,4 @@
-//! Makes a repository of a workspace that is new, as a demo needs it.
+//! Creates a git repository for a new workspace, for the demo.
 
 use brigade_core::{ErrorKind, codes};
 use brigade_fs::RelPath;
@@ -11,10 +11,10 @@ use brigade_git::{Git, GitError, Identity};
 const BRANCH: &str = "main";
 
 impl Kitchen<'_> {
-    /// Makes a git repository of the workspace, with one commit of its files.
+    /// Creates a git repository in the workspace, with one commit of its files.
     ///
     /// # Errors
-    /// Fails if the workspace is a repository already, git is not there, or it fails.
+    /// Fails if the workspace is in a repository, git is missing, or git fails.
     pub fn new_repository(&self, message: &str) -> Result<(), Failure> {
         if self.fs.exists(&RelPath::from_static(".git"))? {
             let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");

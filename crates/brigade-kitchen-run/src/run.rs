@@ -1,4 +1,4 @@
-//! Starts one program of the kitchen through the gate, follows it to its end, and leaves logs and a receipt.
+//! Starts one program of the kitchen through the gate, waits for its end, and writes logs and a receipt.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -31,10 +31,10 @@ use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
 use crate::run_log::{RunLogSummary, RunLogs};
 use crate::service::PrintedLines;
 
-/// Output beyond this is read and not logged. The cap of logs is far below, so it only bounds the work.
+/// Output beyond this is read but not logged. It only bounds the work; logs have a much lower limit.
 const OUTPUT_CAP: u64 = 1 << 40;
 
-/// What every start of the kitchen needs of its host.
+/// The context for all runs of the kitchen.
 pub struct Host {
     /// The workspace.
     pub fs: Arc<dyn Fs>,
@@ -42,29 +42,29 @@ pub struct Host {
     pub clock: Arc<dyn Clock>,
     /// The environment variables of this process.
     pub environment: HostEnvironment,
-    /// Values to mask in addition to those of labels.
+    /// Secrets to mask, in addition to those of labels.
     pub secrets: Vec<SecretValue>,
-    /// Keeps the receipts of starts.
+    /// Stores the receipts.
     pub receipts: Arc<dyn KeepReceipts>,
-    /// A locked file that every start holds open until all of it has ended, also if this process was killed.
+    /// A locked file that every started process holds open until it ends, even if this process is killed.
     held: Option<Arc<File>>,
     /// Known digests of programs.
     digests: Digests,
 }
 
-/// Keeps the receipts of starts, and says where their logs are.
+/// Stores receipts, and knows the paths of logs.
 pub trait KeepReceipts: Send + Sync {
-    /// Returns where the logs of a run are: standard output and standard error.
+    /// Returns the paths of a run's logs: standard output and standard error.
     fn logs(&self, run: &RunId) -> (RelPath, RelPath);
 
-    /// Stores a receipt, and chains it.
+    /// Stores a receipt, and adds it to the chain.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), StartError>;
 }
 
-/// Keeps the receipts of the kitchen.
+/// Stores the receipts of the kitchen.
 struct KitchenReceiptStore(Arc<dyn Fs>);
 
 impl KeepReceipts for KitchenReceiptStore {
@@ -77,7 +77,7 @@ impl KeepReceipts for KitchenReceiptStore {
     }
 }
 
-/// The sha256 of programs that this process has read.
+/// The digests of programs that this process has read.
 #[derive(Default)]
 struct Digests(Mutex<HashMap<String, Fingerprint>>);
 
@@ -103,27 +103,27 @@ impl Host {
         Host { fs, clock, environment, secrets, receipts, held: None, digests: Digests::default() }
     }
 
-    /// Keeps receipts elsewhere than those of the kitchen.
+    /// Stores receipts in another place than those of the kitchen.
     #[must_use]
     pub fn keeping(self, receipts: Arc<dyn KeepReceipts>) -> Host {
         Host { receipts, ..self }
     }
 
-    /// Lets every start hold a locked file open until all of it has ended.
+    /// Lets every started process hold a locked file open until it ends.
     #[must_use]
     pub fn holding(self, held: Option<Arc<File>>) -> Host {
         Host { held, ..self }
     }
 
-    /// Returns what masks texts: every secret of this host, and what looks like one.
+    /// Returns the redactor for all secrets of this host, and texts that look like secrets.
     pub fn redactor(&self) -> Redactor {
         Redactor::new(&self.secrets)
     }
 
-    /// Makes the id of a run: its time, and random digits.
+    /// Makes a run id from the time and random digits.
     ///
     /// # Errors
-    /// Fails if the system gives no random numbers.
+    /// Fails if the system has no random numbers.
     pub fn new_run(&self) -> io::Result<RunId> {
         let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let text = format!("run-{}-{random}", self.clock.now().compact());
@@ -131,27 +131,27 @@ impl Host {
     }
 }
 
-/// The most lines that wait for somebody to show them.
+/// The maximum number of lines that wait to be shown.
 const MAX_RECENT_LINES: usize = 200;
 
-/// The longest line of these, in bytes.
+/// The maximum length of such a line, in bytes.
 const MAX_RECENT_LINE_BYTES: usize = 4096;
 
 /// Whether a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndState {
-    /// It has.
+    /// It has ended.
     Yes,
-    /// Not yet.
+    /// It has not ended.
     No,
 }
 
-/// The newest lines that were printed and not shown yet.
+/// The newest printed lines that were not shown yet.
 #[derive(Debug, Default)]
 struct RecentLines {
     printed: VecDeque<String>,
     left_out: u64,
-    /// The line of each stream that has not ended.
+    /// The unfinished line of each stream.
     open: [Vec<u8>; 2],
 }
 
@@ -162,7 +162,7 @@ impl RecentLines {
             Stream::Stderr => 1,
         };
         let lines = new.iter().filter(|byte| **byte == b'\n').count();
-        // Of a flood only the end is looked at.
+        // Of many lines, only the last ones are kept.
         let mut skipped = lines.saturating_sub(MAX_RECENT_LINES);
         self.left_out += skipped as u64;
         for piece in new.split_inclusive(|byte| *byte == b'\n') {
@@ -204,21 +204,21 @@ impl RecentLines {
     }
 }
 
-/// Shows how a run goes, while it lasts.
+/// Observes a run while it lasts, and can end it.
 #[derive(Debug)]
 pub struct Watch {
     begun: Instant,
-    /// Milliseconds after the beginning.
+    /// Milliseconds since the start.
     last_output: AtomicU64,
     last_line: Mutex<String>,
-    /// What was printed and nobody has taken yet, if somebody wants it.
+    /// Printed lines that were not taken yet. `None` if they are not needed.
     fresh: Option<Mutex<RecentLines>>,
     stalled: AtomicBool,
     cancel: CancelToken,
 }
 
 impl Watch {
-    /// Makes one for a run that begins now.
+    /// Creates a watch for a run that starts now.
     ///
     /// # Errors
     /// Fails if the system has no descriptors left.
@@ -233,10 +233,10 @@ impl Watch {
         })
     }
 
-    /// Makes one for a run that begins now, and that a request ends.
+    /// Creates a watch for a run that starts now, and ends the run when the token is cancelled.
     ///
     /// # Errors
-    /// As [`Watch::new`].
+    /// Same as [`Watch::new`].
     pub fn until(cancel: Option<CancelToken>) -> io::Result<Watch> {
         let watch = Watch::new()?;
         Ok(match cancel {
@@ -245,10 +245,10 @@ impl Watch {
         })
     }
 
-    /// Makes one that keeps what is printed, for [`Watch::take_printed`].
+    /// Creates a watch that keeps printed lines for [`Watch::take_printed`].
     ///
     /// # Errors
-    /// As [`Watch::new`].
+    /// Same as [`Watch::new`].
     pub fn keeping_output() -> io::Result<Watch> {
         Ok(Watch { fresh: Some(Mutex::default()), ..Watch::new()? })
     }
@@ -264,45 +264,45 @@ impl Watch {
         last.push_str(&String::from_utf8_lossy(line));
     }
 
-    /// Returns how long it lasts.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Returns how long it has printed nothing.
+    /// Returns the time since the last output.
     pub fn silent(&self) -> Duration {
         self.elapsed().saturating_sub(Duration::from_millis(self.last_output.load(Ordering::Relaxed)))
     }
 
-    /// Returns the last line that it printed, masked and not escaped.
+    /// Returns the last printed line, masked but not escaped.
     pub fn last_line(&self) -> String {
         self.last_line.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the lines that were printed since the last time, masked and not escaped. `at_end` also takes a last line
-    /// without its line feed.
+    /// Takes the lines printed since the last call, masked but not escaped. `at_end` also takes a last line without a
+    /// line feed.
     pub fn take_printed(&self, at_end: EndState) -> PrintedLines {
         let Some(fresh) = &self.fresh else { return PrintedLines::default() };
         fresh.lock().unwrap_or_else(PoisonError::into_inner).take(at_end)
     }
 
-    /// Ends it because it prints nothing.
+    /// Ends the run because it prints nothing.
     pub fn end_as_stalled(&self) {
         self.stalled.store(true, Ordering::SeqCst);
         self.cancel.cancel();
     }
 
-    /// Ends it because the service ends. The second time, at once.
+    /// Ends the run because the service ends. The second call kills it.
     pub fn interrupt(&self) {
         self.cancel.cancel();
     }
 }
 
-/// What is to be started.
+/// A program to start.
 pub(crate) struct StartOrder<'a> {
     pub(crate) host: &'a Host,
     pub(crate) policy: &'a PolicyState,
-    /// What is executed, as it was approved; `None` if it was not.
+    /// The approved fingerprint; `None` if what is executed is not approved.
     pub(crate) approved: Option<Fingerprint>,
     pub(crate) run: &'a RunId,
     pub(crate) kind: RunKind,
@@ -312,18 +312,18 @@ pub(crate) struct StartOrder<'a> {
     pub(crate) tier: Option<Tier>,
     pub(crate) attempt: Option<u64>,
     pub(crate) argv: Argv,
-    /// The program that was approved, where it is bound.
+    /// The approved program, if it is bound.
     pub(crate) program: Option<PathBuf>,
     pub(crate) bytes: Option<Fingerprint>,
     pub(crate) work: CrewWork<'a>,
     pub(crate) timeout: Option<Duration>,
-    /// Where it starts.
+    /// The working directory.
     pub(crate) directory: &'a Path,
-    /// The folder of its own; `None` in the workspace.
+    /// The directory of the task; `None` in the workspace.
     pub(crate) own: Option<WorkFolder<'a>>,
-    /// Files that stay closed.
+    /// Files that the program must not write.
     pub(crate) closed: &'a [PathBuf],
-    /// A program besides its own that it may start.
+    /// Another program that it may start.
     pub(crate) also: Option<PathBuf>,
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) temporary: &'a PrivateFolder,
@@ -333,10 +333,10 @@ pub(crate) struct StartOrder<'a> {
     pub(crate) watch: &'a Watch,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub(crate) struct RunOutcome {
     pub(crate) end: RunEnd,
-    /// The code, or the negative signal.
+    /// The exit code, or the negated signal.
     pub(crate) exit_code: Option<i64>,
     pub(crate) seconds: f64,
     /// The last lines of its output, masked.
@@ -344,11 +344,11 @@ pub(crate) struct RunOutcome {
     pub(crate) problem: Option<String>,
 }
 
-/// Why nothing was started.
+/// Why nothing was started, or a start failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The gate refuses it.
+    /// The gate refused it.
     #[error("not started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Objection>),
     /// The disk failed.
@@ -360,7 +360,7 @@ pub enum StartError {
     /// The command does not fit its adapter.
     #[error("not started: {0}")]
     Command(String),
-    /// It was started, and ended at once because it does not know a flag of its adapter.
+    /// The program ended at once, because it does not know a flag of its adapter.
     #[error("`{program}` does not know the flag `{flag}`, which its adapter adds")]
     UnknownFlag {
         /// The program.
@@ -368,7 +368,7 @@ pub enum StartError {
         /// The flag.
         flag: String,
     },
-    /// It was started, and ended because its output could not be kept. What it did is not known.
+    /// The program was ended because its output could not be logged. Its effects are unknown.
     #[error("its output could not be kept: {0}")]
     Log(String),
 }
@@ -390,7 +390,7 @@ impl Sink for Tee<'_> {
     }
 }
 
-/// Starts a program if the gate lets it, and waits for everything that it started.
+/// Starts a program if the gate allows it, and waits until all of its processes have ended.
 pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError> {
     let host = order.host;
     let started_at = host.clock.now();
@@ -400,7 +400,7 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
     let environment = &host.environment;
     let mut decision = decide_crew(order.policy, &facts, &|name: &str| environment.is_set(name));
     let path_variable = environment.get("PATH");
-    // A worker is the program that was approved; one of the workspace is not that of a worktree.
+    // The worker must be the approved program. A program in the workspace is not replaced by the one in the worktree.
     let found = match &order.program {
         Some(path) => Some(path.clone()).filter(|path| is_program(&*host.fs, path)),
         None => find_program(order.argv.program(), order.directory, path_variable, |path| {
@@ -513,15 +513,15 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
     Ok(RunOutcome { end, exit_code, seconds, last, problem: receipt.problem })
 }
 
-/// Returns where Brigade keeps the commits of a task until they are in the branch, which git in its worktree reads.
+/// Returns the directory of a task's objects that are not in the branch yet. Git in its worktree reads them.
 pub(crate) fn task_objects(host: &Host, prd: Option<&PrdName>, task: Option<&TaskId>) -> Option<PathBuf> {
     let (prd, task) = (prd?, task?);
     let path = RelPath::composed(&format!("{KITCHEN}/{prd}/git/{task}/objects"));
     host.fs.exists(&path).unwrap_or(false).then(|| host.fs.root().join(path.as_path()))
 }
 
-/// Lists where the programs of a command are installed, which a sandbox opens for reading. Of a text for a shell, every
-/// word may be one.
+/// Lists the directories where the programs of a command are installed. The sandbox lets the command read them. In a
+/// shell text, every word may be a program.
 fn installed(order: &StartOrder<'_>, program: Option<&Path>) -> Vec<String> {
     let host = order.host;
     let path_variable = host.environment.get("PATH");
@@ -542,7 +542,7 @@ fn installed(order: &StartOrder<'_>, program: Option<&Path>) -> Vec<String> {
     found.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
-/// Returns a path as it is shown: relative to the workspace if it is inside.
+/// Formats a path: relative to the workspace if it is inside.
 fn display_path(path: &Path, workspace: &Path) -> String {
     match path.strip_prefix(workspace) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),

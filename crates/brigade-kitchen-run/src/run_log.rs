@@ -1,4 +1,4 @@
-//! Logs of a run: masked while they are written, and capped to their first and their last part.
+//! Logs of a run. They are masked while they are written, and limited to a first and a last part.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,32 +10,32 @@ use brigade_process::Stream;
 use brigade_redact::{Redactor, SecretValue};
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of the end of an output are told to the next attempt.
+/// How many bytes of the end of an output go into the next prompt.
 const TAIL_BYTES: usize = 4096;
 
-/// A program that prints fewer bytes at once is followed line by line.
+/// If one read returns fewer bytes, lines are passed on one by one.
 const LINE_MODE_BYTES: usize = 16 << 10;
 
 /// The size of one read.
 const READ_BYTES: usize = 64 << 10;
 
-/// A log, as its receipt has it.
+/// A log in a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LogRow {
-    /// Where it is, relative to the workspace.
+    /// Its path, relative to the workspace.
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// The sha256 of it.
+    /// The sha256 of the log.
     pub sha256: Fingerprint,
-    /// How many bytes between its first and its last part are left out.
+    /// How many bytes are omitted between its first and last part.
     pub left_out: u64,
 }
 
-/// A file that keeps the first half and the last half of what is written. What may be the last half is in files beside
-/// it until the end, so that memory does not grow.
+/// A file that keeps the first half and the last half of its input. Until the end, the last half is in separate part
+/// files, so that memory stays bounded.
 struct CappedFile {
     fs: Arc<dyn Fs>,
     path: RelPath,
@@ -44,7 +44,7 @@ struct CappedFile {
     total: u64,
     bytes: u64,
     sha256: FingerprintStream,
-    /// The last two parts behind the first half, each at most that long.
+    /// The last two parts after the first half, with a maximum size each.
     parts: VecDeque<Part>,
     next_part: u64,
 }
@@ -116,7 +116,7 @@ impl CappedFile {
         Ok(())
     }
 
-    /// Puts the last half behind the first one.
+    /// Appends the last half to the first half.
     fn finish(mut self) -> Result<LogRow, FsError> {
         let kept: u64 = self.parts.iter().map(|part| part.bytes).sum();
         let last = kept.min(self.half);
@@ -142,7 +142,7 @@ impl CappedFile {
         }
         self.file.sync()?;
         for part in parts {
-            // What stays is found by its name and removed with the next start of a service.
+            // The next service removes parts that stay.
             let _ = self.fs.remove(&part.path);
         }
         let path = self.path.to_string();
@@ -150,24 +150,24 @@ impl CappedFile {
     }
 }
 
-/// Says in a log how much of it is left out.
+/// Returns the line in a log that marks an omission.
 pub(crate) fn left_out(bytes: u64) -> String {
     format!("\n[{bytes} bytes are left out]\n")
 }
 
-/// Splits the name of a part of a log: the log, and its number.
+/// Splits the name of a part file into the log and the number.
 fn split_name(name: &str) -> Option<(&str, u64)> {
     let (log, number) = name.rsplit_once(".part-")?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     Some((log, number.parse().ok()?)).filter(|_| log.ends_with(".log") && is_number)
 }
 
-/// Returns whether a file is a part of a log, which a crash may have left.
+/// Returns whether a file is a part file, which a crash may have left.
 pub(crate) fn is_part(name: &str) -> bool {
     split_name(name).is_some()
 }
 
-/// Returns the number of a part of this log.
+/// Returns the number of a part file of this log.
 pub(crate) fn part_number(name: &str, log: &str) -> Option<u64> {
     split_name(name).filter(|(of, _)| *of == log).map(|(_, number)| number)
 }
@@ -182,13 +182,13 @@ struct Channel {
 pub(crate) struct RunLogs {
     stdout: Channel,
     stderr: Channel,
-    /// Both streams in their order, under a name for people.
+    /// The additional log of both streams in order, with a readable name.
     named: Option<CappedFile>,
     last: VecDeque<u8>,
     last_line: Vec<u8>,
 }
 
-/// What the logs of a run are.
+/// The logs of a finished run.
 pub(crate) struct RunLogSummary {
     pub(crate) stdout: LogRow,
     pub(crate) stderr: LogRow,
@@ -242,19 +242,19 @@ impl RunLogs {
         Ok(())
     }
 
-    /// Writes what the program printed, and returns what that is without secrets, and the last line so far.
+    /// Logs output of the program. Returns it masked, and the last line so far.
     pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
         self.take(stream, false, bytes).map_err(io::Error::other)?;
         Ok(self.seen(stream, bytes.len()))
     }
 
-    /// Returns what was masked last of a stream, and the last line so far.
+    /// Returns the output that was masked last, and the last line so far.
     fn seen(&mut self, stream: Stream, read: usize) -> (&[u8], &[u8]) {
         let channel = match stream {
             Stream::Stdout => &self.stdout,
             Stream::Stderr => &self.stderr,
         };
-        // A line is shown as it would be if nothing followed. In a flood, another one follows at once.
+        // A last line is shown as if nothing followed. In a flood, another line follows at once anyway.
         let pending = if read < LINE_MODE_BYTES { channel.redactor.pending() } else { Vec::new() };
         let tail = &channel.masked[channel.masked.len().saturating_sub(TAIL_BYTES)..];
         let shown = [tail, &pending].concat();
@@ -265,7 +265,7 @@ impl RunLogs {
         (&channel.masked, &self.last_line)
     }
 
-    /// Ends the logs. `seen` gets what the redactor still held back, and the last line.
+    /// Finishes the logs. Passes to `seen` what the redactor still held back, and the last line.
     pub(crate) fn finish(
         mut self,
         mut seen: impl FnMut(Stream, &[u8], &[u8]),

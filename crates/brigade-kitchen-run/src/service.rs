@@ -1,8 +1,8 @@
-//! The loop that works through a PRD.
+//! The service: a loop that works through a PRD.
 //!
-//! One thread owns the journal and decides; what takes time (an attempt, a command, git) is done by a thread for one
-//! step of one task, which tells what happened. Each step is recorded before the next one begins, so a service that was
-//! killed goes on where its journal ends.
+//! One thread owns the journal and makes the decisions. Slow work (an attempt, a command, git) is done in a job, a
+//! thread for one step of one task. The job sends its result to the loop. Each step is recorded before the next one
+//! starts, so a killed service continues where its journal ends.
 
 mod answers;
 mod between;
@@ -42,7 +42,7 @@ use menu::ServedPrd;
 
 pub use follow::{Activity, Follower, NoFollower, PrintedLines, RunningRow, ServiceView};
 
-/// How a service is asked to work, in the words of the person who starts it.
+/// The options of a service, as given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceOptions {
     /// Flags that change settings.
@@ -51,24 +51,24 @@ pub struct ServiceOptions {
     pub only: Vec<String>,
     /// Without these.
     pub skip: Vec<String>,
-    /// From this task on, in the order of the file.
+    /// Start at this task, in the order of the file.
     pub from: Option<String>,
-    /// Until this one.
+    /// Stop after this task.
     pub until: Option<String>,
-    /// The PRD that is served after this one, if there is one.
+    /// The PRD to serve next, if any.
     pub next: Option<PrdName>,
-    /// Ends it: the first request politely, the second at once.
+    /// Ends the service. The second request ends it at once.
     pub cancel: Option<CancelToken>,
     /// The difference between local time and UTC, for logs.
     pub local_offset_minutes: i32,
-    /// Takes what workers found beyond their tasks, besides the file beside the PRD.
+    /// Receives findings of workers, in addition to the backlog file.
     pub backlog: Option<BacklogSink>,
 }
 
-/// Takes how a task is shown, and the texts that its worker found.
+/// Receives the name of a task, and the findings of its worker.
 type TakeBacklog = dyn Fn(&str, &[String]) + Send + Sync;
 
-/// Takes what workers found beyond their tasks, masked.
+/// Receives findings of workers, masked.
 #[derive(Clone)]
 pub struct BacklogSink(pub Arc<TakeBacklog>);
 
@@ -88,22 +88,22 @@ pub enum ServeError {
     /// The PRD is not approved.
     #[error("what would be executed is not approved")]
     NotApproved {
-        /// What changed since the last approval; empty if there was none.
+        /// What changed since the last approval; empty without an approval.
         changes: Vec<Change>,
     },
-    /// The PRD, the configuration or the policy refuses it.
+    /// The PRD, the configuration or the policy refuses the service.
     #[error("{0}")]
     Refused(Failure),
     /// Programs are missing.
     #[error("{}", missing(.0))]
     Missing(Vec<MissingProgram>),
-    /// A typed id is not in the PRD, or no task is left.
+    /// A typed id is not in the PRD, or the selection is empty.
     #[error(transparent)]
     NoSuchTasks(#[from] SelectTasksError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The place of the work failed.
+    /// The workplace failed.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The disk failed.
@@ -152,17 +152,17 @@ impl From<ServeError> for Failure {
     }
 }
 
-/// The most changes that a refusal names.
+/// The maximum number of changes that an error names.
 const MAX_NAMED: usize = 10;
 
-/// A program that a tier needs, and that cannot be started.
+/// A program of a tier that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingProgram {
     /// The tier.
     pub tier: Tier,
-    /// The program, as the command names it.
+    /// The program as written in the command.
     pub program: String,
-    /// Why.
+    /// Why it cannot be started.
     pub why: MissingProgramReason,
 }
 
@@ -180,17 +180,17 @@ fn missing(programs: &[MissingProgram]) -> String {
         .join("; ")
 }
 
-/// What a service begins with.
+/// The input of a new service.
 struct Start<'e> {
     kitchen: &'e Kitchen<'e>,
     menu: Arc<ServedPrd>,
-    /// The settings of the PRD, with those of the command line.
+    /// The settings of the PRD, with the flags of the command.
     settings: Settings,
-    /// The tasks that are worked on.
+    /// The selected tasks.
     set: RunSet,
     journal: PrdJournal,
     lock: ServiceLock,
-    /// Where the files are that show how it goes on.
+    /// The paths of derived files.
     targets: Targets,
     workplace: &'e dyn Workplace,
     options: &'e ServiceOptions,
@@ -198,10 +198,10 @@ struct Start<'e> {
 }
 
 impl Kitchen<'_> {
-    /// Works through a PRD until all is done, or nothing can go on. `open` makes the place of the work.
+    /// Works through a PRD until everything is done, or no task can continue. `open` creates the workplace.
     ///
     /// # Errors
-    /// Fails if nothing was begun, or the journal can no longer be written.
+    /// Fails if nothing was started, or the journal can no longer be written.
     pub fn serve(
         &self,
         path: &RelPath,
@@ -252,11 +252,11 @@ impl Kitchen<'_> {
 }
 
 impl Kitchen<'_> {
-    /// Makes the place of the work: worktrees of the branch, or the workspace itself without git, a commit, a branch,
-    /// or where worktrees are off.
+    /// Creates the workplace: worktrees of the branch. It is the workspace itself without git, a commit or a branch, or
+    /// if worktrees are off.
     ///
     /// # Errors
-    /// Fails if the branch cannot be worked on.
+    /// Fails if the branch cannot be used.
     pub fn open_place(&self, order: &WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
         let settings = order.settings();
         let in_place = || Box::new(InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec()));
@@ -276,7 +276,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Returns how a branch of tasks is worked on.
+/// Returns the git options for a branch.
 pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String]) -> GitOptions {
     GitOptions {
         branch: branch.to_owned(),
@@ -293,7 +293,7 @@ pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String
     }
 }
 
-/// Lists the work that the branch of a PRD has to hold.
+/// Lists the work that the branch of a PRD must contain.
 pub(crate) fn done_work(life: &Life, name: &PrdName, prd: &ValidPrd) -> Vec<DoneWork> {
     let known = life.done_work(prd).into_iter().filter_map(|work| {
         let commit = CommitId::new(&work.commit)?;
@@ -302,15 +302,15 @@ pub(crate) fn done_work(life: &Life, name: &PrdName, prd: &ValidPrd) -> Vec<Done
     known.collect()
 }
 
-/// Makes the place of the work.
+/// Creates the workplace.
 pub type OpenPlace<'a> = &'a dyn Fn(&WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError>;
 
-/// What the place of the work is made from.
+/// The input of a workplace.
 pub struct WorkplaceRequest<'a> {
     menu: &'a ServedPrd,
-    /// Files of the workspace that Brigade itself writes.
+    /// Files in the workspace that Brigade writes.
     pub own_files: &'a [String],
-    /// The work that the branch has to hold, the newest at the end.
+    /// The work that the branch must contain, the newest last.
     pub done: &'a [DoneWork],
 }
 

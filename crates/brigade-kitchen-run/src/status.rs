@@ -1,4 +1,4 @@
-//! `status`, `summary` and `cost`: where a PRD stands. Changes and starts nothing.
+//! `status`, `summary` and `cost`: reports about a PRD. Changes and starts nothing.
 
 mod before;
 
@@ -28,38 +28,38 @@ use crate::receipts::Receipts;
 use crate::run_log::is_part;
 use crate::service::{Activity, RunningRow, ServiceView};
 
-/// How often a watcher looks for a change. Nothing here looks more often.
+/// How often a watcher polls. Nothing in this module polls faster.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The largest file that is looked at before a summary replaces it.
+/// The maximum size of a file that a summary may replace.
 const SUMMARY_LIMIT: u64 = 16 << 20;
 
-/// The end of a log in which its last line is looked for.
+/// How much of the end of a log is searched for its last line.
 const TAIL: u64 = 4 << 10;
 
 /// What a watcher follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowTarget {
-    /// Where tasks stand.
+    /// The states of tasks.
     Status,
-    /// And what workers print.
+    /// The states of tasks, and the output of workers.
     Output,
 }
 
-/// What a watcher sees.
+/// What a watcher receives.
 #[derive(Clone, Debug)]
 pub struct WatchView {
-    /// Where the PRD stands.
+    /// The status of the PRD.
     pub report: StatusReport,
     /// What runs now.
     pub scene: ServiceView,
 }
 
 impl Kitchen<'_> {
-    /// Returns where a PRD stands.
+    /// Returns the status of a PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, or on a disk error.
+    /// Fails if the PRD does not exist or has errors, or on a disk error.
     pub fn status(&self, search: &PrdSearch) -> Result<StatusReport, Failure> {
         let search = search.to_show();
         let configuration = self.configuration()?;
@@ -79,7 +79,7 @@ impl Kitchen<'_> {
         report.taken = standing.taken;
         report.config_issues = standing.configuration.issues();
         report.config_issues.extend(standing.crew.refusal_lines().into_iter().filter(|line| {
-            // An error of the configuration is a refusal, too.
+            // An error of the configuration is also a refusal.
             line.fault().code != reasons::KITCHEN_CONFIG_INVALID.as_str()
         }));
         report.issues.extend(self.namesake(standing).map(|other| {
@@ -95,7 +95,7 @@ impl Kitchen<'_> {
         report
     }
 
-    /// Masks what a person wrote into the PRD. The journal is masked.
+    /// Masks what a person wrote into the PRD. The journal is already masked.
     fn mask(&self, report: &mut StatusReport, configuration: &Configuration) {
         let redactor = self.redactor(configuration);
         report.feature_name = redactor.redact_str(&report.feature_name);
@@ -104,10 +104,10 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Returns where a PRD stands, in the shortest form.
+    /// Returns the brief status of a PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, or on a disk error.
+    /// Fails if the PRD does not exist or has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
         let search = search.to_show();
         if let Some(named) = self.seen_before(&search, &seen::GLANCE)?
@@ -135,12 +135,12 @@ impl Kitchen<'_> {
         Ok(glance.brief(ServiceLock::holder(&*self.fs, name)?.is_some(), self.now()))
     }
 
-    /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every
-    /// `STATUS_WATCH_INTERVAL`; until no service runs, `show` breaks, or somebody cancels.
-    /// With [`FollowTarget::Output`] also every second while something runs.
+    /// Calls `show` with the status at once, after each change, and at least every `STATUS_WATCH_INTERVAL`. Ends when
+    /// no service runs, `show` breaks, or the token is cancelled. With [`FollowTarget::Output`], also calls it every
+    /// second while something runs.
     ///
     /// # Errors
-    /// As [`Kitchen::status`].
+    /// Same as [`Kitchen::status`].
     pub fn watch(
         &self,
         search: &PrdSearch,
@@ -149,7 +149,7 @@ impl Kitchen<'_> {
         show: &mut dyn FnMut(&WatchView) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let mut standing = self.standing(&search.to_show())?;
-        // What was found once stays the one, whatever else begins.
+        // Later calls use the same PRD, even if another one starts.
         let search = PrdSearch::At(standing.path.clone());
         let taken = standing.taken;
         loop {
@@ -162,7 +162,7 @@ impl Kitchen<'_> {
             }
             let Some(cancel) = cancel else { return Ok(()) };
             for _ in 0..interval.max(1) {
-                // `true`: somebody cancelled.
+                // `true` means that the token was cancelled.
                 if cancel.wait(POLL) {
                     return Ok(());
                 }
@@ -180,7 +180,7 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Returns what a service does now, as far as its files tell.
+    /// Returns what a service does now, according to its files.
     fn scene(&self, standing: &PrdState) -> ServiceView {
         let (life, now) = (&standing.life, self.now());
         let service = life.service.as_ref().filter(|_| standing.holder.is_some());
@@ -218,7 +218,7 @@ impl Kitchen<'_> {
     /// Returns the last line of the log of a running attempt.
     fn last_line(&self, run: &RunId) -> String {
         let (stdout, stderr) = Receipts::new(&*self.fs).logs(run);
-        // Of a long output the end is in files beside the log, until the attempt has ended.
+        // While an attempt runs, the end of a long output is in part files.
         let folder = self.fs.list_dir(&stdout.parent()).unwrap_or_default();
         let is_its = |name: &str| {
             [&stdout, &stderr].iter().any(|log| {
@@ -244,17 +244,17 @@ impl Kitchen<'_> {
         text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// Returns what changes whenever the status does: lengths and times of the journal, the lock and the PRD.
+    /// Returns values that change with the status: metadata of the journal, the lock and the PRD.
     fn signs(&self, standing: &PrdState) -> Vec<Option<Metadata>> {
         let files = PrdFiles::new(&standing.name);
         let paths = [files.journal(), files.service_lock(), standing.path.clone()];
         paths.iter().map(|path| self.fs.metadata(path).ok()).collect()
     }
 
-    /// Writes the report of a PRD, to a file if one is named.
+    /// Renders the summary of a PRD, and writes it to a file if requested.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, the file exists and is no such report, or on a disk error.
+    /// Fails if the PRD does not exist or has errors, the file exists and is not a summary, or on a disk error.
     pub fn summary(
         &self,
         search: &PrdSearch,
@@ -279,7 +279,7 @@ impl Kitchen<'_> {
                 let bytes = self.fs.read(&file, SUMMARY_LIMIT)?;
                 if !bytes.starts_with(SUMMARY_HEAD.as_bytes()) {
                     let failure =
-                        Failure::new(ErrorKind::Usage, format!("`{file}` exists and is no summary"));
+                        Failure::new(ErrorKind::Usage, format!("`{file}` exists and is not a summary"));
                     return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
                 }
             }
@@ -289,10 +289,10 @@ impl Kitchen<'_> {
         Ok(made)
     }
 
-    /// Returns what the workers of a PRD cost.
+    /// Returns the costs of a PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, or on a disk error.
+    /// Fails if the PRD does not exist or has errors, or on a disk error.
     pub fn cost(&self, search: &PrdSearch) -> Result<KitchenCostReport, Failure> {
         let standing = self.standing(&search.to_show())?;
         let report = self.status_of(&standing);

@@ -1,4 +1,4 @@
-//! Files for people and other programs, after a command that no service runs beside.
+//! Updates the derived files after a command, if no service runs.
 
 use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
@@ -12,8 +12,8 @@ use crate::lock::ServiceLock;
 use crate::projections::{Projections, Targets};
 
 impl Kitchen<'_> {
-    /// Writes what follows from records of a command, if a service ran and none runs now; one that runs does it itself.
-    /// The records count also if that fails.
+    /// Updates the derived files for new records, unless a running service does. Does nothing if no service ever ran.
+    /// The records count even if this fails.
     pub(crate) fn tell(&self, name: &PrdName, journal: &PrdJournal, lines: &[Line]) {
         if let Err(failure) = self.try_tell(name, journal, lines) {
             tracing::debug!(%failure, prd = %name, "files for people and other programs are not written");
@@ -25,7 +25,7 @@ impl Kitchen<'_> {
         if life.service.is_none() || lines.is_empty() || ServiceLock::holder(&*self.fs, name)?.is_some() {
             return Ok(());
         }
-        // Older approvals do not say which file it is.
+        // Older approvals do not name the file.
         let path = life.prd_path.clone().unwrap_or_else(|| format!("brigade/tasks/{name}.json"));
         let Ok(path) = path.parse::<RelPath>() else { return Ok(()) };
         let standing = self.standing(&PrdSearch::At(path))?;

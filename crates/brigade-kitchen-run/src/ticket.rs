@@ -1,4 +1,4 @@
-//! `ticket`: one task, with the approval, the lock and the life that it has in a service.
+//! `ticket`: works on one task, with the approval, lock and records of a service.
 
 use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_kitchen::TaskId;
@@ -13,11 +13,11 @@ use crate::service::{Follower, ServiceOptions};
 use crate::validate::is_approved;
 
 impl Kitchen<'_> {
-    /// Works on one task until it ends, or nothing can go on.
+    /// Works on one task until it ends, or cannot continue.
     ///
     /// # Errors
-    /// Fails if nothing was begun: there is no such task, it depends on tasks that are not done, nobody approved what
-    /// would be executed, or another service has the PRD.
+    /// Fails if nothing was started: the task does not exist or depends on unfinished tasks, the execution is not
+    /// approved, or another service works on the PRD.
     pub fn ticket(
         &self,
         search: &PrdSearch,
@@ -41,10 +41,10 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Tells what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.
+    /// Reports what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.
     ///
     /// # Errors
-    /// Fails if there is no such PRD or task, the task depends on tasks that are not done, or on a disk error.
+    /// Fails if the PRD or task does not exist, the task depends on unfinished tasks, or on a disk error.
     pub fn rehearse_ticket(
         &self,
         search: &PrdSearch,
@@ -57,7 +57,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Returns the task with a typed id, if everything that it depends on is done.
+/// Returns the task with a typed id, if its dependencies are done.
 fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
     let (prd, life) = (&standing.prd, &standing.life);
     let at = typed.parse().ok().and_then(|id| prd.graph().position(&id));
@@ -66,7 +66,7 @@ fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
         return Err(unknown_tasks(UnknownTasks { unknown: vec![typed.to_owned()], known }));
     };
     let id = &prd.tasks[at].id;
-    // A task that is done stays done, whatever became of the others.
+    // A finished task stays done, whatever its dependencies are.
     if life.is_done(id) {
         return Ok(id.clone());
     }

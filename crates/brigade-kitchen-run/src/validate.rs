@@ -1,4 +1,4 @@
-//! `validate` and `workers`: looks without changing and starting anything.
+//! `validate` and `workers`: checks that change and start nothing.
 
 use brigade_cmdline::Argv;
 use brigade_core::Fingerprint;
@@ -9,7 +9,7 @@ use brigade_policy::Failure;
 use crate::gather::{Crew, PrdSearch};
 use crate::kitchen::{Kitchen, mask_words};
 
-/// What a validation fails on.
+/// What makes a validation fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
     /// Errors.
@@ -18,7 +18,7 @@ pub enum FailOn {
     Warnings,
 }
 
-/// Returns whether this is what a person approved last.
+/// Returns whether the last approval is for this fingerprint.
 pub(crate) fn is_approved(approval: Option<&Approval>, fingerprint: Option<Fingerprint>) -> bool {
     approval.is_some_and(|approval| Some(approval.fingerprint) == fingerprint)
 }
@@ -27,7 +27,7 @@ impl Kitchen<'_> {
     /// Checks a PRD: errors, warnings, routes, waves, and the fingerprint to approve.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or on a disk error. Errors of the PRD are in the report.
+    /// Fails if the PRD does not exist, or on a disk error. Errors of the PRD are in the report.
     pub fn validate(&self, search: &PrdSearch, fail_on: FailOn) -> Result<ValidationReport, Failure> {
         let configuration = self.configuration()?;
         let (found, recorded) = self.prd_and_journal(search, configuration.config.settings.lints())?;
@@ -39,7 +39,7 @@ impl Kitchen<'_> {
             }
         }
         if configuration.config.settings.walkaway_mode && !found.reading.prd.walkaway {
-            // A service would refuse them.
+            // An unattended service would refuse them.
             report.errors.extend(found.reading.prd.walkaway_faults());
             report.valid = report.errors.is_empty();
         }
@@ -57,7 +57,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Shows the tiers: their commands, adapters and programs, and what workers may do.
+    /// Reports the tiers: their commands, adapters and programs, and the effects of workers.
     ///
     /// # Errors
     /// Fails on a disk error.

@@ -1,21 +1,21 @@
-//! Where a task is worked on, and where its work goes.
+//! The workplace of tasks: where workers work, and where the results go.
 //!
-//! The life of a task asks a [`Workplace`] and nothing else about git or files:
+//! The service knows git and files only through a [`Workplace`]:
 //!
-//! 1. [`begin`](Workplace::begin) makes the folder of a task, or finds the one of an earlier attempt.
+//! 1. [`begin`](Workplace::begin) makes the folder of a task, or finds the folder of an earlier attempt.
 //! 2. The setup command runs until it has succeeded once, between [`begin_setup`](Workplace::begin_setup) and
-//!    [`end_setup`](Workplace::end_setup); [`guard`](Workplace::guard) is taken right before a worker starts.
-//! 3. [`look`](Workplace::look), after all of its processes have ended, says what changed since the task began. It
-//!    fails with [`PlaceError::Tampered`] if the attempt changed settings or hooks of git, and starts no git then.
-//! 4. The caller runs verification, tests and review on the folder.
+//!    [`end_setup`](Workplace::end_setup). [`guard`](Workplace::guard) is called right before a worker starts.
+//! 3. [`look`](Workplace::look), after all processes of the worker have ended, returns what changed since the task
+//!    began. If the attempt changed settings or hooks of git, it fails with [`PlaceError::Tampered`] and runs no git.
+//! 4. The caller runs verification, tests and review in the folder.
 //! 5. [`commit`](Workplace::commit) makes the commit of the task from exactly what `look` saw.
-//! 6. [`integrate`](Workplace::integrate) moves the branch to it. If another task moved the branch meanwhile, the work
-//!    is put on the new tip, and the caller goes on at step 4 with the changes that it returns.
-//! 7. [`finish`](Workplace::finish) takes the folder away, once the end of the task is recorded, and
-//!    [`leave`](Workplace::leave) removes what is left for others when there are no more tasks.
+//! 6. [`integrate`](Workplace::integrate) moves the branch to the commit. If another task moved the branch meanwhile,
+//!    the work is moved to the new tip, and the caller repeats step 4 with the returned changes.
+//! 7. [`finish`](Workplace::finish) removes the folder after the end of the task was recorded.
+//!    [`leave`](Workplace::leave) removes everything kept for later tasks when there are none.
 //!
-//! Every step can be repeated after a crash. After a commit that may have been integrated,
-//! [`find_integrated`](Workplace::find_integrated) tells.
+//! Every step can be repeated after a crash. [`find_integrated`](Workplace::find_integrated) tells whether a commit
+//! reached the branch before the crash.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use crate::git::InPlaceReason;
 
-/// A task of a PRD, and what stands in its commit.
+/// The identity of a task, and its title for the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskName {
     /// The PRD.
@@ -45,7 +45,7 @@ pub struct TaskName {
 pub struct CommitId(String);
 
 impl CommitId {
-    /// Takes an id that git printed or a journal has; `None` if it is no hexadecimal object id.
+    /// Parses an id from git or a journal; `None` if it is not a hexadecimal object id.
     pub fn new(text: &str) -> Option<CommitId> {
         let is_id = matches!(text.len(), 40 | 64)
             && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -64,14 +64,14 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// The commit of a task that is done, which the branch has to hold.
+/// The commit of a finished task, which the branch must contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoneWork {
     /// The task.
     pub task: TaskId,
-    /// How it is shown, which its trailer has.
+    /// The full name of the task, as in the trailer of the commit.
     pub shown: String,
-    /// The run that did it; `None` if it is not known.
+    /// The run that did it; `None` if unknown.
     pub run: Option<RunId>,
     /// The commit.
     pub commit: CommitId,
@@ -82,64 +82,65 @@ pub struct DoneWork {
 pub struct Place {
     /// The task.
     pub name: TaskName,
-    /// Where its worker runs.
+    /// The working directory of the worker.
     pub folder: PathBuf,
-    /// The root of its worktree, relative to the workspace; `None` in place or when it lies outside.
+    /// The root of its worktree, relative to the workspace; `None` in place or outside of the workspace.
     pub worktree: Option<String>,
     /// The root of its worktree, which the worker may write; `None` in place.
     pub root: Option<PathBuf>,
-    /// The commit that the work stands on; `None` without git.
+    /// The base commit of the work; `None` without git.
     pub base: Option<CommitId>,
 }
 
-/// How the folder of a task came to be.
+/// How the folder of a task was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderOrigin {
-    /// It was made from the tip of the branch.
+    /// It is new, from the tip of the branch.
     New,
-    /// It was there, with the work of an earlier attempt.
+    /// It existed, with the work of an earlier attempt.
     Found,
-    /// It was gone or damaged, and was made anew without earlier work.
+    /// It was missing or damaged, and was recreated without earlier work.
     Remade,
 }
 
-/// What git would be run with, as it was before an attempt. Only the workplace that made it can compare it.
+/// The settings and hooks that git would use, as they were before an attempt. Only the workplace that made it can
+/// compare it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard(pub(crate) Vec<(String, String)>);
 
-/// What happened to a file.
+/// The kind of change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
-    /// It is new.
+    /// It was added.
     Added,
-    /// Its content or mode is another.
+    /// Its content or mode changed.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
 /// A file that changed since the task began.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangedFile {
-    /// Its path from the root of the repository or workspace, as it can be shown.
+    /// Its path for display, relative to the root of the repository or workspace.
     pub path: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// A line that was added or changed and has a word of open work.
+/// A marker of unfinished work in a line that was added or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// The path of the file, as it can be shown.
+    /// The path of the file for display.
     pub path: String,
     /// The number of the line.
     pub line: u64,
-    /// The word: one of [`MARKERS`], or the mark of a conflict.
+    /// The marker: one of [`MARKERS`], or a conflict marker.
     pub word: &'static str,
 }
 
 impl Marker {
-    /// Tells whether a conflict that Brigade wrote into the file was left.
+    /// Returns whether it is a conflict marker that Brigade wrote into the file.
     pub fn is_of_conflict(&self) -> bool {
         self.word == OWN_CONFLICT
     }
@@ -151,32 +152,32 @@ impl fmt::Display for Marker {
     }
 }
 
-/// The mark of a conflict that was left in a file.
+/// A conflict marker.
 pub(crate) const CONFLICT: &str = "<<<<<<<";
 
-/// The same, of a conflict that Brigade wrote into it: git names the commit.
+/// A conflict marker that Brigade wrote. Git adds the word `commit`.
 pub(crate) const OWN_CONFLICT: &str = "<<<<<<< commit";
 
-/// The words of open work that a finished task has in none of its lines.
+/// Markers of unfinished work. A finished task must not add lines with them.
 pub const MARKERS: [&str; 4] = ["TODO", "FIXME", "HACK", "XXX"];
 
-/// What changed since a task began: by commits, index, work tree and untracked files. Ignored files do not count.
+/// The changes since a task began, in commits, index, work tree and untracked files. Ignored files do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// What the files are now: equal for equal files. With git, the tree that is committed.
+    /// A fingerprint of the current files. With git, it is the tree for the commit.
     pub tree: String,
-    /// What changed, by path.
+    /// The changed files, by path.
     pub files: Vec<ChangedFile>,
-    /// Open work in lines that were added or changed.
+    /// Markers in lines that were added or changed.
     pub markers: Vec<Marker>,
-    /// Folders that are a repository of their own, or submodules that were moved. They cannot be committed.
+    /// Nested repositories, and submodules that were moved. They cannot be committed.
     pub nested: Vec<String>,
-    /// The last commit that the worker made, if it stands on the base.
+    /// The last commit of the worker, if it is based on the base.
     pub head: Option<CommitId>,
 }
 
 impl Changes {
-    /// Tells whether nothing changed.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.nested.is_empty()
     }
@@ -187,35 +188,35 @@ impl Changes {
 pub struct TaskCommit {
     /// The commit; `None` without git.
     pub commit: Option<CommitId>,
-    /// Why the commits of the worker are not kept, although that was asked for.
+    /// Why the commits of the worker are not kept, although that was requested.
     pub squashed: Option<&'static str>,
 }
 
-/// What became of a commit.
+/// The result of an integration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Integration {
-    /// The branch is at the commit. In place there is none.
+    /// The branch is at this commit. `None` in place.
     Done(Option<CommitId>),
-    /// The branch had moved. The work stands on its new tip now, as a tree that nobody verified.
+    /// The branch had moved, so the work was moved to its new tip. The new tree is not verified.
     Moved {
-        /// The place, with its new base.
+        /// The place, with the new base.
         place: Box<Place>,
-        /// What the work changes there.
+        /// The changes relative to the new base.
         changes: Box<Changes>,
     },
-    /// The work conflicts with that of others in these files. The folder stands on the new tip, with both sides marked
-    /// in the files, for the next attempt.
+    /// The work conflicts with other work in these files. The folder is at the new tip, with conflict markers for the
+    /// next attempt.
     Conflict(Vec<String>),
 }
 
-/// Where a kept work can be found.
+/// Where abandoned work was saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbandonedRef {
-    /// The ref that keeps it; `None` if there was nothing to keep.
+    /// The ref that has the work; `None` if there was no work.
     pub reference: Option<String>,
 }
 
-/// What `clean` did with the folder of a task.
+/// The result of cleaning the folder of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedFolder {
     /// The PRD.
@@ -226,50 +227,50 @@ pub struct CleanedFolder {
     pub kept: Option<String>,
 }
 
-/// What became of changes that nobody was to make.
+/// The result of undoing changes that were not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreOutcome {
-    /// There are none.
+    /// There were no such changes.
     Unchanged,
-    /// The files are what was verified. These had been changed.
+    /// The files are as verified again. These files had been changed.
     Done(Vec<String>),
-    /// These files stay changed, because what they were is not kept.
+    /// These files stay changed, because their earlier contents are not kept.
     Stays(Vec<String>),
 }
 
-/// Whether several tasks can be worked on at once.
+/// Whether several tasks can be worked on concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each task has a folder of its own.
+    /// Each task has a separate folder.
     Many,
-    /// All tasks have the same folder.
+    /// All tasks share one folder.
     One,
 }
 
-/// Why something could not be done with the work of a task. Nothing is lost by it.
+/// Why an operation on the work of a task failed. The work is not lost.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// Settings or hooks of git are not what they were; git was not run.
+    /// Settings or hooks of git changed. Git was not run.
     #[error("settings or hooks of git were changed: {}", .what.join(", "))]
     Tampered {
-        /// What changed, as paths or names of settings.
+        /// The changes, as paths or names of settings.
         what: Vec<String>,
     },
-    /// The folder of the task is gone, or is a link.
-    #[error("the worktree of the task, `{0}`, is gone")]
+    /// The folder of the task is missing, or is a link.
+    #[error("the worktree of the task, `{0}`, is missing")]
     Gone(String),
-    /// What was verified is not what there is.
-    #[error("the work of `{0}` that was checked is gone")]
+    /// The verified work no longer exists.
+    #[error("the checked work of `{0}` is missing")]
     Lost(TaskId),
-    /// The work holds repositories of their own.
-    #[error("these folders are git repositories of their own and cannot be committed: {}", .0.join(", "))]
+    /// The work contains nested repositories.
+    #[error("these folders are nested git repositories and cannot be committed: {}", .0.join(", "))]
     Nested(Vec<String>),
-    /// There is no such branch any more.
+    /// The branch was deleted.
     #[error("the branch `{0}` was deleted; the work is still in the worktree")]
     BranchGone(String),
-    /// The branch does not hold the work of tasks that are done.
-    #[error("the branch `{branch}` does not hold the work of {}; {way}", lost_commit_message(.task, .commit, *.more))]
+    /// The branch lacks the work of finished tasks.
+    #[error("the branch `{branch}` does not contain the work of {}; {way}", lost_commit_message(.task, .commit, *.more))]
     WorkLost {
         /// The branch.
         branch: String,
@@ -277,40 +278,40 @@ pub enum PlaceError {
         task: TaskId,
         /// Its commit.
         commit: CommitId,
-        /// How many other tasks.
+        /// The number of other tasks.
         more: usize,
-        /// What can be done about it.
+        /// What to do about it.
         way: String,
     },
-    /// The name cannot be one of a branch.
+    /// The branch name is invalid.
     #[error("`{0}` is not a valid branch name")]
     BranchName(String),
-    /// The branch is checked out and has changes that are not committed.
+    /// The branch is checked out with uncommitted changes.
     #[error("the branch `{branch}` is checked out in `{folder}` with uncommitted changes: {}", .files.join(", "))]
     Dirty {
         /// The branch.
         branch: String,
-        /// Where.
+        /// The directory of the checkout.
         folder: String,
         /// Some of the files.
         files: Vec<String>,
     },
-    /// The repository is in the middle of something that holds the branch.
+    /// An operation in progress in the repository holds the branch.
     #[error("the repository is in the middle of {0}; end it first")]
     Busy(&'static str),
-    /// Two branches cannot be merged without a person.
+    /// Merging two branches needs a person.
     #[error("the branches conflict in {}", .0.join(", "))]
     Conflict(Vec<String>),
-    /// There is no git, no repository or no commit.
+    /// Git, a repository or a commit is missing.
     #[error("{0}")]
     WithoutGit(InPlaceReason),
-    /// Something that needs git was asked for in place.
+    /// The operation needs git, but tasks are worked on in place.
     #[error("the tasks are worked on in place, without a branch")]
     InPlace,
-    /// There is nothing to merge to, or nowhere to push.
+    /// There is no branch to merge to, or no remote to push to.
     #[error("{0}")]
     Nowhere(String),
-    /// Git did not do what was asked.
+    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// The disk failed.
@@ -324,80 +325,79 @@ fn lost_commit_message(task: &TaskId, commit: &CommitId, more: usize) -> String 
     format!("{task} (commit {commit}){more}")
 }
 
-/// Returns a path as it can be shown.
+/// Formats a path for display.
 pub(crate) fn shown_path(path: &[u8]) -> String {
     escape_blanks(&String::from_utf8_lossy(path)).into_owned()
 }
 
-/// Where tasks are worked on. See the [module](self).
+/// The workplace of tasks. See the [module](self).
 pub trait Workplace: Send + Sync {
-    /// Tells whether several tasks can be worked on at once.
+    /// Returns whether several tasks can be worked on concurrently.
     fn room(&self) -> Isolation;
 
     /// Returns the branch that the work goes to; `None` in place.
     fn branch(&self) -> Option<&str>;
 
-    /// Tells whether the workspace itself has the branch checked out, so that it follows each task.
+    /// Returns whether the workspace itself has the branch checked out, so that each task updates it.
     fn is_checked_out(&self) -> bool {
         false
     }
 
-    /// Lists what a person should know of how the place was made.
+    /// Lists notes for people about how the workplace was created.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Makes the folder of a task, or finds the one of an earlier attempt.
+    /// Makes the folder of a task, or finds the folder of an earlier attempt.
     ///
     /// # Errors
-    /// Fails if the branch is gone, git fails or the disk does.
+    /// Fails if the branch was deleted, git fails, or on a disk error.
     fn begin(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError>;
 
-    /// Tells whether the setup command is still to succeed in the worktree of a task, and keeps what is there before
-    /// it.
+    /// Returns whether the setup command must still run in the worktree of a task. Records the state before it.
     ///
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn begin_setup(&self, _: &Place) -> Result<bool, PlaceError> {
         Ok(false)
     }
 
-    /// Keeps that the setup command succeeded, and what it made: that counts neither as a change nor as work.
+    /// Records that the setup command succeeded, and what it made. Those files count neither as changes nor as work.
     ///
     /// # Errors
-    /// As [`Workplace::look`].
+    /// Same as [`Workplace::look`].
     fn end_setup(&self, _: &Place, _: &Guard) -> Result<(), PlaceError> {
         Ok(())
     }
 
-    /// Puts the folder of a task in which nothing changed on the tip of the branch. Returns the place there; `None` if
-    /// it stands there already, or something changed.
+    /// Moves an unchanged folder of a task to the tip of the branch. Returns the new place; `None` if it is at the tip
+    /// already or something changed.
     ///
     /// # Errors
-    /// Fails if the branch is gone or lacks the work of tasks that are done, git fails or the disk does.
+    /// Fails if the branch was deleted or lacks the work of finished tasks, git fails, or on a disk error.
     fn freshen(&self, _: &Place) -> Result<Option<Place>, PlaceError> {
         Ok(None)
     }
 
-    /// Takes down what git would be run with. Settings of the task's own git directory that an earlier attempt changed
-    /// are first made what they were.
+    /// Records the settings and hooks that git would use. First restores settings of the task's git directory that an
+    /// earlier attempt changed.
     ///
     /// # Errors
-    /// Fails if settings of the workspace are not those that the service began with, or on a disk error.
+    /// Fails if settings of the workspace changed since the service started, or on a disk error.
     fn guard(&self, place: &Place) -> Result<Guard, PlaceError>;
 
-    /// Finds out what changed since the task began.
+    /// Returns what changed since the task began.
     ///
     /// # Errors
-    /// Fails with [`PlaceError::Tampered`] before git is started if `guard` is not what there is now, and with
-    /// [`PlaceError::Gone`] if the folder is.
+    /// Fails with [`PlaceError::Tampered`] if the settings differ from `guard`; then git is not run. Fails with
+    /// [`PlaceError::Gone`] if the folder is missing.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
 
-    /// Undoes what changed since `seen`, the last look, by somebody who may change nothing: the files become those of
-    /// `verified` again.
+    /// Undoes changes since the last look, `seen`, made by a reviewer that must not change anything. Restores the files
+    /// of `verified`.
     ///
     /// # Errors
-    /// As [`Workplace::look`].
+    /// Same as [`Workplace::look`].
     fn put_back(
         &self,
         place: &Place,
@@ -406,66 +406,62 @@ pub trait Workplace: Send + Sync {
         seen: &Changes,
     ) -> Result<RestoreOutcome, PlaceError>;
 
-    /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the
-    /// folder of the task must not be what verification finds. In place, such files are the user's, and stay.
-    ///
+    /// Removes and returns ignored files that were created since the task began. Verification must not depend on files
+    /// that exist only in the folder of the task. In place, such files belong to the user and are kept.
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn drop_ignored(&self, _: &Place) -> Result<Vec<String>, PlaceError> {
         Ok(Vec::new())
     }
 
-    /// Returns what an earlier look found, by its tree, whatever verification did to the files since. A service that
-    /// was killed goes on with what it verified. `None` if that is not known any more, or the work stands on another
-    /// commit.
-    ///
+    /// Returns the changes that an earlier look found, by their tree, regardless of later changes by verification. A
+    /// restarted service uses it to continue with the work that was verified. Returns `None` if the tree is unknown, or
+    /// the work has another base now.
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError>;
 
-    /// Returns the work as it was put on another commit than the one that a commit of it was made on, by a service that
-    /// was killed before it could record that. It is not verified there yet.
+    /// Returns work that a killed service moved to another base without recording it. It is not verified there yet.
     ///
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn recall_moved(&self, _: &Place, _: &CommitId) -> Result<Option<Changes>, PlaceError> {
         Ok(None)
     }
 
-    /// Returns the difference for a reviewer, at most about this many bytes of it.
+    /// Returns a diff for the reviewer, limited to about this many bytes.
     ///
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError>;
 
-    /// Makes the commit of a task from exactly what [`Workplace::look`] saw. What changed in the folder since is not in
-    /// it.
+    /// Makes the commit of a task from exactly what [`Workplace::look`] saw. Later changes in the folder are not
+    /// included.
     ///
     /// # Errors
-    /// Fails if the work holds nested repositories, or git fails.
+    /// Fails if the work contains nested repositories, or git fails.
     fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<TaskCommit, PlaceError>;
 
-    /// Moves the branch to a commit, if it still is where the commit stands. Otherwise puts the work on the new tip.
+    /// Moves the branch to a commit, if the branch is still at its base. Otherwise moves the work to the new tip.
     ///
     /// # Errors
-    /// Fails if the branch is gone, is checked out with changes, or git fails. Nothing has moved then.
+    /// Fails if the branch was deleted or is checked out with changes, or git fails. Then nothing has moved.
     fn integrate(&self, place: &Place, made: &TaskCommit) -> Result<Integration, PlaceError>;
 
-    /// Finds the commit of a task and a run in the branch.
+    /// Finds the commit of a task's run in the branch.
     ///
     /// # Errors
     /// Fails if git fails.
     fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError>;
 
-    /// Takes the folder away from a task that has ended. A folder that is not there is no error. Another task may get
-    /// it, as if it were new.
+    /// Removes the folder of a finished task. Does nothing if it does not exist. A later task may get the folder as if
+    /// it were new.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn finish(&self, place: &Place) -> Result<(), PlaceError>;
 
-    /// Removes what is kept for tasks to come, because there are none, and the folders of these tasks that are done: a
-    /// service that was killed may have left them.
+    /// Removes folders that are kept for later tasks, and leftover folders of finished tasks from a killed service.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -476,24 +472,24 @@ pub trait Workplace: Send + Sync {
     /// Removes the folders of a PRD whose work is in the branch.
     ///
     /// # Errors
-    /// Fails if git fails or the disk does.
+    /// Fails if git fails, or on a disk error.
     fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError>;
 
-    /// Removes the folder of a task, after its work was kept under `refs/brigade/abandoned/`.
+    /// Removes the folder of a task, after saving its work under `refs/brigade/abandoned/`.
     ///
     /// # Errors
-    /// Fails if git fails or the disk does. The folder is there then.
+    /// Fails if git fails, or on a disk error. Then the folder still exists.
     fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError>;
 
-    /// Merges the branch into another one, `into` or the default branch. Never forces; returns its name and new tip.
+    /// Merges the branch into `into` or the default branch, without force. Returns the name and new tip of that branch.
     ///
     /// # Errors
-    /// Fails if the branches conflict, or the other one is checked out with changes.
+    /// Fails if the branches conflict, or the other branch is checked out with changes.
     fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError>;
 
-    /// Pushes the branch to its remote, never by force; returns the name of the remote.
+    /// Pushes the branch to its remote, without force. Returns the name of the remote.
     ///
     /// # Errors
-    /// Fails if there is no remote, or it refuses.
+    /// Fails if there is no remote, or the remote refuses.
     fn push(&self) -> Result<String, PlaceError>;
 }

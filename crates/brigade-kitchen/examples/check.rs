@@ -1,4 +1,4 @@
-//! Checks a PRD that stands here: its faults, the tiers that begin, and the waves.
+//! Checks an example PRD: prints its faults, the tiers that start its tasks, and the waves.
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use brigade_kitchen::prd::{Lints, read, waves};

@@ -1,6 +1,6 @@
-//! Worker programs: how each gets its prompt, which flags it needs, and where its answer stands.
+//! Adapters for worker programs: how a program gets its prompt, which flags it needs, and where it puts its answer.
 //!
-//! An [`Adapter`] is a row of data. Ours are in a table; users add rows in `kitchen.toml`, which stand before ours. The
+//! An [`Adapter`] is a row of data. Brigade has a built-in table. Rows in `kitchen.toml` take precedence over it. The
 //! first word of a command chooses the adapter, unless the configuration names one.
 
 mod argv;
@@ -22,37 +22,37 @@ use brigade_cmdline::Argv;
 /// A worker program.
 #[derive(Clone, Debug)]
 pub struct Adapter {
-    /// The name of the row.
+    /// The name of the adapter.
     pub id: String,
-    /// The first word of commands that it is chosen for.
+    /// The first word of the commands that use this adapter.
     pub program: String,
     /// How the prompt reaches the program.
     pub prompt: PromptWay,
-    /// Arguments that are added unless they are there. `{prompt_file}` and `{answer_file}` stand for files.
+    /// Arguments that are added if the command lacks them. `{prompt_file}` and `{answer_file}` are replaced by paths.
     pub args: Vec<String>,
     /// Flags for narrow permissions.
     pub narrow: Vec<String>,
     /// Flags that skip permissions.
     pub skip: Vec<String>,
-    /// Every way in which a command may skip permissions; for rows of users those of `skip` alone.
+    /// All flags that skip permissions. A row of the user has only those in `skip`.
     pub skip_flags: &'static [SkipFlag],
-    /// The short flags that take a value, for programs that read several short flags in one word.
+    /// The short flags that take a value. Set for programs that accept several short flags in one word.
     pub shorts: Option<&'static str>,
     /// The option that names a server to attach to.
     pub server: Option<String>,
-    /// Where the last message of the program stands. Signals are searched there and nowhere else.
+    /// Where the output contains the last message. Only this message is searched for signals.
     pub answer: Source,
-    /// Where it says that it failed, for programs that exit with 0 then.
+    /// Where the output reports a failure. Set for programs that exit with 0 although they failed.
     pub failed: Option<Source>,
     /// Where it reports its cost in dollars.
     pub cost: Option<Source>,
     /// Where it reports tokens: input and output.
     pub tokens: Option<(Source, Source)>,
-    /// How its output says that a limit is reached.
+    /// Patterns that recognize a reached limit in the output.
     pub limit: LimitPatterns,
-    /// Files and directories that the program writes for itself.
+    /// Files and directories that the program writes for its own use, such as its cache.
     pub write_paths: Vec<String>,
-    /// Names of variables that it needs.
+    /// Names of environment variables that the program needs.
     pub env_labels: Vec<String>,
     /// The version whose output the row was written for; `None` for rows of users.
     pub checked: Option<&'static str>,
@@ -64,7 +64,7 @@ impl PartialEq for Adapter {
     }
 }
 
-/// How a prompt reaches a program. Never as an argument, where every process can see it.
+/// How a prompt reaches a program. It is never an argument, because every process can see arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptWay {
     /// On standard input.
@@ -73,26 +73,26 @@ pub enum PromptWay {
     File,
 }
 
-/// Where a value stands in what a program printed.
+/// Where a value is in the output of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The whole standard output.
     Text,
-    /// A value of the JSON document on standard output. `*` stands for every member.
+    /// A value of the JSON document on standard output. `*` matches every member.
     Json(Vec<String>),
-    /// A value in lines of JSON whose `type` is this; texts are joined, numbers are added.
+    /// A value in the JSON lines of one `type`. Texts are joined and numbers are added.
     Lines {
         /// The type of the lines.
         kind: String,
         /// The path to the value.
         path: Vec<String>,
     },
-    /// The file that an argument names.
+    /// A file that an argument names.
     File,
 }
 
 impl Source {
-    /// Reads `text`, `json:PATH`, `jsonl:TYPE:PATH` or `file`. A path has dots between its names.
+    /// Parses `text`, `json:PATH`, `jsonl:TYPE:PATH` or `file`. Dots separate the names of a path.
     pub fn parse(text: &str) -> Option<Source> {
         let path = |text: &str| {
             let names: Vec<String> = text.trim_start_matches('.').split('.').map(str::to_owned).collect();
@@ -122,10 +122,10 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// Chooses the adapter of a command: the one that the configuration names, else by the first word, else `plain`.
+/// Chooses the adapter of a command: the configured one, else the one for its first word, else `plain`.
 ///
 /// # Errors
-/// Fails with the name if there is no such adapter.
+/// Returns the configured name if no adapter has it.
 pub fn choose<'a>(rows: &'a [Adapter], named: Option<&str>, command: &Argv) -> Result<&'a Adapter, String> {
     let all = || rows.iter().chain(TABLE.iter());
     if let Some(name) = named {
@@ -137,7 +137,7 @@ pub fn choose<'a>(rows: &'a [Adapter], named: Option<&str>, command: &Argv) -> R
 }
 
 impl Adapter {
-    /// Returns what a person approves of the row, as words in a fixed order.
+    /// Returns the parts of the adapter that an approval covers, as words in a fixed order.
     pub fn bound(&self) -> Vec<(&'static str, Vec<String>)> {
         let source = |source: &Option<Source>| source.iter().map(Source::to_string).collect::<Vec<_>>();
         let prompt = match self.prompt {

@@ -1,4 +1,4 @@
-//! What a person approves: the execution fingerprint, what it is of, and what changed since.
+//! Approvals: the execution fingerprint, what it covers, and what changed since.
 //!
 //! | enters | does not enter |
 //! | --- | --- |
@@ -32,14 +32,14 @@ use crate::config::{KEYS, Key, Settings};
 use crate::names::Tier;
 use crate::prd::{Complexity, Task, ValidPrd};
 
-/// The domains of the fingerprints: of a PRD, and of the tiers alone. They change when what enters changes.
+/// The domains of the fingerprints of a PRD and of the tiers. They change when a fingerprint covers something else.
 const DOMAIN: &str = "brigade.kitchen.execution.v1";
 const TIERS_DOMAIN: &str = "brigade.kitchen.workers.v1";
 
-/// The domain of the fingerprint of everything that a configuration says. Nobody approves that one.
+/// The domain of the fingerprint of the whole configuration. That fingerprint is compared, but never approved.
 const SETTINGS_DOMAIN: &str = "brigade.kitchen.settings.v1";
 
-/// The keys that say how tiers are started; those of each tier begin with `tier.`.
+/// The keys that decide how tiers are started. Keys of one tier begin with `tier.`.
 const TIER_KEYS: &[&str] =
     &["use_opencode", "opencode_model", "opencode_server", "skip_permissions", "bind_workers"];
 
@@ -48,7 +48,7 @@ const TIER_KEYS: &[&str] =
 pub struct WorkerPlan<'a> {
     /// The tier.
     pub tier: Tier,
-    /// The words, with what the adapter adds; the files of an attempt have their placeholders.
+    /// The command line, including the adapter's arguments. Paths of attempt files are placeholders.
     pub argv: Vec<String>,
     /// The adapter.
     pub adapter: &'a Adapter,
@@ -62,14 +62,14 @@ pub struct WorkerPlan<'a> {
     pub env_labels: Vec<String>,
 }
 
-/// The tiers: what `plan` and `map` start without a PRD.
+/// The tiers. `plan` and `map` start them without a PRD.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiers<'a> {
     /// The settings of the files and the PRD, without flags.
     pub settings: &'a Settings,
     /// The worker of each tier.
     pub workers: &'a [WorkerPlan<'a>],
-    /// What the policy gives.
+    /// The rights that the policy grants to the kitchen.
     pub grants: &'a KitchenGrants,
     /// The mode of the sandbox.
     pub sandbox: &'a str,
@@ -82,22 +82,22 @@ pub struct Tiers<'a> {
 pub struct Execution<'a> {
     /// The PRD.
     pub prd: &'a ValidPrd,
-    /// Who works on it, and with which settings.
+    /// The tiers that work on it, and the settings.
     pub tiers: Tiers<'a>,
 }
 
-/// A difference between what was approved and what is.
+/// A difference between the approved state and the current one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Change {
     /// What differs, such as `task.US-003.verification`.
     pub field: String,
-    /// How.
+    /// The kind of difference.
     pub what: ChangeKind,
 }
 
-/// How something differs.
+/// A kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -106,11 +106,11 @@ pub enum ChangeKind {
     Added,
     /// It is no longer there.
     Removed,
-    /// It is another.
+    /// It has another value.
     Changed,
 }
 
-/// Passes named texts on, without empty ones.
+/// Passes on named texts that are not empty.
 struct Fields<'s> {
     each: &'s mut dyn FnMut(&str, &str),
     name: String,
@@ -138,7 +138,7 @@ impl<'s> Fields<'s> {
         self.text = text;
     }
 
-    /// Passes on a list that is left out when it is empty.
+    /// Passes on a list unless it is empty.
     fn some(&mut self, name: fmt::Arguments<'_>, texts: &[String]) {
         if !texts.is_empty() {
             self.list(name, texts);
@@ -202,19 +202,19 @@ impl Tiers<'_> {
         policy("max_parallel", &grants.max_parallel.map(|most| most.to_string()).unwrap_or_default());
     }
 
-    /// Lists what enters the fingerprint of the tiers alone.
+    /// Lists what the fingerprint of the tiers covers.
     fn own_fields(&self, fields: &mut Fields<'_>) {
         self.config(fields, |key| key.toml.starts_with("tier.") || TIER_KEYS.contains(&key.toml));
         self.fields(fields);
     }
 
-    /// Returns the fingerprint of the tiers alone, which a person approves for `plan` and `map`.
+    /// Returns the fingerprint of the tiers, which a person approves for `plan` and `map`.
     pub fn fingerprint(&self) -> Fingerprint {
         fingerprint(TIERS_DOMAIN, |fields| self.own_fields(fields))
     }
 
-    /// Returns the fingerprint of the tiers and all settings, those that no approval binds, too. While it is the same,
-    /// the configuration decides as it did.
+    /// Returns the fingerprint of the tiers and of all settings, including those that no approval covers. If it is
+    /// unchanged, the configuration still has the same effect.
     pub fn settings_fingerprint(&self) -> Fingerprint {
         fingerprint(SETTINGS_DOMAIN, |fields| {
             for key in KEYS {
@@ -225,14 +225,14 @@ impl Tiers<'_> {
         })
     }
 
-    /// Returns what is stored with an approval, as [`Execution::items`] does.
+    /// Returns the hashes stored with an approval of the tiers, like [`Execution::items`].
     pub fn items(&self) -> BTreeMap<String, String> {
         items(|fields| self.own_fields(fields))
     }
 }
 
 impl Execution<'_> {
-    /// Lists what enters the fingerprint: names and whole texts, in a fixed order.
+    /// Lists what the execution fingerprint covers: names and whole texts, in a fixed order.
     fn fields(&self, fields: &mut Fields<'_>) {
         let prd = self.prd;
         let mut of_prd = |name: &str, text: &str| fields.put(format_args!("prd.{name}"), text);
@@ -257,7 +257,7 @@ impl Execution<'_> {
         fingerprint(DOMAIN, |fields| self.fields(fields))
     }
 
-    /// Returns what is stored with an approval, for showing later what changed: the start of a hash for each field.
+    /// Returns a shortened hash of each field. They are stored with an approval to show later what changed.
     pub fn items(&self) -> BTreeMap<String, String> {
         items(|fields| self.fields(fields))
     }
@@ -292,7 +292,7 @@ fn task_fields(task: &Task, fields: &mut Fields<'_>) {
     }
 }
 
-/// Lists what differs between two approvals, or between one and what is now.
+/// Lists the differences between two sets of items: two approvals, or an approval and the current state.
 ///
 /// ```
 /// use brigade_kitchen::approval::{ChangeKind, changes};

@@ -1,8 +1,8 @@
 //! Commands that are approved by their text: verification, tests, setup and notification.
 //!
-//! A command without shell syntax is split into words and started directly. One with operators, redirections,
-//! expansions or globs runs as `/bin/sh -c TEXT`, with exactly the approved text. Both are judged by the words of every
-//! program that they start; a text that only contains such words as data is no danger.
+//! A command without shell syntax is split into words and started directly. A command with operators, redirections,
+//! expansions or globs runs as `/bin/sh -c TEXT`, with exactly the approved text. The danger check looks at the words
+//! of every program that the command starts. A text that only contains dangerous words as data passes.
 
 use std::fmt;
 
@@ -24,13 +24,13 @@ pub struct Command {
 /// Why a text is not a command that may run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandFault {
-    /// There are no words.
+    /// The text has no words.
     #[error("the command is empty")]
     Empty,
     /// A quote is never closed, or a backslash escapes nothing.
     #[error("{0}")]
     Unreadable(InvalidCommand),
-    /// Its words do what no approval allows.
+    /// It does something that no approval allows.
     #[error("{0}")]
     Dangerous(Danger),
 }
@@ -38,17 +38,17 @@ pub enum CommandFault {
 /// What makes a command dangerous. It never quotes an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Danger {
-    /// It asks for another user's rights.
+    /// It uses another user's rights.
     Privilege(&'static str),
-    /// It removes whole directories without asking.
+    /// It removes directories recursively without asking.
     ForcedRemoval,
-    /// It pipes into an interpreter that reads its program there.
+    /// It pipes a program into an interpreter.
     PipeIntoInterpreter(&'static str),
-    /// It runs what a program downloads.
+    /// It runs downloaded code.
     DownloadedCode(&'static str),
     /// It writes to a raw device.
     RawDevice,
-    /// It holds what looks like a secret, which every process could see.
+    /// It contains what looks like a secret. Every process could read it.
     Secret,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Danger {
 }
 
 impl Command {
-    /// Reads and judges a command.
+    /// Parses and checks a command.
     ///
     /// ```
     /// use brigade_kitchen::{Command, CommandFault};
@@ -104,17 +104,17 @@ impl Command {
         &self.text
     }
 
-    /// Returns what is started: the words, or `/bin/sh`, `-c` and the text.
+    /// Returns what is started: the words, or `/bin/sh -c TEXT`.
     pub fn argv(&self) -> &[String] {
         self.argv.words()
     }
 
-    /// Returns whether a shell reads the text.
+    /// Returns whether the command runs in a shell.
     pub fn needs_shell(&self) -> bool {
         self.shell
     }
 
-    /// Returns the words of the commands that it starts, without shells and wrappers around them.
+    /// Returns the words of each command that it starts, without shells and wrappers.
     pub(crate) fn started(&self) -> Vec<Vec<String>> {
         let mut started = risk::started_commands(&self.argv);
         if self.shell && !started.is_empty() {
@@ -143,10 +143,10 @@ impl<'de> Deserialize<'de> for Command {
     }
 }
 
-/// How deep texts for `eval` within each other are read.
+/// The maximum depth of nested `eval` texts that are checked.
 const MAX_EVAL_DEPTH: usize = 4;
 
-/// Lists what makes a command line dangerous, each kind once.
+/// Lists the dangers of a command line, without duplicates.
 pub fn dangers(argv: &Argv) -> Vec<Danger> {
     let mut found: Vec<Danger> = Vec::new();
     judge(argv, MAX_EVAL_DEPTH, &mut found);
@@ -188,14 +188,14 @@ fn judge(argv: &Argv, evals: usize, found: &mut Vec<Danger>) {
     }
 }
 
-/// Commands that only a shell has.
+/// Commands that exist only in a shell.
 const BUILTINS: &[&str] = &[
     ".", ":", "alias", "bg", "break", "cd", "command", "continue", "eval", "exec", "exit", "export", "fg",
     "hash", "jobs", "let", "local", "read", "readonly", "return", "set", "shift", "source", "times", "trap",
     "type", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
-/// Returns whether the text means something else to a shell than to a program that gets its words.
+/// Returns whether a shell would read the text differently from a program that gets its words.
 fn needs_shell(text: &str, program: &str) -> bool {
     let assigns = program.split_once('=').is_some_and(|(name, _)| {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn words_as_data_are_no_danger() {
-        // "format" in a path was a danger to the program of the specification's authors.
+        // The original `brigade` program refused every path with the word `format`.
         check("npm test -- tests/format.test.ts", None);
         check("grep -q 'rm -rf /' docs/format.md", None);
         check("git commit -m 'sudo dd of=/dev/sda'", None);

@@ -1,7 +1,7 @@
 //! The configuration of the kitchen: `brigade.config` and `.brigade/kitchen.toml`.
 //!
-//! Both files are data. A value that cannot be used leaves the default and is a warning with its place; where it names
-//! a command, it is an error, and nothing may be started. The order, later wins: defaults, `brigade.config`,
+//! Both files are data and are never executed. An invalid value keeps the default and gives a warning with its place.
+//! An invalid command is an error, and nothing is started. Later sources win: defaults, `brigade.config`,
 //! `kitchen.toml`, the PRD, flags.
 
 mod import;
@@ -31,39 +31,39 @@ use value::RawValue;
 /// A file of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigFile<'a> {
-    /// The name used in places.
+    /// The file name used in messages.
     pub name: &'a str,
     /// Its bytes.
     pub bytes: &'a [u8],
 }
 
-/// The configuration of a workspace, as its files have it.
+/// The configuration of a workspace, read from its files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// The values.
     pub settings: Settings,
-    /// Adapters of the user. They stand before ours.
+    /// Adapters of the user. They take precedence over the built-in ones.
     pub adapters: Vec<Adapter>,
     /// What is wrong with the files, in their order.
     pub issues: Vec<ConfigIssue>,
-    /// Where the values that the files set are written, by their TOML keys.
+    /// The places of values that the files set, by TOML key.
     pub places: BTreeMap<&'static str, Place>,
 }
 
-/// What a person typed with a verb. These words are the person's own and need no approval.
+/// Flags of a command. The person typed them, so they need no approval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flags {
     /// Whether failures are decided without a person.
     pub walkaway: bool,
-    /// Whether the next PRD begins by itself.
+    /// Whether the next PRD begins automatically.
     pub auto_continue: bool,
     /// What to do between two PRDs.
     pub phase_gate: Option<PhaseGate>,
-    /// One attempt at a time.
+    /// Whether only one attempt runs at a time.
     pub sequential: bool,
-    /// How many attempts at once.
+    /// The maximum number of concurrent attempts.
     pub max_parallel: Option<u64>,
-    /// How many attempts per task.
+    /// The maximum number of attempts per task.
     pub max_iterations: Option<u64>,
     /// The budget in dollars.
     pub max_cost_usd: Option<f64>,
@@ -78,7 +78,7 @@ pub struct Flags {
 }
 
 impl Config {
-    /// Reads the configuration. Never fails: what cannot be used is an issue.
+    /// Reads the configuration. Never fails: problems become issues.
     ///
     /// ```
     /// use brigade_kitchen::config::{Config, ConfigFile};
@@ -110,12 +110,12 @@ impl Config {
         config
     }
 
-    /// Returns whether nothing may be started: a file cannot be read, or names a command that cannot be used.
+    /// Returns whether nothing may be started: a file is unreadable, or a command in it is invalid.
     pub fn refuses(&self) -> bool {
         self.issues.iter().any(|issue| issue.severity == Severity::Error)
     }
 
-    /// Returns the settings for a PRD: what it says about itself wins over the files.
+    /// Returns the settings for a PRD. Values in the PRD win over the files.
     pub fn for_prd(&self, prd: &Prd) -> Settings {
         let mut settings = self.settings.clone();
         settings.walkaway_mode |= prd.walkaway;
@@ -136,15 +136,16 @@ impl Config {
             match &assignment.value {
                 Ok(value) => self.set(key, &RawValue::Word(value.clone()), assignment.place, key.shell),
                 Err(reason) => {
-                    let message = format!("{reason}, and nothing in this file is executed");
-                    let stands = if key.is_command { "; nothing is started" } else { "; the default stands" };
+                    let message = format!("{reason}; commands in this file are not executed");
+                    let stands =
+                        if key.is_command { "; nothing is started" } else { "; the default is used" };
                     self.unusable(key, assignment.place, key.shell, message + stands);
                 }
             }
         }
     }
 
-    /// Sets a value, or reports why it cannot be used.
+    /// Sets a value, or reports why it is invalid.
     fn set(&mut self, key: &'static Key, raw: &RawValue, place: Place, field: &str) {
         match self.settings.set(key, raw) {
             Ok(()) => drop(self.places.insert(key.toml, place)),
@@ -181,7 +182,7 @@ impl Config {
         }
     }
 
-    /// Says which values are understood and do nothing.
+    /// Notes valid values that have no effect.
     fn notes(&mut self) {
         let settings = &self.settings;
         let mut notes = Vec::new();
@@ -215,7 +216,7 @@ impl Config {
 }
 
 impl Settings {
-    /// Applies what a person typed. The result is what a service works with; the fingerprint is of the settings before.
+    /// Applies the flags of a command. A service uses the result. The fingerprint covers the settings before.
     #[must_use]
     pub fn with_flags(&self, flags: &Flags) -> Settings {
         let mut settings = self.clone();
@@ -235,14 +236,14 @@ impl Settings {
         settings
     }
 
-    /// Lets at most so many attempts run at once, whatever the files and flags say.
+    /// Limits the number of concurrent attempts, regardless of files and flags.
     #[must_use]
     pub fn within(self, most_parallel: Option<u64>) -> Settings {
         let max_parallel = most_parallel.map_or(self.max_parallel, |most| self.max_parallel.min(most));
         Settings { max_parallel, ..self }
     }
 
-    /// Returns the command of a tier. `USE_OPENCODE` replaces that of the line.
+    /// Returns the command of a tier. With `use_opencode`, the line runs opencode instead.
     pub fn command(&self, tier: Tier) -> WorkerCommand {
         let command = match tier {
             Tier::Line => &self.line_cmd,
@@ -258,7 +259,7 @@ impl Settings {
     /// Returns the adapter that the configuration names for a tier.
     pub fn adapter_name(&self, tier: Tier) -> Option<&str> {
         let name = match tier {
-            // The adapter is that of the program which the line uses.
+            // With `use_opencode`, the line gets the adapter of opencode.
             Tier::Line if self.use_opencode => return None,
             Tier::Line => &self.line_agent,
             Tier::Sous => &self.sous_agent,
@@ -267,13 +268,13 @@ impl Settings {
         Some(name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Returns what a tier starts, as a fingerprint: its command and its adapter.
+    /// Returns a fingerprint of the command and adapter of a tier.
     pub fn worker_of(&self, tier: Tier) -> Fingerprint {
         let adapter = self.adapter_name(tier).unwrap_or_default();
         Fingerprint::of_bytes(format!("{adapter}\0{}", self.command(tier).text()).as_bytes())
     }
 
-    /// Returns the environment labels that the configuration names for a tier.
+    /// Returns the environment variables that the configuration passes to a tier.
     pub fn env_labels(&self, tier: Tier) -> Option<&[String]> {
         match tier {
             Tier::Line => self.line_labels.as_deref(),
@@ -282,12 +283,12 @@ impl Settings {
         }
     }
 
-    /// Returns how many attempts run at once; at least one.
+    /// Returns the maximum number of concurrent attempts, at least one.
     pub fn parallel(&self) -> u64 {
         self.max_parallel.max(1)
     }
 
-    /// Returns how many attempts of a tier run at once.
+    /// Returns the maximum number of concurrent attempts of a tier.
     pub fn parallel_of(&self, tier: Tier) -> u64 {
         match tier {
             Tier::Line => self.parallel_line.unwrap_or(self.parallel()),
@@ -296,7 +297,7 @@ impl Settings {
         }
     }
 
-    /// Returns the seconds after which an attempt of a tier is ended; `None` for no limit.
+    /// Returns the time limit of an attempt of a tier in seconds; `None` for no limit.
     pub fn timeout(&self, tier: Tier) -> Option<u64> {
         let seconds = match tier {
             Tier::Line => self.task_timeout_junior,
@@ -315,7 +316,7 @@ impl Settings {
         Some(minutes).filter(|minutes| 0 < *minutes)
     }
 
-    /// Returns the dollars that a minute of a tier costs where the worker reports no cost.
+    /// Returns the cost per minute, in dollars, of a tier whose worker reports no cost.
     pub fn cost_rate(&self, tier: Tier) -> f64 {
         match tier {
             Tier::Line => self.cost_rate_line,
@@ -324,7 +325,7 @@ impl Settings {
         }
     }
 
-    /// Returns which warnings a PRD gets.
+    /// Returns the lints that are enabled for a PRD.
     pub fn lints(&self) -> Lints {
         Lints {
             criteria: self.criteria_lint_enabled,

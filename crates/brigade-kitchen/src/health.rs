@@ -1,4 +1,4 @@
-//! What a diagnosis of a kitchen is made from: facts that were read once.
+//! Facts about a kitchen, read once, from which `doctor` makes its diagnosis.
 
 use brigade_core::ConfigIssue;
 use brigade_policy::Blocker;
@@ -10,17 +10,17 @@ use crate::prd::{Fault, ValidPrd};
 /// The facts of a kitchen.
 #[derive(Clone, Debug, Default)]
 pub struct KitchenHealth {
-    /// What is wrong in the files of the configuration.
+    /// Issues of the configuration files.
     pub config: Vec<ConfigIssue>,
-    /// Why nothing is started, besides errors of the configuration and the policy.
+    /// Why nothing can be started, apart from errors of the configuration and the policy.
     pub refusals: Vec<Blocker>,
-    /// The tiers whose programs are not there, with the words that name them.
+    /// The tiers whose programs were not found, with the first word of each command.
     pub missing: Vec<(Tier, String)>,
     /// The PRDs, by name.
     pub prds: Vec<PrdHealth>,
-    /// What is wrong with the receipts: the run, if it is known, and a sentence.
+    /// Problems of receipts: the run, if known, and a sentence.
     pub receipts: Vec<(String, String)>,
-    /// The chain of receipts, relative to the workspace.
+    /// The receipt chain, relative to the workspace.
     pub ledger: String,
 }
 
@@ -35,41 +35,41 @@ pub struct PrdHealth {
     pub faults: Vec<Fault>,
     /// Its journal, relative to the workspace.
     pub journal: String,
-    /// What is damaged of the journal.
+    /// Damage of the journal.
     pub damage: Vec<JournalDamage>,
-    /// Files of what was set aside from it, relative to the workspace.
+    /// Files with set-aside parts of the journal, relative to the workspace.
     pub set_aside: Vec<String>,
-    /// Records of a newer version.
+    /// The number of records of a newer version.
     pub newer: u64,
     /// Whether the last service was killed.
     pub is_interrupted: bool,
-    /// What changed since the last approval, as far as tasks are left. Empty if nothing was approved.
+    /// What changed since the last approval, for unfinished tasks. Empty if nothing was approved.
     pub changed: Vec<String>,
-    /// Tasks that failed or are blocked, and that no decision waits for, with the last error.
+    /// Tasks that failed or are blocked and have no pending decision, with the last error.
     pub failed: Vec<(TaskId, TaskOutcome, Option<String>)>,
-    /// Decisions that wait.
+    /// Pending decisions.
     pub waiting: Vec<Decision>,
-    /// Tasks that somebody else marked as done.
+    /// Tasks that are marked as done in the PRD, but not by Brigade.
     pub marked: Vec<TaskId>,
-    /// What the branch lacks of tasks that are done, in a sentence without a final stop.
+    /// Work of finished tasks that the branch lacks, as a sentence without a final stop.
     pub branch: Option<String>,
-    /// Tasks that are done, and whose worktrees are still there.
+    /// Finished tasks whose worktrees still exist.
     pub left: Vec<TaskId>,
 }
 
 /// Damage of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalDamage {
-    /// The line, from 1, if it is about one.
+    /// The line, from 1, if the damage is on one line.
     pub line: Option<u64>,
     /// What is wrong, without a final stop.
     pub problem: String,
-    /// Whether records are lost. Otherwise the next writer sets the line aside.
+    /// Whether records are lost. If not, the next writer sets the line aside.
     pub is_loss: bool,
 }
 
 impl PrdHealth {
-    /// Takes what the life of a PRD says. `is_served` tells whether a service has it.
+    /// Collects the facts of a PRD. `is_served` says whether a service works on it.
     pub fn new(name: PrdName, journal: String, life: &Life, is_served: bool) -> PrdHealth {
         let is_open = |service: &crate::life::ServiceLife| service.ended.is_none() && !is_served;
         let is_asked = |task: &TaskId| life.decision_of(task).is_some();
@@ -97,7 +97,7 @@ impl PrdHealth {
         }
     }
 
-    /// Adds what the file says, which has no errors.
+    /// Adds the facts of a valid PRD file.
     pub fn with_file(&mut self, prd: &ValidPrd, life: &Life) {
         let tasks = prd.tasks.iter();
         if life.approval.is_some() {

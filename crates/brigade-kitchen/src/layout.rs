@@ -1,21 +1,21 @@
-//! Values as bytes, for caches that only a program of the same layout reads.
+//! Encodes values for caches that only a program with the same layout reads.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Writes a value behind the number of its layout; `None` for one that has no such form.
+/// Encodes a value after its layout number; `None` if it cannot be encoded.
 pub(crate) fn to_bytes<T: Serialize + ?Sized>(layout: u32, value: &T) -> Option<Vec<u8>> {
     postcard::to_allocvec(&(layout, value)).ok()
 }
 
-/// Reads what [`to_bytes`] wrote of the same layout; `None` for other bytes.
+/// Decodes bytes of [`to_bytes`] with the same layout; `None` for other bytes.
 pub(crate) fn from_bytes<T: DeserializeOwned>(layout: u32, bytes: &[u8]) -> Option<T> {
     let (number, rest) = postcard::take_from_bytes::<u32>(bytes).ok()?;
     let (value, rest) = (number == layout).then(|| postcard::take_from_bytes(rest).ok()).flatten()?;
     rest.is_empty().then_some(value)
 }
 
-/// Values whose own form has no fixed layout are written as JSON text.
+/// Encodes values without a fixed layout as JSON text.
 pub(crate) mod text {
     use brigade_core::Json;
     use brigade_core::json::{from_json, to_json};

@@ -1,15 +1,15 @@
-//! Decides how a crew of coding agents works through a list of tasks.
+//! Rules of the kitchen: how a crew of coding agents works through a PRD, a list of tasks.
 //!
-//! It owns:
+//! This crate owns:
 //!
 //! * PRDs and their validation ([`prd`]), the commands in them ([`Command`]), and plans ([`plan`]);
-//! * the configuration ([`config`]), and which tier begins with a task ([`route()`]);
-//! * worker programs ([`adapter`]), what they are told ([`prompt`]) and what they say ([`signal`]);
-//! * the life of a PRD ([`life`]), and what a person approves ([`approval`]);
-//! * projections for people and other programs ([`show`]), and the map of a code base ([`map`]).
+//! * the configuration ([`config`]), and the choice of the tier that starts a task ([`route()`]);
+//! * worker programs ([`adapter`]), their prompts ([`prompt`]) and their results ([`signal`]);
+//! * the state of a PRD, computed from its journal ([`life`]), and what a person approves ([`approval`]);
+//! * reports and files for people and other programs ([`show`]), and the map of a code base ([`map`]).
 //!
-//! It knows nothing about files on disk, git, processes or the journal's bytes. It receives the bytes of files and the
-//! records of a journal.
+//! It does not read files, run git or start processes, and it does not know how a journal is stored. The caller passes
+//! the bytes of files and the records of a journal.
 //!
 //! ```
 //! use brigade_kitchen::prd::{FaultCode, Lints, read};

@@ -1,8 +1,8 @@
-//! The life of a PRD and its tasks: a fold over the records of its journal, and what happens next.
+//! The life of a PRD and its tasks: a fold over the records of its journal, and the next steps.
 //!
-//! [`Life`] is what the records say; nothing else is remembered. [`next`] tells the next step of a task, and [`select`]
-//! which tasks begin. Both are functions of the PRD, the settings and the life, so a service that was killed goes on
-//! where its journal ends.
+//! A [`Life`] is computed from records and nothing else. [`next`] returns the next step of a task, and [`select`] the
+//! tasks that start now. Both depend only on the PRD, the settings and the life. So a killed service continues where
+//! its journal ends.
 
 pub(crate) mod adopt;
 mod budget;
@@ -36,51 +36,51 @@ use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
 use crate::signal::Signal;
 
-/// The newest entries that are kept of each history.
+/// The maximum number of entries that each history keeps.
 pub const MAX_HISTORY: usize = 1000;
 
-/// What the journal of a PRD says.
+/// The state of a PRD according to its journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Life {
     /// The number of the last record.
     pub seq: u64,
-    /// The file that was approved last, if that is known.
+    /// The file of the last approval, if known.
     pub prd_path: Option<String>,
-    /// The last approval that was not taken back.
+    /// The last approval that was not revoked.
     pub approval: Option<Approval>,
     /// The last service.
     pub service: Option<ServiceLife>,
     /// The tasks that have records.
     pub tasks: BTreeMap<TaskId, TaskLife>,
-    /// The decisions, in the order in which they were asked; answered ones stay.
+    /// The decisions, in the order in which they were asked, including answered ones.
     pub decisions: Vec<DecisionState>,
-    /// Until when a tier waits for its provider, and with which command.
+    /// When the provider's limit of a tier ends, and the command that it applies to.
     pub limits: BTreeMap<Tier, (Timestamp, Option<Fingerprint>)>,
     /// What was spent.
     pub spent: Usage,
-    /// Budgets that were warned about, and those that are used up.
+    /// Budgets with a warning. The value says whether the budget is used up.
     pub budgets: BTreeMap<String, bool>,
-    /// How many tasks were skipped in a row without a person.
+    /// The number of tasks skipped in a row without a person.
     pub skips_in_a_row: u64,
-    /// Tasks that were done since the last review of the PRD.
+    /// The number of tasks done since the last phase review.
     pub done_since_phase_review: u64,
-    /// Whether somebody said that the next PRD may begin.
+    /// Whether a decision opened the gate to the next PRD.
     pub gate_is_open: bool,
-    /// What happened, for projections.
+    /// The history, for reports.
     pub history: History,
-    /// Records of newer versions.
+    /// The number of records of newer versions.
     pub newer: u64,
 }
 
-/// An approval.
+/// An approval of a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     /// The execution fingerprint.
     pub fingerprint: Fingerprint,
-    /// What was approved.
+    /// The approved items.
     pub items: BTreeMap<String, String>,
-    /// When.
+    /// When it was approved.
     pub at: Timestamp,
 }
 
@@ -94,11 +94,11 @@ pub struct ServiceLife {
     pub started_at: Timestamp,
     /// How it ended.
     pub ended: Option<crate::service::Outcome>,
-    /// Why.
+    /// Why it ended so.
     pub reason: Option<String>,
     /// The branch that it moves.
     pub branch: Option<String>,
-    /// Whether it paused, and nobody approved or answered anything since.
+    /// Whether it paused, and no approval or answer was recorded since.
     pub is_paused: bool,
 }
 
@@ -110,17 +110,17 @@ pub struct DecisionState {
     /// The answer.
     #[serde(with = "crate::layout::text")]
     pub answer: Option<Answer>,
-    /// Whether a service began after it was answered. An abort ends only the service before that.
+    /// Whether a service started after it was answered. An abort ends only the service before that.
     pub is_past: bool,
 }
 
 impl DecisionState {
-    /// Returns whether somebody said that the service ends, and no other one began since.
+    /// Returns whether the answer aborts the current service.
     pub fn is_abort(&self) -> bool {
         self.is_now("abort")
     }
 
-    /// Returns whether somebody said that the service pauses, and no other one began since.
+    /// Returns whether the answer pauses the current service.
     pub fn is_pause(&self) -> bool {
         matches!(self.decision.about, DecisionKind::Phase | DecisionKind::Gate) && self.is_now("pause")
     }
@@ -130,62 +130,62 @@ impl DecisionState {
     }
 }
 
-/// The commit of a task that is done.
+/// The commit of a finished task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoneWork {
     /// The task.
     pub task: TaskId,
-    /// The run that did it; `None` if it is not known.
+    /// The run that did it; `None` if unknown.
     pub run: Option<RunId>,
-    /// The commit, as git writes its id.
+    /// The commit id in hex.
     pub commit: String,
 }
 
-/// Where a task stands.
+/// The stage of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
-    /// No attempt runs, and one may begin.
+    /// No attempt runs, and one may start.
     #[default]
     Open,
-    /// An attempt runs, or ran when the service died.
+    /// An attempt runs, or ran when the service was killed.
     Attempting {
         /// The run.
         run: RunId,
         /// When it began.
         since: Timestamp,
     },
-    /// The attempt claims success, and that is checked.
+    /// An attempt claims success, and the claim is being checked.
     Checking(ClaimCheck),
-    /// A decision waits.
+    /// A decision is pending.
     Waiting(DecisionId),
-    /// It has ended. A failed or blocked task may still have a decision.
+    /// The task has ended. A failed or blocked task may still have a pending decision.
     Ended(TaskOutcome),
 }
 
-/// What was found out about a claim.
+/// The progress of checking a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimCheck {
-    /// The attempt's run.
+    /// The run of the attempt.
     pub run: RunId,
-    /// What the worker said.
+    /// The worker's signal.
     pub claim: Signal,
     /// Whether anything changed.
     pub changed: bool,
-    /// How many verification commands passed, in their order.
+    /// The number of verification commands that passed, in order.
     pub verified: u64,
-    /// Whether changed lines have no markers.
+    /// Whether the changed lines were searched and have no markers.
     pub scanned: bool,
     /// Whether the test command passed.
     pub tested: bool,
     /// Whether the review passed.
     pub reviewed: bool,
-    /// How many reviews were unclear.
+    /// The number of unclear reviews.
     pub unclear: u64,
-    /// Whether a person checked it by hand.
+    /// Whether a person checked the task by hand.
     pub checked_by_hand: bool,
     /// Its commit.
     pub commit: Option<String>,
-    /// Whether the branch is at it.
+    /// Whether the branch has the commit.
     pub integrated: bool,
 }
 
@@ -207,31 +207,31 @@ impl ClaimCheck {
     }
 }
 
-/// Why the last attempt did not count. It is what the next one is told.
+/// Why the last attempt did not count, for the next prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Feedback {
-    /// The attempt gave no signal that counts. Without a kind of failure it gave none.
+    /// The attempt gave no signal that counts. Without a kind of failure, it gave no signal.
     Attempt(String, Option<Miss>),
     /// A command failed.
     Command {
-        /// Whether it is the test command, and not verification.
+        /// Whether it is the test command instead of a verification.
         is_test: bool,
         /// The command.
         command: String,
-        /// How.
+        /// How it ended.
         result: CommandResult,
         /// Its exit code.
         exit_code: Option<i32>,
-        /// Its last lines.
+        /// The last lines of its output.
         output: String,
     },
     /// Markers were found.
     Markers(Vec<String>),
     /// The review failed.
     Review(String),
-    /// A person says that it is not done.
+    /// A person found the task not done.
     Manual(String),
-    /// The work conflicts with that of other tasks.
+    /// The work conflicts with the work of other tasks.
     Conflict(Vec<String>),
     /// The commit was refused.
     CommitRefused(String),
@@ -258,7 +258,7 @@ impl Feedback {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AttemptRun {
-    /// The number of the attempt, over all tiers.
+    /// The number of the attempt, across all tiers.
     pub number: u64,
     /// The run.
     pub run: RunId,
@@ -266,61 +266,61 @@ pub struct AttemptRun {
     pub tier: Tier,
     /// When it began.
     pub at: Timestamp,
-    /// Whether its worker was started, and its end recorded. Such a run has a receipt.
+    /// Whether its worker was started and its end recorded. Only such a run has a receipt.
     pub worked: bool,
 }
 
-/// What the journal says about a task.
+/// The state of a task according to the journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskLife {
-    /// Where it stands.
+    /// Its stage.
     pub stage: Stage,
-    /// The tier that it is with. `None` before it began.
+    /// Its current tier. `None` before it started.
     pub tier: Option<Tier>,
-    /// Attempts that were started, in all tiers.
+    /// The number of started attempts, in all tiers.
     pub attempts: u64,
-    /// The runs of these attempts, the oldest first. Those of another program are not known.
+    /// The runs of these attempts, the oldest first. Runs of another program are unknown.
     pub runs: Vec<AttemptRun>,
-    /// Attempts that count, in all tiers, since it began or was retried.
+    /// The number of attempts that count, in all tiers, since it started or was retried.
     pub iterations: u64,
-    /// Failures in the present tier.
+    /// The number of failures in the current tier.
     pub failures: u64,
-    /// Seconds of attempts in the present tier.
+    /// Seconds of attempts in the current tier.
     pub seconds_in_tier: f64,
-    /// Whether it went to a higher tier.
+    /// Whether it was escalated to a higher tier.
     pub escalated: bool,
-    /// Why it went there last, for the prompt.
+    /// Why it was last escalated, for the prompt.
     pub escalation: Option<String>,
-    /// Whether the last attempt asked for a higher tier: it was blocked, or came to its time limit.
+    /// Why the last attempt asked for a higher tier: it was blocked, or reached its time limit.
     pub asks_for_more: Option<String>,
     /// Why the last attempt did not count.
     pub feedback: Option<Feedback>,
-    /// How earlier attempts went about it, the oldest first.
+    /// The approaches of earlier attempts, the oldest first.
     pub approaches: Vec<String>,
-    /// What a person or the executive told the next attempt.
+    /// Guidance of a person or the executive for the next attempt.
     pub guidance: Option<String>,
-    /// The answered question about scope.
+    /// The answered questions about scope.
     pub scope: Vec<(String, String)>,
-    /// The last failure, for finding out that a task is stuck.
+    /// The last failure, to detect that a task is stuck.
     pub last_failure: Option<(Feedback, Option<String>)>,
-    /// How often it came in a row without a change.
+    /// The number of times that failure occurred in a row without a change.
     pub repeats: u64,
-    /// What the last attempt made of the work tree.
+    /// The tree of the worktree after the last attempt.
     pub tree: Option<String>,
-    /// The question that waits to be asked or answered.
+    /// The question about scope that is not answered yet.
     pub question: Option<String>,
-    /// Retries that were decided without a person.
+    /// The number of retries decided without a person.
     pub retries: u64,
-    /// Unclear decisions since the last clear one.
+    /// The number of unclear decisions since the last clear one.
     pub unclear_decisions: u64,
     /// Whether the last attempt was interrupted.
     pub interrupted: bool,
-    /// Whether it is reviewed.
+    /// Whether it was reviewed.
     pub reviewed: bool,
     /// Whether it ended because it was stuck.
     pub stuck: bool,
-    /// Whether a person said that it is done after it was begun: its worktree may have work that is nowhere else.
+    /// Whether a person marked it as done after it started. Its worktree may have work that is not in the branch.
     pub passed: bool,
     /// Its commit in the branch.
     pub commit: Option<String>,
@@ -334,7 +334,7 @@ pub struct TaskLife {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// What its attempts cost and how long they took.
+    /// The usage of its attempts.
     pub spent: Usage,
     /// The last error, in a sentence.
     pub last_error: Option<String>,
@@ -347,14 +347,14 @@ impl TaskLife {
     }
 }
 
-/// What happened, for projections: the newest entries of each list.
+/// The history for reports: the newest entries of each list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// The first and the last time a service began.
+    /// When the first service started.
     pub started_at: Option<Timestamp>,
-    /// What happened to tasks.
+    /// Events of tasks.
     pub tasks: Vec<TaskEvent>,
-    /// Escalations, with all of their number.
+    /// The newest escalations.
     pub escalations: Vec<(Timestamp, TaskId, Tier, Tier, String)>,
     /// The number of all escalations.
     pub escalation_count: u64,
@@ -364,25 +364,25 @@ pub struct History {
     pub absorptions: Vec<(Timestamp, TaskId, TaskId)>,
     /// Reviews of the PRD.
     pub phase_reviews: Vec<PhaseEvent>,
-    /// The number of all of them.
+    /// The number of all phase reviews.
     pub phase_review_count: u64,
     /// Decisions about scope.
     pub scope_decisions: Vec<ScopeEvent>,
-    /// Decisions about failures that no person made.
+    /// Decisions about failures made without a person.
     pub walkaway_decisions: Vec<WalkawayEvent>,
-    /// The state of another program, as it was taken over.
+    /// The adopted state of another program.
     #[serde(with = "crate::layout::text")]
     pub adopted: Option<ForeignState>,
 }
 
-/// Something that happened to a task, in the words of the state file.
+/// An event of a task, in the vocabulary of the state file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskEvent {
     /// The task.
     pub task: TaskId,
     /// The tier.
     pub tier: Tier,
-    /// The word.
+    /// The status word.
     pub status: String,
     /// When.
     pub at: Timestamp,
@@ -392,11 +392,11 @@ pub struct TaskEvent {
     pub category: Option<String>,
     /// The failure, in a sentence.
     pub summary: Option<String>,
-    /// How the worker went about it.
+    /// The approach of the worker.
     pub approach: Option<String>,
 }
 
-/// A review of the PRD.
+/// A phase review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PhaseEvent {
@@ -404,7 +404,7 @@ pub struct PhaseEvent {
     pub completed: u64,
     /// How many there are.
     pub total: u64,
-    /// What was said.
+    /// The verdict.
     pub status: String,
     /// The text.
     pub content: String,
@@ -412,7 +412,7 @@ pub struct PhaseEvent {
     pub at: Timestamp,
 }
 
-/// A decision about scope.
+/// A decision about the scope of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScopeEvent {
@@ -424,13 +424,13 @@ pub struct ScopeEvent {
     pub decision: String,
     /// Why.
     pub rationale: String,
-    /// Whether a person said so.
+    /// Whether a person decided.
     pub by_person: bool,
     /// When.
     pub at: Timestamp,
 }
 
-/// A decision about a failure that no person made.
+/// A decision about a failure, made without a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WalkawayEvent {
@@ -440,14 +440,14 @@ pub struct WalkawayEvent {
     pub decision: String,
     /// Why.
     pub reason: String,
-    /// What had failed.
+    /// The failure.
     pub failure: String,
     /// When.
     pub at: Timestamp,
 }
 
 impl Life {
-    /// Returns what the journal says about a task; a task without records has not begun.
+    /// Returns the state of a task. A task without records has not started.
     pub fn task(&self, id: &TaskId) -> TaskLife {
         self.tasks.get(id).cloned().unwrap_or_default()
     }
@@ -462,7 +462,7 @@ impl Life {
         self.outcome(id).is_some_and(TaskOutcome::is_done)
     }
 
-    /// Lists the commits of tasks of a PRD that its branch has to hold, the newest at the end.
+    /// Lists the commits of finished tasks that the branch must contain, the newest last.
     pub fn done_work(&self, prd: &ValidPrd) -> Vec<DoneWork> {
         let mut found: Vec<(Option<Timestamp>, DoneWork)> = Vec::new();
         for task in prd.tasks.iter().map(|task| &task.id) {
@@ -472,20 +472,20 @@ impl Life {
                 found.push((own.ended_at, DoneWork { task: task.clone(), run, commit }));
             }
         }
-        // One whose end is not recorded yet was the last to reach the branch.
+        // A task without a recorded end was the last to reach the branch.
         found.sort_by_key(|(ended, _)| (ended.is_none(), *ended));
         found.into_iter().map(|(_, work)| work).collect()
     }
 
-    /// Lists the decisions that wait. About a task that is done, nothing is asked any more.
+    /// Lists the pending decisions. Decisions about finished tasks are left out.
     pub fn waiting(&self) -> impl Iterator<Item = &Decision> {
         let open = self.decisions.iter().filter(|decided| decided.answer.is_none());
         let is_over = |decision: &&Decision| decision.task.as_ref().is_some_and(|task| self.is_done(task));
         open.map(|decided| &decided.decision).filter(move |decision| !is_over(decision))
     }
 
-    /// Returns whether a task counts as done as soon as a person approves a PRD whose file says so. One that is done
-    /// here does already. What is worked on or checked goes its way first: its work and its cost count.
+    /// Returns whether an approval marks the task as done if its PRD file says so. Tasks that are done already are not
+    /// marked again. A task that is in progress or being checked is finished first, so that its work and cost count.
     pub fn can_be_passed(&self, task: &TaskId) -> bool {
         match self.tasks.get(task).map(|own| &own.stage) {
             Some(Stage::Ended(outcome)) => !outcome.is_done(),
@@ -495,7 +495,7 @@ impl Life {
         }
     }
 
-    /// Returns the records of an answer. What belongs to a task has one of its own.
+    /// Returns the records of an answer. An answer about scope has an additional record.
     pub fn answer_records(&self, id: &DecisionId, answer: Answer, used: Vec<ExecutiveUsage>) -> Vec<Record> {
         let decided = self.decisions.iter().find(|decided| decided.decision.id == *id);
         let about =
@@ -515,7 +515,7 @@ impl Life {
         vec![decided, Record::DecisionAnswered { id: id.clone(), answer, used: Vec::new() }]
     }
 
-    /// Returns the records that settle what is asked about tasks which a person says are done.
+    /// Returns the records that answer pending decisions about tasks that a person marked as done.
     pub fn settled(&self, passed: &[TaskId]) -> Vec<Record> {
         let is_meant = |task: &TaskId| passed.contains(task) && self.can_be_passed(task);
         let waiting = self.waiting().filter(|decision| decision.task.as_ref().is_some_and(is_meant));
@@ -533,13 +533,13 @@ impl Life {
         waiting.map(settle).collect()
     }
 
-    /// Returns who said that the service pauses, if no other one began since.
+    /// Returns who paused the current service, if a decision did.
     pub fn paused_by(&self) -> Option<AnsweredBy> {
         let pause = self.decisions.iter().rfind(|decided| decided.is_pause())?;
         pause.answer.as_ref().map(|answer| answer.by)
     }
 
-    /// Returns the waiting decision about a task.
+    /// Returns the pending decision about a task.
     pub fn decision_of(&self, task: &TaskId) -> Option<&Decision> {
         self.waiting().find(|decision| decision.task.as_ref() == Some(task))
     }

@@ -1,7 +1,7 @@
-//! The map of a code base: what the names of its files, and its manifests, say without a model.
+//! The map of a code base, derived from file names and manifests without a model.
 //!
-//! [`draw`] makes a [`CodeMap`] of a [`Survey`], and [`CodeMap::text`] writes it in Markdown. The same files give the
-//! same map. Names and texts of files come from others: they are shown as code on one line each.
+//! [`draw`] makes a [`CodeMap`] from a [`Survey`], and [`CodeMap::text`] renders it as Markdown. The same files give
+//! the same map. File names and texts are foreign input, so each is shown as code on one line.
 
 mod commands;
 mod facts;
@@ -20,26 +20,26 @@ use commands::Project;
 /// The file of the map, relative to the workspace.
 pub const MAP_FILE: &str = "brigade/codebase-map.md";
 
-/// The most rows of each part.
+/// The maximum number of rows in each part.
 const MAX_ROWS: usize = 40;
 
-/// The deepest folder that is shown.
+/// The maximum depth of folders that are shown.
 const DEPTH: usize = 2;
 
-/// What is known of the files of a code base.
+/// The files of a code base.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// The commit that the files stand on.
+    /// The commit of the files.
     pub commit: Option<String>,
-    /// The paths of all files that count, relative to the root, sorted.
+    /// The paths of the files, relative to the root, sorted.
     pub paths: Vec<String>,
-    /// The texts of those that [`is_wanted`].
+    /// The texts of files for which [`is_wanted`] is true.
     pub texts: BTreeMap<String, String>,
-    /// Whether there are more files than were looked at.
+    /// Whether some files were left out because there are too many.
     pub is_cut: bool,
 }
 
-/// A language, and how many files it has.
+/// A language, and its number of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub struct Folder {
     pub path: String,
     /// The files in it and below.
     pub files: u64,
-    /// The language of most of them, if there is one.
+    /// The language of most files, if there is one.
     pub language: Option<String>,
 }
 
@@ -79,39 +79,39 @@ pub struct TestCommand {
     pub command: String,
     /// The folder where it is run; empty for the root.
     pub folder: String,
-    /// The file that says so.
+    /// The file that declares the command.
     pub from: String,
 }
 
-/// What holds for the whole code base.
+/// A convention of the code base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convention {
-    /// The file that says so.
+    /// The file that describes it.
     pub path: String,
-    /// What it is.
+    /// A description.
     pub what: String,
 }
 
-/// A map.
+/// The map of a code base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeMap {
-    /// The commit that it was made at.
+    /// The commit of the files.
     pub commit: Option<String>,
-    /// How many files it is of.
+    /// The number of files.
     pub files: u64,
-    /// Whether there are more files than were looked at.
+    /// Whether some files were left out because there are too many.
     pub is_cut: bool,
     /// The languages, the most used first.
     pub languages: Vec<Language>,
     /// The folders.
     pub layout: Vec<Folder>,
-    /// Where programs begin.
+    /// Files where programs start.
     pub entry_points: Vec<String>,
     /// The manifests.
     pub manifests: Vec<Manifest>,
     /// The commands that run tests.
     pub test_commands: Vec<TestCommand>,
-    /// What is customary.
+    /// The conventions.
     pub conventions: Vec<Convention>,
 }
 
@@ -127,23 +127,23 @@ pub struct KitchenMapReport {
     pub target: String,
     /// The file that was written, relative to the workspace.
     pub path: String,
-    /// The commit that it was made at.
+    /// The commit of the files.
     pub commit: Option<String>,
-    /// How many files it is of.
+    /// The number of files.
     pub files: u64,
-    /// Whether all files were looked at.
+    /// Whether no file was left out.
     pub complete: bool,
     /// The languages, the most used first.
     pub languages: Vec<Language>,
     /// The commands that run tests.
     pub test_commands: Vec<TestCommand>,
-    /// Whether the map has a part of the executive.
+    /// Whether the map has a part written by the executive.
     pub has_worker_part: bool,
-    /// The run that wrote this part now.
+    /// The run that wrote that part, if this command started one.
     pub run: Option<String>,
-    /// Whether somebody interrupted the executive, so that it added nothing.
+    /// Whether a person interrupted the executive, so that it added nothing.
     pub interrupted: bool,
-    /// What could not be found out.
+    /// Problems while making the map.
     pub notes: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl Report for KitchenMapReport {
 }
 
 impl KitchenMapReport {
-    /// Makes the report of a map that was written.
+    /// Makes the report for a written map.
     pub fn new(target: String, path: String, map: &CodeMap) -> KitchenMapReport {
         KitchenMapReport {
             schema: KitchenMapReport::SCHEMA,
@@ -180,7 +180,7 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Returns a path in a folder, which is empty for the root.
+/// Joins a folder, which is empty for the root, and a name.
 fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -198,7 +198,7 @@ pub fn draw(survey: &Survey) -> CodeMap {
             test_commands.push(command);
         }
     }
-    // What is nearer to the root comes first.
+    // Paths nearer to the root come first.
     let depth = |path: &str| path.split('/').count();
     manifests.sort_by_key(|manifest| (depth(&manifest.path), manifest.path.clone()));
     test_commands.sort_by_key(|own| (depth(&own.folder), own.folder.clone(), own.from.clone()));

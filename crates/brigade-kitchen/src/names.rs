@@ -6,15 +6,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// The longest id of a task, and the longest name of a PRD.
+/// The maximum length of a task id or a PRD name.
 const MAX_NAME: usize = 64;
 
-/// The longest prefix by which the tasks of a PRD are shown.
+/// The maximum length of the prefix shown before task ids.
 const MAX_PREFIX: usize = 20;
 
 fn is_name(text: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    // The two names would be directories, and every other one is a plain file name.
+    // `.` and `..` would be directories. Every other such name is a plain file name.
     (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(legal) && text != "." && text != ".."
 }
 
@@ -23,16 +23,16 @@ fn is_name(text: &str) -> bool {
 #[error("expected 1 to 64 letters, digits, `.`, `_` or `-`, and neither `.` nor `..`")]
 pub struct InvalidTaskId;
 
-/// Names below the directory of the kitchen that are no PRD's.
+/// Names in the kitchen directory that are not PRDs.
 const RESERVED: [&str; 3] = ["runs", "worktrees", ".gitignore"];
 
-/// A file name from which no PRD can be named.
+/// Why a PRD cannot get its name from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPrdName {
-    /// It is not safe as the name of a directory.
+    /// The name is not safe for a directory.
     #[error("expected a file name of letters, digits, `.`, `_` and `-`, at most 64 before `.json`")]
     Unsafe,
-    /// Brigade keeps something else under this name.
+    /// Brigade uses this name for something else.
     #[error("Brigade keeps other files under the name `{0}`; give the file of the PRD another one")]
     Reserved(&'static str),
 }
@@ -82,10 +82,10 @@ macro_rules! text_form {
     };
 }
 
-/// Names one task of a PRD.
+/// The id of a task within a PRD.
 ///
-/// 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and neither `.` nor `..`, so it is safe as a file name. It may
-/// begin with `-`, so it is not safe as a word of its own on a command line.
+/// It has 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and is not `.` or `..`, so it is safe as a file name. It may
+/// begin with `-`, so it is not safe as a separate argument of a command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(String);
 
@@ -99,7 +99,7 @@ impl FromStr for TaskId {
     }
 }
 
-/// Names a PRD: its file name without `.json`. The directory of its state has this name.
+/// The name of a PRD: its file name without `.json`. The directory of its state has this name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrdName(String);
 
@@ -117,16 +117,16 @@ impl FromStr for PrdName {
 }
 
 impl PrdName {
-    /// Returns the name of the PRD in a file.
+    /// Returns the name of the PRD at a path.
     ///
     /// # Errors
-    /// Fails if the path has no file name, one that is not safe as the name of a directory, or a reserved one.
+    /// Fails if the path has no file name, or one that is reserved or not safe for a directory.
     pub fn of_path(path: &str) -> Result<PrdName, InvalidPrdName> {
         let file = path.rsplit('/').next().unwrap_or(path);
         file.strip_suffix(".json").unwrap_or(file).parse()
     }
 
-    /// Returns the short form that stands before the ids of its tasks: without `prd-`, at most 20 characters.
+    /// Returns the prefix shown before the ids of its tasks: the name without `prd-`, at most 20 characters.
     ///
     /// ```
     /// use brigade_kitchen::PrdName;
@@ -139,18 +139,18 @@ impl PrdName {
         &plain[..plain.len().min(MAX_PREFIX)]
     }
 
-    /// Returns how a task of the PRD is shown: `add-auth/US-003`.
+    /// Returns the full name of a task for people: `add-auth/US-003`.
     pub fn shown(&self, task: &TaskId) -> String {
         format!("{}/{task}", self.prefix())
     }
 
-    /// Returns the name of the state file beside the PRD.
+    /// Returns the name of the state file, which is next to the PRD.
     pub fn state_file(&self) -> String {
         format!("{self}.state.json")
     }
 }
 
-/// Who tries a task, from the cheapest up.
+/// A level of worker, from cheapest to most capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -159,7 +159,7 @@ pub enum Tier {
     Line,
     /// The sous chef: hard tasks.
     Sous,
-    /// The executive chef: planning, review, and what the others cannot do.
+    /// The executive chef: planning, review, and tasks that the lower tiers cannot do.
     Executive,
 }
 
@@ -185,7 +185,7 @@ impl Tier {
         }
     }
 
-    /// Returns the tier above.
+    /// Returns the next higher tier.
     pub const fn above(self) -> Option<Tier> {
         match self {
             Tier::Line => Some(Tier::Sous),
@@ -201,7 +201,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Tells whether git takes a name for a branch, and it cannot be mistaken for anything else.
+/// Returns whether git accepts a name for a branch, and the name cannot be mistaken for an option or another ref.
 pub fn is_branch_name(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let is_plain = |c: char| !c.is_control() && !" ~^:?*[\\\u{7f}".contains(c);

@@ -1,4 +1,4 @@
-//! Planning: the PRD that the executive wrote as a file of the user, questions and answers, and how PRDs are related.
+//! Planning: the PRD file that the executive produced, questions and answers, and related PRDs.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::names::{PrdName, TaskId};
 use crate::prd::{Fault, Prd};
 
-/// The longest part of a file name that is made from the name of a feature.
+/// The maximum length of a slug made from a feature name.
 const MAX_SLUG: usize = 40;
 
-/// The members of a PRD, of a task and of a verification in the order of the file. Others stand before the last one.
+/// The order of members in a PRD, a task and a verification. Unknown members come before the last one.
 const PRD: &[&str] = &[
     "featureName",
     "branchName",
@@ -37,7 +37,7 @@ const TASK: &[&str] = &[
 ];
 const VERIFICATION: &[&str] = &["type", "cmd"];
 
-/// Returns the part of a file name that stands for a feature: `prd-SLUG.json`.
+/// Returns the slug of a feature name, as used in `prd-SLUG.json`.
 ///
 /// ```
 /// use brigade_kitchen::plan::slug;
@@ -61,8 +61,8 @@ pub fn slug(feature_name: &str) -> String {
     if slug.is_empty() { "feature".to_owned() } else { slug.to_owned() }
 }
 
-/// Makes the file of a PRD that the executive wrote: nothing in it is done, it has a branch and a date, and its members
-/// stand in the order in which people read them.
+/// Makes the file of a PRD that the executive wrote. No task in it is done, it has a branch and a date, and its members
+/// are in the order of the tables.
 pub fn document(planned: &Json, now: Timestamp) -> String {
     let mut prd = planned.clone();
     if let Json::Object(members) = &mut prd {
@@ -73,7 +73,7 @@ pub fn document(planned: &Json, now: Timestamp) -> String {
         if let Some(Json::Array(tasks)) = members.get_mut("tasks") {
             for task in tasks {
                 if let Json::Object(task) = task {
-                    // Only Brigade says that something is done.
+                    // Only Brigade marks a task as done.
                     task.insert("passes".into(), Json::Bool(false));
                 }
             }
@@ -85,7 +85,7 @@ pub fn document(planned: &Json, now: Timestamp) -> String {
     out
 }
 
-/// Writes a value, objects of each level in the order of its table.
+/// Writes a value. The tables order the members of each level of objects.
 fn ordered(json: &Json, indent: usize, tables: &[&[&str]], out: &mut String) {
     let (Some((table, deeper)), Json::Object(members)) = (tables.split_first(), json) else {
         let is_list_of_objects =
@@ -128,42 +128,42 @@ fn ordered(json: &Json, indent: usize, tables: &[&[&str]], out: &mut String) {
     out.push('}');
 }
 
-/// Questions of the executive that wait for answers: a file of the kitchen's state.
+/// Questions of the executive that wait for answers, stored in the state of the kitchen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The version of the format.
     pub version: u32,
-    /// The id.
+    /// The id of the plan.
     pub id: String,
-    /// When it began.
+    /// When the plan was started.
     pub created_at: Timestamp,
-    /// What a person wants.
+    /// The request of the person.
     pub wish: String,
-    /// Where the PRD goes, if a person said so.
+    /// Where the PRD will be written, if the person named a path.
     pub out: Option<String>,
-    /// Whether the map is told.
+    /// Whether the prompt includes the map.
     pub with_map: bool,
-    /// Questions that were answered, with their answers.
+    /// Answered questions, with their answers.
     pub answered: Vec<(String, String)>,
-    /// Questions that wait.
+    /// Open questions.
     pub questions: Vec<String>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// What is said instead of an answer.
+/// The text used for a question without an answer.
 const NO_ANSWER: &str = "(no answer: decide it yourself, and write the decision down)";
 
 /// Why answers do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerFault {
-    /// There is no such question.
-    #[error("there is no question {number}; there are {count}")]
+    /// No question has this number.
+    #[error("question {number} does not exist; expected a number from 1 to {count}")]
     NoQuestion {
-        /// What was typed.
+        /// The number.
         number: usize,
-        /// How many there are.
+        /// The number of questions.
         count: usize,
     },
     /// A question has two answers.
@@ -172,7 +172,7 @@ pub enum AnswerFault {
 }
 
 impl Conversation {
-    /// Takes answers by the numbers of their questions. Those without one are left to the executive.
+    /// Adds answers by question number. The executive decides questions without an answer.
     ///
     /// # Errors
     /// Fails if a number is not one of a question, or occurs twice.
@@ -199,7 +199,7 @@ impl Conversation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PlanQuestion {
-    /// Its number, by which it is answered.
+    /// The number, used to answer it.
     pub number: u64,
     /// The question.
     pub text: String,
@@ -215,31 +215,31 @@ pub struct KitchenPlanReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The PRD that was written, relative to the workspace; absent while questions wait.
+    /// The PRD that was written, relative to the workspace; absent while questions are open.
     pub prd_path: Option<String>,
     /// The name of the feature.
     pub feature_name: Option<String>,
     /// The tasks.
     pub tasks: Vec<TaskId>,
-    /// What its author should look at.
+    /// The warnings, for the author of the PRD.
     pub warnings: Vec<Fault>,
-    /// Under which id the plan goes on when its questions are answered.
+    /// The id with which to continue once the questions are answered.
     pub continue_id: Option<String>,
-    /// The questions that wait.
+    /// The open questions.
     pub questions: Vec<PlanQuestion>,
     /// How often the executive was started.
     pub attempts: u64,
     /// The runs, each with a receipt.
     pub runs: Vec<String>,
-    /// Whether somebody interrupted the executive.
+    /// Whether a person interrupted the executive.
     pub interrupted: bool,
-    /// What the runs cost, as the worker reports it, or by their time.
+    /// The cost of the runs, as the worker reports it or computed from their time.
     pub cost_usd: f64,
-    /// The map that was told, relative to the workspace.
+    /// The map used in the prompt, relative to the workspace.
     pub map_path: Option<String>,
-    /// Whether `latest.json` leads to the PRD.
+    /// Whether `latest.json` points to the PRD.
     pub latest: bool,
-    /// What could not be done beside it.
+    /// Steps after the plan that failed.
     pub notes: Vec<String>,
     /// The next command to try.
     pub next_command: Option<Hint>,
@@ -258,7 +258,7 @@ impl Report for KitchenPlanReport {
 }
 
 impl KitchenPlanReport {
-    /// Makes a report of a plan that did not begin.
+    /// Makes a report of a plan that was not started.
     pub fn new(target: String) -> KitchenPlanReport {
         KitchenPlanReport {
             schema: KitchenPlanReport::SCHEMA,
@@ -280,14 +280,14 @@ impl KitchenPlanReport {
         }
     }
 
-    /// Spells the next command in the words of a face.
+    /// Writes the next command in the words of one interface.
     #[must_use]
     pub fn spelled(self, speller: &dyn StepFormatter) -> KitchenPlanReport {
         KitchenPlanReport { next_command: self.next_command.map(|hint| hint.spelled(speller, None)), ..self }
     }
 }
 
-/// Another PRD, as far as it matters here.
+/// Another PRD, with what related PRDs need.
 #[derive(Clone, Debug)]
 pub struct OtherPrd<'a> {
     /// Its name.
@@ -298,7 +298,7 @@ pub struct OtherPrd<'a> {
     pub done: usize,
 }
 
-/// Words that say nothing about a feature.
+/// Words that are too common to relate PRDs.
 const COMMON: &[&str] = &[
     "add",
     "added",
@@ -347,14 +347,14 @@ fn words(prd: &Prd) -> BTreeSet<String> {
         .collect()
 }
 
-/// Says in a line what a PRD is and how far it is.
+/// Summarizes a PRD and its progress on one line.
 pub fn line(other: &OtherPrd<'_>) -> String {
     let (name, tasks) = (other.name, other.prd.tasks.len());
     let prefix = name.prefix();
     format!("{prefix}: {} ({} of {tasks} tasks done)", other.prd.feature_name, other.done)
 }
 
-/// Lists the PRDs that have to do with one, the nearest first: those that share words of feature and titles with it.
+/// Lists related PRDs, nearest first: those that share words in the feature name and titles.
 pub fn related(prd: &Prd, others: &[OtherPrd<'_>], most: usize) -> Vec<String> {
     let own = words(prd);
     let mut found: Vec<(usize, &OtherPrd<'_>)> = others
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_prd_is_written_for_people_and_nothing_in_it_is_done() {
+    fn a_planned_prd_is_readable_and_nothing_is_done() {
         let planned = json(
             r#"{"tasks": [{"passes": true, "id": "US-1", "x": {"b": 1, "a": []}, "title": "A \"b\"\n",
                 "verification": [{"cmd": "npm test", "type": "unit"}, "npm run e2e"], "acceptanceCriteria": ["c"]}],

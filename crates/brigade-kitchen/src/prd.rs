@@ -1,7 +1,7 @@
-//! The PRD: a JSON file of a user with the tasks of a feature.
+//! The PRD: the user's JSON file with the tasks of a feature.
 //!
-//! [`read`] understands as much of it as possible and reports every fault with its place. Only a [`ValidPrd`] is worked
-//! on. The file stays the user's: [`set_passes`] changes one value in it, and no other byte.
+//! [`read`] reads as much of it as possible and reports every fault with its place. Brigade only works on a
+//! [`ValidPrd`]. The file belongs to the user: [`set_passes`] changes one value in it and no other byte.
 
 mod added;
 mod graph;
@@ -25,28 +25,28 @@ pub use read::read;
 use crate::command::Command;
 use crate::names::TaskId;
 
-/// A PRD, as far as it was understood.
+/// A PRD, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prd {
     /// The name of the feature.
     pub feature_name: String,
-    /// The branch that the work ends up on.
+    /// The branch that receives the work.
     pub branch_name: Option<String>,
-    /// What the feature is.
+    /// The description of the feature.
     pub description: Option<String>,
-    /// When it was planned, as the file says.
+    /// The date of planning, as written in the file.
     pub created_at: Option<String>,
     /// Whether failures are decided without a person.
     pub walkaway: bool,
-    /// What every task must respect.
+    /// Constraints for all tasks.
     pub constraints: Vec<String>,
-    /// What was decided while planning, as short texts.
+    /// Decisions made while planning, as short texts.
     pub decisions: Vec<String>,
     /// The command that runs after the verification of each task.
     pub test_command: Option<Command>,
     /// The tasks, in the order of the file.
     pub tasks: Vec<Task>,
-    /// Members that Brigade does not know.
+    /// Unknown members.
     pub other: Object,
 }
 
@@ -57,13 +57,13 @@ pub struct Task {
     pub id: TaskId,
     /// Its title.
     pub title: String,
-    /// What it is about, beyond the title.
+    /// The details of the task, beyond the title.
     pub description: Option<String>,
-    /// When it is done.
+    /// The criteria for being done.
     pub acceptance_criteria: Vec<String>,
     /// The commands that must succeed before it is done.
     pub verification: Vec<Verification>,
-    /// An entry of its verification has an error and is not in the list, so nothing is said of what the list lacks.
+    /// Whether an invalid entry of its verification was dropped. Then no missing verification is reported.
     pub verification_has_errors: bool,
     /// The tasks that must be done before it.
     pub depends_on: Vec<TaskId>,
@@ -71,26 +71,26 @@ pub struct Task {
     pub complexity: Option<Complexity>,
     /// Whether the file says that it is done.
     pub passes: bool,
-    /// Tasks with the same name here never run at the same time.
+    /// Tasks with the same value here never run at the same time.
     pub exclusive: Option<String>,
     /// What a person has to check by hand; empty if nothing.
     pub manual_verification: Vec<String>,
-    /// Members that Brigade does not know.
+    /// Unknown members.
     pub other: Object,
-    /// Where it begins.
+    /// Where the task is in the file.
     pub place: Place,
     /// Its position in the list of the file, from 0.
     pub index: usize,
 }
 
 impl Task {
-    /// Returns the path of one of its members in the document.
+    /// Returns the path of a member of the task in the document.
     pub fn field(&self, member: &str) -> String {
         format!("tasks[{}].{member}", self.index)
     }
 }
 
-/// How hard a task is, as its author says.
+/// The difficulty of a task, as its author estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -106,7 +106,7 @@ pub enum Complexity {
 }
 
 impl Complexity {
-    /// The words of a PRD, with their meanings.
+    /// The words for complexities in a PRD.
     pub const WORDS: [(&str, Complexity); 5] = [
         ("junior", Complexity::Junior),
         ("senior", Complexity::Senior),
@@ -130,7 +130,7 @@ impl Complexity {
 pub struct Verification {
     /// What it verifies.
     pub kind: VerificationKind,
-    /// Whether the kind was inferred from the command, because the file has no type that Brigade knows.
+    /// Whether the kind was inferred from the command, because the file has no known type.
     pub inferred: bool,
     /// The command.
     pub command: Command,
@@ -143,7 +143,7 @@ pub struct Verification {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum VerificationKind {
-    /// That a file or a text in it exists.
+    /// That a file exists or contains a text.
     Pattern,
     /// That isolated logic works.
     Unit,
@@ -208,17 +208,17 @@ codes! {
         Syntax = "syntax",
         /// A key occurs twice in an object.
         DuplicateKey = "duplicate_key",
-        /// `featureName` is missing or no text.
+        /// `featureName` is missing or not a text.
         FeatureName = "feature_name",
-        /// `tasks` is missing, empty or no list.
+        /// `tasks` is missing, empty or not a list.
         Tasks = "tasks",
-        /// The id of a task is missing or not legal.
+        /// The id of a task is missing or invalid.
         TaskId = "task_id",
         /// The title of a task is missing or empty.
         Title = "title",
         /// Two tasks have the same id.
         DuplicateId = "duplicate_id",
-        /// A task depends on one that is not there.
+        /// A task depends on an id that no task has.
         UnknownDependency = "unknown_dependency",
         /// A task depends on itself.
         SelfDependency = "self_dependency",
@@ -230,11 +230,11 @@ codes! {
         EmptyCommand = "empty_command",
         /// A command cannot be split into words.
         UnreadableCommand = "unreadable_command",
-        /// `branchName` is no name that git takes for a branch.
+        /// `branchName` is not a valid name of a branch in git.
         BranchName = "branch_name",
         /// A command does what no approval allows.
         DangerousCommand = "dangerous_command",
-        /// Nobody watches, and a task is verified only by the existence of texts.
+        /// An unattended service would verify a task only by the existence of files or texts.
         WalkawayPatternOnly = "walkaway_pattern_only",
         /// A value has the wrong type.
         Type = "type",
@@ -244,11 +244,11 @@ codes! {
         NoComplexity = "no_complexity",
         /// The verification of a task does not fit its title.
         Coverage = "coverage",
-        /// A criterion cannot be checked as it is written.
+        /// A criterion is too vague to be checked.
         VagueCriterion = "vague_criterion",
-        /// A type of verification that is not known.
+        /// A verification has an unknown type.
         UnknownType = "unknown_type",
-        /// A command is read by a shell.
+        /// A command runs in a shell.
         ShellCommand = "shell_command",
         /// No command of the PRD runs anything.
         PatternOnly = "pattern_only",
@@ -264,13 +264,13 @@ impl Code for FaultCode {
 }
 
 impl FaultCode {
-    /// Returns whether the PRD is invalid because of it. Others are warnings.
+    /// Returns whether the fault makes the PRD invalid. Other faults are warnings.
     pub const fn is_error(self) -> bool {
         (self as u8) < (FaultCode::NoCriteria as u8)
     }
 }
 
-/// A fault of a PRD. The message quotes no command and no value beyond ids and keys.
+/// A fault of a PRD. The message quotes ids and keys, but no commands and no other values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Fault {
@@ -297,16 +297,16 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What reading a PRD gave.
+/// The result of reading a PRD.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrdReading {
-    /// What was understood.
+    /// The PRD, as far as it could be read.
     pub prd: Prd,
     /// The sha256 of the bytes.
     pub bytes: Fingerprint,
-    /// Why the PRD cannot be worked on, in the order of the file.
+    /// The errors, in the order of the file.
     pub errors: Vec<Fault>,
-    /// What its author should look at, in the order of the file.
+    /// The warnings, in the order of the file.
     pub warnings: Vec<Fault>,
 }
 
@@ -314,7 +314,7 @@ impl PrdReading {
     /// Returns the PRD if it has no errors.
     ///
     /// # Errors
-    /// Fails with all errors.
+    /// Returns all errors.
     pub fn valid(self) -> Result<ValidPrd, Vec<Fault>> {
         if self.errors.is_empty() {
             let graph = Graph::new(&self.prd.tasks);
@@ -325,7 +325,7 @@ impl PrdReading {
     }
 }
 
-/// A PRD without errors: ids are unique, dependencies are known and have no cycle, commands may run.
+/// A PRD without errors: ids are unique, dependencies exist and have no cycle, and no command is dangerous.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidPrd {
     prd: Prd,
@@ -353,8 +353,9 @@ impl Deref for ValidPrd {
 }
 
 impl Prd {
-    /// Returns the errors that the PRD has when nobody watches: tasks whose verification only looks for files and
-    /// texts. A PRD that says `walkaway` has them as errors already; a flag or the configuration can ask for the same.
+    /// Returns the errors that apply only to an unattended service: tasks whose verification only looks for files and
+    /// texts. [`read`] already reports them if the PRD itself says `walkaway`. A flag or the configuration can also
+    /// turn it on.
     pub fn walkaway_faults(&self) -> Vec<Fault> {
         let tasks = self.tasks.iter().filter(|task| task.verifies_only_patterns());
         tasks.map(read::pattern_only).collect()
@@ -362,14 +363,14 @@ impl Prd {
 }
 
 impl Task {
-    /// Returns whether it has verification, and all of it looks only for files and texts.
+    /// Returns whether the PRD has verification, and all of it only looks for files and texts.
     pub fn verifies_only_patterns(&self) -> bool {
         let is_pattern = |entry: &Verification| entry.kind == VerificationKind::Pattern;
         let is_known = !self.verification.is_empty() && !self.verification_has_errors;
         is_known && self.verification.iter().all(is_pattern)
     }
 
-    /// Returns whether one of its commands verifies one of these.
+    /// Returns whether one of its commands has one of these kinds.
     pub(crate) fn verifies(&self, kinds: &[VerificationKind]) -> bool {
         self.verification.iter().any(|entry| kinds.contains(&entry.kind))
     }

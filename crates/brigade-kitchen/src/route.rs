@@ -1,4 +1,4 @@
-//! Which tier begins with a task, and what a command without a type verifies.
+//! Chooses the tier that starts a task, and infers what a command without a type verifies.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::names::Tier;
 use crate::prd::{Complexity, Task, VerificationKind};
 use crate::words::Words;
 
-/// Which tier begins with a task, and why.
+/// The tier that starts a task, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub struct Route {
     pub reason: String,
 }
 
-/// Words of routine work, and how much they say.
+/// Words of routine work, with their weights.
 const ROUTINE: &[(&str, i32)] = &[
     ("boilerplate", 3),
     ("changelog", 3),
@@ -43,7 +43,7 @@ const ROUTINE: &[(&str, i32)] = &[
     ("typo", 3),
 ];
 
-/// Words of hard work, and how much they say.
+/// Words of hard work, with their weights.
 const HARD: &[(&str, i32)] = &[
     ("architecture", 3),
     ("auth", 3),
@@ -79,10 +79,10 @@ const HARD: &[(&str, i32)] = &[
     ("workflow", 1),
 ];
 
-/// Chooses the tier that begins with a task.
+/// Chooses the tier that starts a task.
 ///
-/// `junior` and `senior` decide. For `auto`, and without a complexity, the words of title and criteria count, then the
-/// numbers of criteria and dependencies, and what is verified; a tie is senior.
+/// A complexity of `junior` or `senior` decides. For `auto` or no complexity, words of title and criteria are weighed,
+/// then the number of criteria and dependencies, then the verification. A tie means senior.
 ///
 /// ```
 /// use brigade_kitchen::prd::{Lints, read};
@@ -101,7 +101,7 @@ pub fn route(task: &Task) -> Route {
 }
 
 fn scored(task: &Task) -> Route {
-    // A word of the title counts in full, and one that only the criteria have counts one.
+    // A word in the title has its full weight. A word only in the criteria counts one.
     let title = Words::new(&task.title);
     let criteria = Words::new(&task.acceptance_criteria.join("\n"));
     let score = |table: &[(&'static str, i32)]| {
@@ -150,26 +150,26 @@ fn scored(task: &Task) -> Route {
     Route { tier, reason }
 }
 
-/// Programs that only look at files and texts, as PRDs use them. This guesses what a command is meant to verify, as
-/// v0.30 did. It says nothing of what a program may do, which is in the table of programs.
+/// Programs that only read files and texts, as PRDs use them. This guesses what a command is meant to verify, as v0.30
+/// did. What a program may do is defined in the table of programs.
 const READERS: &[&str] = &[
     "[", "[[", "ack", "ag", "awk", "basename", "cat", "cmp", "cut", "diff", "dirname", "echo", "egrep",
     "false", "fgrep", "file", "find", "git", "grep", "head", "jq", "ls", "printf", "readlink", "rg", "sed",
     "sort", "stat", "tail", "test", "tr", "true", "uniq", "wc", "yq",
 ];
 
-/// Programs that run tests of one part.
+/// Programs that run unit tests.
 const TESTERS: &[&str] = &[
     "bats", "cargo", "ctest", "deno", "go", "gradle", "gradlew", "jest", "make", "mocha", "mvn", "node",
     "npm", "nose2", "nox", "npx", "phpunit", "pnpm", "pytest", "python", "python3", "rake", "rspec", "swift",
     "tap", "tox", "vitest", "yarn", "bun", "dotnet", "mix", "prove", "unittest", "just",
 ];
 
-/// Words that name tests of several parts.
+/// Words that indicate integration tests.
 const TOGETHER: &[&str] =
     &["acceptance", "cypress", "e2e", "end-to-end", "integration", "playwright", "system"];
 
-/// Tells what a command verifies, for verification that is written as a string.
+/// Infers the kind of a verification that is a plain string.
 pub(crate) fn infer(command: &Command) -> VerificationKind {
     let started = command.started();
     let names: Vec<&str> = started
@@ -177,7 +177,7 @@ pub(crate) fn infer(command: &Command) -> VerificationKind {
         .filter_map(|words| words.iter().find(|word| *word != "!"))
         .map(|program| program.rsplit('/').next().unwrap_or(program))
         .collect();
-    // A wrapper such as `timeout` starts what follows it, which is in the list, too.
+    // The list also has the program that a wrapper such as `timeout` starts.
     let names: Vec<&str> =
         names.into_iter().filter(|name| !matches!(*name, "cd" | "env" | "timeout")).collect();
     if names.iter().all(|name| READERS.contains(name)) {

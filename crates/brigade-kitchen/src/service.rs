@@ -1,4 +1,4 @@
-//! How a service ends, and its document.
+//! The result of a service, and its report.
 
 use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter};
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,20 @@ use crate::show::DecisionRow;
 pub enum Outcome {
     /// Every task that it served is done.
     Complete,
-    /// Some are not.
+    /// Some tasks are not done.
     Incomplete,
-    /// Somebody must decide.
+    /// A person must decide.
     Paused,
-    /// Somebody said that it ends.
+    /// A person aborted it.
     Aborted,
     /// It was interrupted.
     Interrupted,
-    /// Nothing ran.
+    /// It was a dry run.
     DryRun,
 }
 
 impl Outcome {
-    /// Returns the word of the documents.
+    /// Returns the word used in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Outcome::Complete => "complete",
@@ -39,7 +39,7 @@ impl Outcome {
         }
     }
 
-    /// Returns how far from complete it is.
+    /// Returns a rank: the higher, the further from complete.
     const fn rank(self) -> u8 {
         match self {
             Outcome::Complete | Outcome::DryRun => 0,
@@ -50,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// Returns how `service` ends.
+    /// Returns the exit code of `service`.
     pub const fn exit(self) -> Exit {
         match self {
             Outcome::Complete | Outcome::DryRun => Exit::Done,
@@ -79,7 +79,7 @@ pub struct ServiceReport {
     pub reason: Option<String>,
     /// How many tasks are done.
     pub done: u64,
-    /// How many were served.
+    /// How many tasks were served.
     pub total: u64,
     /// Tasks that are done.
     pub completed: Vec<TaskId>,
@@ -87,15 +87,15 @@ pub struct ServiceReport {
     pub failed: Vec<TaskId>,
     /// Tasks that are blocked.
     pub blocked: Vec<TaskId>,
-    /// Tasks that were left out.
+    /// Tasks that were skipped.
     pub skipped: Vec<TaskId>,
-    /// Tasks behind those.
+    /// Tasks that depend on those above.
     pub unreachable: Vec<TaskId>,
-    /// What waits for somebody.
+    /// Decisions that wait for a person.
     pub decisions: Vec<DecisionRow>,
     /// The branch.
     pub branch: Option<String>,
-    /// The commit that it is at.
+    /// The commit at its tip.
     pub commit: Option<String>,
     /// Whether it was merged.
     pub merged: bool,
@@ -107,21 +107,21 @@ pub struct ServiceReport {
     pub cost_usd: f64,
     /// How many workers were started.
     pub attempts: u64,
-    /// What is wrong besides, such as a file that could not be written.
+    /// Other problems, such as a file that could not be written.
     #[serde(default)]
     pub issues: Vec<String>,
     /// What to do next.
     pub next: Vec<Hint>,
-    /// Without running anything: the ids of the tasks that would run, each wave behind those that it depends on.
+    /// For a dry run: the ids of the tasks in waves. Each wave depends only on the waves before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waves: Option<Vec<Vec<TaskId>>>,
-    /// Without running anything: the tasks that would run, in the order of the file.
+    /// For a dry run: the tasks in the order of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<PlannedTask>>,
-    /// Of a single task: how it ended.
+    /// For a single task: how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<Ticket>,
-    /// With several PRDs or `--auto-continue`, the report of each that began, in the order in which they were named.
+    /// With several PRDs or `--auto-continue`: one report per PRD that was started, in the order of the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prds: Vec<ServiceReport>,
 }
@@ -138,11 +138,11 @@ impl Report for ServiceReport {
 }
 
 impl ServiceReport {
-    /// Joins the reports of PRDs: the one that ended worst speaks for all. If several may be served, each is in it,
-    /// also where only one began.
+    /// Joins the reports of several PRDs. The worst outcome becomes the outcome of the whole. If `may_be_several`, the
+    /// result lists every report, even a single one.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `reports` is empty.
     pub fn joined(reports: Vec<ServiceReport>, may_be_several: bool) -> ServiceReport {
         let worst = reports.iter().max_by_key(|report| report.outcome.rank()).expect("a PRD was served");
         let mut joined = worst.clone();
@@ -152,7 +152,7 @@ impl ServiceReport {
         joined
     }
 
-    /// Spells what to do next in the words of a face.
+    /// Writes the next steps in the words of one interface.
     #[must_use]
     pub fn spelled(self, speller: &dyn StepFormatter) -> ServiceReport {
         let next = self.next.into_iter().map(|hint| hint.spelled(speller, None)).collect();
@@ -193,7 +193,7 @@ impl ServiceReport {
     }
 }
 
-/// A single task, as it stands when its service has ended.
+/// The state of a single task after its service ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Ticket {
@@ -204,7 +204,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns how `ticket` ends: as the task did, else as its service.
+    /// Returns the exit code of `ticket`: that of the task, else that of the service.
     pub const fn exit(&self, service: Outcome) -> Exit {
         match (service, self.outcome) {
             (Outcome::Interrupted, _) => Exit::Interrupted,
@@ -227,9 +227,9 @@ pub struct PlannedTask {
     pub id: TaskId,
     /// Its title.
     pub title: String,
-    /// The tier that begins or goes on with it.
+    /// The tier that starts or continues it.
     pub tier: Tier,
-    /// Why.
+    /// Why this tier was chosen.
     pub reason: String,
     /// How many verification commands must succeed.
     pub verification: u64,

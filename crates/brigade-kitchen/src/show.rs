@@ -1,5 +1,5 @@
-//! Projections of a life: what other programs and people read. Each is written after the journal, and made anew from it
-//! when it is missing or damaged.
+//! Reports and files for people and other programs, derived from a life. The files are written after the journal. They
+//! are written again from the journal when they are missing or damaged.
 
 mod activity;
 mod brief;

@@ -1,7 +1,7 @@
-//! What a worker says about its attempt: by result file, by tags in its answer, by exit code.
+//! Signals of workers: by result file, by tags in the answer, or by exit code.
 //!
-//! [`TABLE`] is the only place where a signal is spelled: its tag, its word in the result file, its exit code, its
-//! word in the state file, and what the prompt says about it.
+//! [`TABLE`] is the only place that defines how a signal is spelled: its tag, its words in the result file and the
+//! state file, its exit code, and its meaning for the prompt.
 
 mod ending;
 mod result_file;
@@ -26,36 +26,36 @@ pub use verdict::{
 
 use crate::names::TaskId;
 
-/// What a worker says about its task.
+/// A worker's signal about its task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// The task is done.
     Complete,
-    /// Earlier work did it already.
+    /// Earlier work already did the task.
     AlreadyDone,
-    /// Another task did it.
+    /// Another task did the work.
     Absorbed(TaskId),
-    /// It cannot go on.
+    /// The worker cannot continue.
     Blocked,
-    /// It needs another attempt.
+    /// The task needs another attempt.
     Continue,
-    /// It asks what belongs to the task.
+    /// The worker asks about the scope of the task.
     Question(String),
 }
 
-/// How a signal is spelled everywhere.
+/// The spellings of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spelling {
-    /// What stands between `<promise>` and `</promise>`; an id follows a `:` at its end. Empty if it has no promise.
+    /// The text between `<promise>` and `</promise>`. If it ends with `:`, an id follows. Empty if there is no promise.
     pub promise: &'static str,
     /// The word in the result file.
     pub word: &'static str,
-    /// The exit code of `ticket`, and of a worker that says nothing else.
+    /// The exit code of `ticket`, and of a worker that gives no other signal.
     pub exit_code: u8,
     /// The word in the state file.
     pub state: &'static str,
-    /// What it means, for the prompt.
+    /// The meaning, for the prompt.
     pub meaning: &'static str,
 }
 
@@ -87,26 +87,26 @@ pub const TABLE: &[Spelling] = &[
         word: "blocked",
         exit_code: 32,
         state: "blocked",
-        meaning: "you cannot go on, and a more capable worker has to take over",
+        meaning: "you cannot continue, and a more capable worker has to take over",
     },
     Spelling {
         promise: "",
         word: "continue",
         exit_code: 1,
         state: "iteration",
-        meaning: "you made progress, and another attempt has to go on",
+        meaning: "you made progress, and another attempt has to continue",
     },
     Spelling {
         promise: "",
         word: "question",
         exit_code: 1,
         state: "iteration",
-        meaning: "you must know what belongs to the task before you can go on",
+        meaning: "you must know what belongs to the task before you can continue",
     },
 ];
 
 impl Signal {
-    /// Returns how the signal is spelled.
+    /// Returns the spelling of the signal.
     pub fn spelling(&self) -> &'static Spelling {
         let at = match self {
             Signal::Complete => 0,
@@ -119,7 +119,7 @@ impl Signal {
         &TABLE[at]
     }
 
-    /// Reads what stands between `<promise>` and `</promise>`.
+    /// Parses the text between `<promise>` and `</promise>`.
     pub fn from_promise(text: &str) -> Option<Signal> {
         let text = text.trim();
         for signal in [Signal::Complete, Signal::AlreadyDone, Signal::Blocked] {
@@ -139,7 +139,7 @@ impl Signal {
     }
 }
 
-/// What a worker is started for (`BRIGADE_ROLE`).
+/// The role of a worker (`BRIGADE_ROLE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -149,11 +149,11 @@ pub enum Role {
     Review,
     /// To decide what follows a failure.
     Decide,
-    /// To answer what belongs to a task.
+    /// To answer a question about the scope of a task.
     Scope,
     /// To review a PRD.
     Phase,
-    /// To say whether the next PRD begins.
+    /// To decide whether the next PRD begins.
     Gate,
     /// To write a PRD.
     Plan,
@@ -164,7 +164,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the word of the environment variable.
+    /// Returns the value of the environment variable.
     pub const fn as_str(self) -> &'static str {
         match self {
             Role::Work => "work",

@@ -11,8 +11,8 @@ impl Words {
         Words(words.map(str::to_lowercase).collect())
     }
 
-    /// Returns whether a word, or a phrase of words, occurs. A verb also matches its simple forms: `adds`, `added`,
-    /// `adding`, `creating`.
+    /// Returns whether a word or a phrase occurs. A verb also matches its simple forms: `adds`, `added`, `adding`,
+    /// `creating`.
     pub(crate) fn has(&self, phrase: &str) -> bool {
         self.fits(phrase, is_form)
     }
@@ -22,7 +22,7 @@ impl Words {
         self.fits(phrase, |word, wanted| word == wanted)
     }
 
-    /// Returns whether each word of a phrase fits one of consecutive words.
+    /// Returns whether the words of a phrase match consecutive words.
     fn fits(&self, phrase: &str, fits: impl Fn(&str, &str) -> bool) -> bool {
         let length = 1 + phrase.bytes().filter(|byte| *byte == b' ').count();
         let is_there =
@@ -38,7 +38,7 @@ impl Words {
 
 fn is_form(word: &str, verb: &str) -> bool {
     let Some(end) = word.strip_prefix(verb) else {
-        // `creating`, `integrated`: the last `e` is dropped.
+        // `creating`, `integrated`: the final `e` is dropped.
         return verb.strip_suffix('e').and_then(|stem| word.strip_prefix(stem)) == Some("ing");
     };
     matches!(end, "" | "s" | "es" | "d" | "ed" | "ing")

@@ -1,4 +1,4 @@
-//! Makes output comparable by replacing what differs from run to run with placeholders.
+//! Replaces output that differs between runs with placeholders, so that it can be compared.
 //!
 //! | found | replaced by |
 //! | --- | --- |
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// The patterns, in this order, as alternatives of one expression: the leftmost match wins, then the first alternative.
+/// The patterns, joined as alternatives in this order. The leftmost match wins, then the first alternative.
 const RULES: &[(&str, &str)] = &[
     ("workspace", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/workspace\b"#),
     ("home", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/home\b"#),
@@ -47,7 +47,7 @@ static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&alternatives.join("|")).expect("the rules are valid expressions")
 });
 
-/// Replaces everything that differs from one run of a test to the next, according to the table in this module's source.
+/// Replaces everything that differs between runs of a test, as the table in this module's source says.
 ///
 /// Works on text for people and on JSON. Replacing twice has no further effect.
 pub fn normalize(text: &str) -> String {

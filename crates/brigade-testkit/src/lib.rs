@@ -1,4 +1,4 @@
-//! Shared by the tests of Brigade: temporary workspaces, the real binary, a clock, and comparable output.
+//! Helpers for the tests of Brigade: temporary workspaces, the real binary, a clock, and comparable output.
 //!
 //! * [`TempWorkspace`] is a temporary directory, empty or a copy of one under `fixtures/workspaces/`.
 //! * [`Brigade`] runs the binary `brigade` there with an empty environment and a timeout.
@@ -6,7 +6,7 @@
 //!   it with a file.
 //! * [`TickingClock`] returns a different, predictable time with each reading.
 //!
-//! Helpers panic if they fail. This crate knows nothing about Brigade. Only tests use it, as a dev-dependency.
+//! A helper panics if it fails. This crate does not depend on Brigade, and is only a dev-dependency.
 //!
 //! ```no_run
 //! use brigade_testkit::{Brigade, TempWorkspace, assert_snapshot, normalize};

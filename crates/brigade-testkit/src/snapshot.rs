@@ -1,4 +1,4 @@
-//! Compares a text with a file that contains the expected one.
+//! Compares a text with a snapshot file.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_shows_the_lines_between_what_is_common() {
+    fn a_difference_omits_common_first_and_last_lines() {
         assert_eq!(difference("a\nb\nc\n", "a\nx\ny\nc\n"), "at line 2:\n- b\n+ x\n+ y");
         assert_eq!(difference("a\na\n", "a\na\na\n"), "at line 3:\n+ a");
         assert_eq!(difference("", "a"), "at line 1:\n- \n+ a");

@@ -89,7 +89,7 @@ impl TempWorkspace {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Replaces the only occurrence of `old` in a file. Panics if there are none or several.
+    /// Replaces the only occurrence of `old` in a file. Panics unless `old` occurs exactly once.
     #[track_caller]
     pub fn replace(&self, relative: impl AsRef<Path>, old: &str, new: &str) {
         let text = self.read_text(&relative);
@@ -172,7 +172,7 @@ fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
         if kind.is_dir() && entry.file_name() != ".git" {
             collect(root, &path, found);
         } else if kind.is_file() {
-            let relative = path.strip_prefix(root).expect("everything listed lies below the root");
+            let relative = path.strip_prefix(root).expect("everything listed is below the root");
             let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             found.insert(relative.to_string_lossy().into_owned(), bytes);
         }

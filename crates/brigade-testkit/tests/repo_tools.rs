@@ -62,7 +62,7 @@ fn find_todos_lists_lines_in_order() {
 }
 
 #[test]
-fn format_json_prints_json_and_never_quotes_invalid_input() {
+fn format_json_never_quotes_invalid_input() {
     let workspace = TempWorkspace::fixture("repo-tools");
     workspace.write("a.json", "{\"b\": [1,2], \"a\": \"ü\"}");
     let run = python(&workspace, &["bin/format_json.py", "--path=a.json", "--indent=1", "--sort-keys=true"]);
@@ -115,7 +115,7 @@ fn always_fails_writes_to_both_streams() {
 }
 
 #[test]
-fn needs_token_recognizes_the_token_without_showing_it() {
+fn needs_token_accepts_but_hides_the_token() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let run =
         Brigade::for_program("python3", &workspace).env("GITHUB_TOKEN", "abc").run(["bin/needs_token.py"]);

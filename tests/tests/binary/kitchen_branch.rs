@@ -51,7 +51,7 @@ fn meanwhile(crew: &Crew, act: impl FnOnce()) -> Value {
 fn a_deleted_branch_is_made_anew_with_what_is_done() {
     let (crew, commit) = with_a_done();
     crew.site.workspace.git(["branch", "-D", "brigade/crew"]);
-    assert!(crew.status()["issues"].to_string().contains("is gone"));
+    assert!(crew.status()["issues"].to_string().contains("was deleted"));
     assert!(doctor(&crew).contains("kitchen_branch_lost_work"));
     let report = crew.site.document(["service", PRD]).expect(0);
     assert!(report["issues"].to_string().contains(&commit), "{report:#}");
@@ -90,7 +90,7 @@ fn a_branch_that_is_put_back_meanwhile_pauses_the_service() {
         crew.site.workspace.git(["branch", "-f", "brigade/crew", "main"]);
     });
     let reason = report["reason"].as_str().unwrap();
-    assert!(reason.contains("does not hold the work of a") && reason.contains(&commit), "{report:#}");
+    assert!(reason.contains("does not contain the work of a") && reason.contains(&commit), "{report:#}");
     assert!(!files(&crew).contains("b.txt"));
     crew.site.workspace.git(["branch", "-f", "brigade/crew", &commit]);
     let report = crew.site.document(["service", PRD]).expect(0);

@@ -195,7 +195,7 @@ fn interrupt_ends_processes_and_work_resumes_later() {
     let steps = json!([{"see": "works for long"}, {"type": "\u{3}"}, "end"]);
     let seen = service.on_terminal(&steps, &["service", PRD]);
     assert_eq!(seen.code, 130, "{}", seen.screen);
-    assert!(seen.screen.contains(&format!("to go on: brigade kitchen resume {PRD}")), "{}", seen.screen);
+    assert!(seen.screen.contains(&format!("to continue: brigade kitchen resume {PRD}")), "{}", seen.screen);
     assert_eq!(processes_with(&scenario), [0; 0]);
     let daemon = fs::read_to_string(pid).unwrap();
     assert!(

@@ -392,14 +392,14 @@ fn a_map_is_made_anew_for_a_plan_when_it_is_old() {
     };
     commit("a.py");
     let notes = || kitchen.plan(&["x"], 30)["notes"].to_string();
-    assert!(notes().contains("there was none"));
+    assert!(notes().contains("it was missing"));
     assert_eq!(notes(), "[]");
     commit("b.py");
     assert_eq!(notes(), "[]");
     commit("c.py");
-    assert!(notes().contains("2 commits behind"));
+    assert!(notes().contains("2 commits old"));
     workspace.write(MAP, "# Codebase map at commit 0123456789abcdef0123456789abcdef01234567\n");
-    assert!(notes().contains("not one that leads here"));
+    assert!(notes().contains("not an ancestor"));
     // A map of another program is told as it is.
     workspace.write(MAP, "# Their map\n");
     assert_eq!(notes(), "[]");

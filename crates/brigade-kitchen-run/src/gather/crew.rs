@@ -1,4 +1,4 @@
-//! The worker of each tier, as it would be started, and why one would not be.
+//! The worker of each tier, and reasons that keep it from starting.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use super::Configuration;
 use crate::attempt::TierWorker;
 use crate::kitchen::Kitchen;
 
-/// Stand for the files of an attempt in what is approved.
+/// Placeholders for the files of an attempt in an approved command line.
 const PROMPT_FILE: &str = "{prompt_file}";
 const ANSWER_FILE: &str = "{answer_file}";
 
@@ -32,27 +32,27 @@ pub struct Worker {
     pub tier: Tier,
     /// Its command.
     pub command: WorkerCommand,
-    /// Its adapter; `None` if there is none of the configured name.
+    /// Its adapter; `None` if the configured name is unknown.
     pub adapter: Option<Adapter>,
-    /// The words that are started; `None` if command, adapter and policy do not fit.
+    /// The command line; `None` if command, adapter and policy do not fit together.
     pub argv: Option<Vec<String>>,
     /// The resolved program, relative to the workspace if it is inside.
     pub program: Option<String>,
     /// The sha256 of the program, if programs are bound.
     pub bytes: Option<Fingerprint>,
-    /// Which permissions of its own it has.
+    /// How it handles its permission checks.
     pub permissions: Option<Permissions>,
-    /// The variables that it gets.
+    /// The environment variables that it gets.
     pub env_labels: Vec<String>,
     /// Why its program cannot be started, if it cannot.
     pub missing: Option<MissingProgramReason>,
 }
 
-/// The crew of a workspace: who works, with which settings, under which policy.
+/// The crew of a workspace: workers, settings and policy.
 pub struct Crew {
     /// The settings of the files, and of the PRD if there is one.
     pub settings: Settings,
-    /// What the policy gives; `None` if it is invalid.
+    /// The rights that the policy grants; `None` if the policy is invalid.
     pub grants: Option<KitchenGrants>,
     /// The mode of the sandbox.
     pub sandbox: &'static str,
@@ -64,7 +64,7 @@ pub struct Crew {
     pub refusals: Vec<Blocker>,
 }
 
-/// Everything of a crew that can be started, as the approval takes it.
+/// The parts of a crew that can be started, as an approval covers them.
 pub struct ReadyCrew<'a> {
     workers: Vec<WorkerPlan<'a>>,
     role_texts: Vec<(&'a str, &'a str)>,
@@ -91,13 +91,13 @@ impl ReadyCrew<'_> {
 }
 
 impl Crew {
-    /// Returns the settings with what a person typed, and no more attempts at once than the policy allows.
+    /// Returns the settings with the flags of the command, and the concurrency that the policy allows.
     pub(crate) fn settings_with(&self, flags: &Flags) -> Settings {
         let most = self.grants.as_ref().and_then(|grants| grants.max_parallel);
         self.settings.with_flags(flags).within(most)
     }
 
-    /// Returns what would be started, unless something refuses to.
+    /// Returns the parts that would be started; `None` if something refuses the start.
     pub fn ready(&self) -> Option<ReadyCrew<'_>> {
         let grants = self.grants.as_ref().filter(|_| self.refusals.is_empty())?;
         let plan = |worker: &'_ Worker| {
@@ -116,7 +116,7 @@ impl Crew {
         Some(ReadyCrew { workers, role_texts, crew: self, grants })
     }
 
-    /// Returns the worker of a tier as it is started; `None` if its program is not there.
+    /// Returns the worker of a tier, ready to start; `None` if its program is missing.
     pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<TierWorker> {
         let worker = self.workers.iter().find(|worker| worker.tier == tier)?;
         let settings = &self.settings;
@@ -133,7 +133,7 @@ impl Crew {
         })
     }
 
-    /// Returns why nothing would be started, for reports.
+    /// Returns the refusals, for reports.
     pub fn refusal_lines(&self) -> Vec<ErrorLine> {
         let line = |blocker: &Blocker| {
             let place = blocker.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Crew {
         self.refusals.iter().map(line).collect()
     }
 
-    /// Says what a person should know about permissions before approving.
+    /// Returns notes about permissions for a person who approves.
     pub fn notes(&self) -> Vec<String> {
         let wants_skip = self.settings.skip_permissions;
         let mut notes = Vec::new();
@@ -172,7 +172,7 @@ impl Crew {
 }
 
 impl Kitchen<'_> {
-    /// Finds out who would work with these settings, and what refuses it.
+    /// Determines the workers for these settings, and what refuses their start.
     pub fn crew(&self, configuration: &Configuration, prd: Option<&ValidPrd>) -> Crew {
         let config = &configuration.config;
         let settings = prd.map_or_else(|| config.settings.clone(), |prd| config.for_prd(prd));
@@ -280,15 +280,15 @@ impl Kitchen<'_> {
         worker
     }
 
-    /// Returns what the policy has against a start.
+    /// Returns the policy's objections to a start.
     fn against(&self, configuration: &Configuration, work: CrewWork<'_>) -> Vec<Blocker> {
         let facts = CrewFacts { work, timeout: None, in_workspace: false };
         let is_set = |name: &str| self.environment.is_set(name);
         decide_crew(&configuration.policy, &facts, &is_set).blockers
     }
 
-    /// Returns what the policy has against commands: those without a shell, and those with one. It judges shell and
-    /// effects, and not the words, so one answer holds for all commands of a kind.
+    /// Returns the policy's objections to commands without a shell, and to commands with one. The policy judges the
+    /// shell and the effects, not the words, so one check covers all commands of a kind.
     pub(crate) fn against_commands(
         &self,
         configuration: &Configuration,
@@ -299,7 +299,7 @@ impl Kitchen<'_> {
             .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }))
     }
 
-    /// Finds the program of a worker. One of the workspace is relative to it.
+    /// Finds the program of a worker. A program in the workspace has a relative path.
     fn find_worker(&self, word: &str) -> Option<String> {
         let path_variable = self.environment.get("PATH");
         let found =
@@ -316,7 +316,7 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Lists what the settings and the PRD ask for and the policy does not give.
+    /// Lists what the settings and the PRD request but the policy does not grant.
     fn commands_refused(
         &self,
         configuration: &Configuration,

@@ -13,19 +13,19 @@ use brigade_policy::{Blocker, Failure};
 use crate::journal::{JournalState, PrdJournal};
 use crate::kitchen::Kitchen;
 
-/// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
+/// The directories that are searched for PRDs, in this order. The empty one is the workspace.
 const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
 
-/// The link to the last PRD that was planned.
+/// The link to the last planned PRD.
 pub(crate) const LATEST: &str = "latest.json";
 
-/// The largest PRD that is read.
+/// The maximum size of a PRD.
 pub(crate) const PRD_LIMIT: u64 = 64 << 20;
 
-/// The most errors of an invalid PRD that a refusal repeats.
+/// The maximum number of errors that an error message repeats.
 const MAX_REASONS: usize = 20;
 
-/// A PRD as it was read.
+/// A PRD file.
 pub struct PrdFile {
     /// Its path, with links followed.
     pub path: RelPath,
@@ -35,7 +35,7 @@ pub struct PrdFile {
     pub taken: PrdOrigin,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// What it says.
+    /// Its content.
     pub reading: PrdReading,
 }
 
@@ -43,7 +43,7 @@ impl PrdFile {
     /// Returns the PRD if it has no errors.
     ///
     /// # Errors
-    /// Fails with its errors.
+    /// Returns its errors.
     pub fn valid(self) -> Result<ValidPrd, Failure> {
         let path = self.path;
         self.reading.valid().map_err(|errors| {
@@ -62,19 +62,19 @@ impl PrdFile {
     }
 }
 
-/// Which PRD is meant.
+/// Selects a PRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrdSearch {
     /// The one at this path.
     At(RelPath),
-    /// The one that somebody works on, or will.
+    /// The one in progress, or the next one to work on.
     Any,
-    /// The same, or the newest one if nothing is pending.
+    /// Like [`PrdSearch::Any`], or the newest one if nothing is pending.
     AnyAtAll,
 }
 
 impl PrdSearch {
-    /// Returns what a command searches that only shows where a PRD stands: one whose tasks are all done, too.
+    /// Returns the search of a read-only command, which also accepts a PRD whose tasks are all done.
     pub(crate) fn to_show(&self) -> PrdSearch {
         match self {
             PrdSearch::At(path) => PrdSearch::At(path.clone()),
@@ -90,10 +90,10 @@ pub(crate) struct Candidate {
 }
 
 impl Kitchen<'_> {
-    /// Returns which PRD a typed path means. A relative path is looked up in `directory`, then in the workspace.
+    /// Returns the search for a typed path. A relative path is looked up in `directory`, then in the workspace.
     ///
     /// # Errors
-    /// Fails if it leads out of the workspace, or on a disk error.
+    /// Fails if the path leads out of the workspace, or on a disk error.
     pub fn search(&self, typed: Option<&Path>, directory: Option<&Path>) -> Result<PrdSearch, Failure> {
         let Some(typed) = typed else { return Ok(PrdSearch::Any) };
         let outside = || {
@@ -115,10 +115,10 @@ impl Kitchen<'_> {
         in_workspace.or(near).map(PrdSearch::At).ok_or_else(outside)
     }
 
-    /// Returns where a typed path of a file to be written leads. A relative path begins in `directory`.
+    /// Resolves a typed path of an output file. A relative path starts in `directory`.
     ///
     /// # Errors
-    /// Fails if it leads out of the workspace, or on a disk error.
+    /// Fails if the path leads out of the workspace, or on a disk error.
     pub fn file(&self, typed: &Path, directory: Option<&Path>) -> Result<RelPath, Failure> {
         let path = directory.map_or_else(|| typed.to_owned(), |directory| directory.join(typed));
         match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
@@ -130,11 +130,11 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the
-    /// newest one with pending tasks; for [`PrdSearch::AnyAtAll`], else the newest one.
+    /// Reads a PRD: the named one, else the target of a valid `latest.json`, else one with an interrupted task, else
+    /// the newest one with pending tasks. [`PrdSearch::AnyAtAll`] falls back to the newest one.
     ///
     /// # Errors
-    /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is read.
+    /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is also returned.
     pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
         match search {
             PrdSearch::At(path) => self.prd_at(path, PrdOrigin::Named, lints),
@@ -143,10 +143,10 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Reads a PRD and its journal, at the same time if the PRD is named: both may be long.
+    /// Reads a PRD and its journal. Reads a named PRD concurrently with its journal, because both may be long.
     ///
     /// # Errors
-    /// As [`Kitchen::prd`], and on a disk error of the journal.
+    /// Same as [`Kitchen::prd`], and a disk error of the journal.
     pub(crate) fn prd_and_journal(
         &self,
         search: &PrdSearch,
@@ -168,7 +168,7 @@ impl Kitchen<'_> {
         let (found, recorded) = std::thread::scope(|scope| {
             let journal = std::thread::Builder::new().spawn_scoped(scope, read);
             let found = self.prd(search, lints);
-            // Where no thread can be made, one after the other.
+            // If no thread can be created, reads them one after the other.
             let recorded = match journal {
                 Ok(journal) => journal.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 Err(_) => read(),
@@ -199,7 +199,7 @@ impl Kitchen<'_> {
         Ok(PrdFile { path, name, taken, bytes, reading })
     }
 
-    /// Says that there is no PRD at a path, and which ones there are.
+    /// Returns the error for a missing PRD. It names the existing ones.
     fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
         let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
         let failure = Failure::new(ErrorKind::NotFound, format!("there is no PRD at `{path}`"));
@@ -246,7 +246,7 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Lists the links to the last PRD that was planned.
+    /// Lists the links to the last planned PRD.
     pub(crate) fn latest(&self) -> impl Iterator<Item = RelPath> {
         let link = |directory| {
             RelPath::composed(directory).join(LATEST).expect("a file name in a directory is a path")
@@ -284,12 +284,13 @@ impl Kitchen<'_> {
         Ok(found)
     }
 
-    /// Returns what the journal of a PRD says. A PRD without one has not begun.
+    /// Returns the life of a PRD. A PRD without a journal has not started.
     pub(crate) fn life(&self, name: &PrdName) -> Result<Life, FsError> {
         Ok(PrdJournal::read(&*self.fs, name)?.life)
     }
 
-    /// Returns whether the state file beside a PRD, perhaps of another program, names a task that runs or waits.
+    /// Returns whether the state file next to a PRD names a task that runs or waits. Another program may have written
+    /// it.
     fn state_names_a_task(&self, found: &PrdFile) -> bool {
         let path = found.path.parent().join(&found.name.state_file());
         let bytes = path.ok().and_then(|path| self.fs.read(&path, PRD_LIMIT).ok());
@@ -298,7 +299,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Returns whether a service ended without finishing what it had begun.
+/// Returns whether a service ended without finishing its work.
 fn is_interrupted(life: &Life) -> bool {
     life.service.as_ref().is_some_and(|service| service.ended.is_none())
         || life.tasks.values().any(|own| own.interrupted || matches!(own.stage, Stage::Attempting { .. }))

@@ -1,4 +1,4 @@
-//! Where a PRD stands: the file, who would work on it, what its journal says, and who serves it.
+//! The complete state of a PRD: its file, its crew, its journal, and the service that works on it.
 
 use brigade_core::Fingerprint;
 use brigade_fs::RelPath;
@@ -17,7 +17,7 @@ use crate::kitchen::Kitchen;
 use crate::lock::{Holder, ServiceLock};
 use crate::projections::{self, ForeignStateFile, UnusableState};
 
-/// What is known of a PRD besides its file.
+/// What is known about a PRD apart from its file.
 pub(crate) struct PrdFacts {
     pub(crate) life: Life,
     exists: bool,
@@ -26,7 +26,7 @@ pub(crate) struct PrdFacts {
     state_problem: Option<UnusableState>,
 }
 
-/// Where a PRD stands.
+/// The complete state of a PRD.
 pub struct PrdState {
     /// The configuration.
     pub configuration: Configuration,
@@ -38,25 +38,25 @@ pub struct PrdState {
     pub taken: PrdOrigin,
     /// The PRD.
     pub prd: ValidPrd,
-    /// Who would work on it.
+    /// The crew that would work on it.
     pub crew: Crew,
-    /// What happened. Without a journal, what the files say.
+    /// The life from its journal. Without a journal, the life from the files.
     pub life: Life,
-    /// Whether there is a journal.
+    /// Whether it has a journal.
     pub has_journal: bool,
     /// Damage of the journal.
     pub faults: Vec<JournalFault>,
-    /// What is wrong with the state file of a PRD without a journal.
+    /// The problem of the state file, if there is no journal.
     pub(crate) state_problem: Option<UnusableState>,
     /// The state file of another program, if there is one and no journal.
     pub foreign_state: Option<ForeignState>,
-    /// Who serves it now.
+    /// The process that serves it now.
     pub holder: Option<Holder>,
     /// Where its tasks are worked on.
     pub workplace: Workplace,
-    /// The execution fingerprint of now, unless something refuses to start.
+    /// The current execution fingerprint, unless something refuses to start.
     pub fingerprint: Option<Fingerprint>,
-    /// The bytes that it was read from, if there is a journal.
+    /// The source of a cached status, if there is a journal.
     pub(crate) source: Option<Source>,
 }
 
@@ -71,7 +71,7 @@ impl PrdState {
         Limits::from_settings(&self.crew.settings, ceiling.unwrap_or_default())
     }
 
-    /// Returns what a status is made from.
+    /// Returns the input of a status.
     pub fn view(&self, now: brigade_core::Timestamp) -> View<'_> {
         View {
             prd: &self.prd,
@@ -89,10 +89,10 @@ impl PrdState {
 }
 
 impl Kitchen<'_> {
-    /// Reads where a PRD stands.
+    /// Reads the state of a PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, or on a disk error.
+    /// Fails if the PRD does not exist or has errors, or on a disk error.
     pub fn standing(&self, search: &PrdSearch) -> Result<PrdState, Failure> {
         self.standing_under(self.configuration()?, search)
     }
@@ -131,7 +131,7 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Returns what happened: what the journal says, or without one what the files say.
+    /// Returns the life from the journal, or from the files without a journal.
     pub(crate) fn life_of(
         &self,
         path: &RelPath,
@@ -152,7 +152,7 @@ impl Kitchen<'_> {
         Ok(PrdFacts { life, exists, faults, foreign_state, state_problem })
     }
 
-    /// Tells where the tasks of a PRD are worked on.
+    /// Returns the kind of workplace for the tasks of a PRD.
     fn workplace_of(&self, crew: &Crew, prd: &ValidPrd) -> Result<Workplace, Failure> {
         let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
         Ok(if has_branch && self.fs.exists(&RelPath::from_static(".git"))? {

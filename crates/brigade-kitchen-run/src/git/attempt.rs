@@ -1,4 +1,4 @@
-//! What an attempt changed, and the commit of it.
+//! Finds the changes of an attempt, and makes its commit.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ pub(super) const TASK_TRAILER: &str = "Brigade-Task";
 /// The trailer that names the run.
 pub(super) const RUN_TRAILER: &str = "Brigade-Run";
 
-/// The most commits of a worker that are kept.
+/// The maximum number of a worker's commits that are kept.
 const MAX_COMMITS: usize = 1_000;
 
-/// What became of the commits of a worker.
+/// The result of taking over a worker's commits.
 enum CommitsOutcome {
-    /// They are in our git directory.
+    /// They are in Brigade's git directory.
     Kept,
-    /// They are not kept, for this reason.
+    /// They are refused, for this reason.
     Refused(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl GitPlace {
         if now.tree == seen.tree {
             return Ok(RestoreOutcome::Unchanged);
         }
-        // The look took every file into our index, so git removes those that are not in the tree.
+        // The last look added every file to Brigade's index, so git removes files that are not in the tree.
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
         let order = self.repository.git.order("read-tree").seeing(&sight);
@@ -65,11 +65,11 @@ impl GitPlace {
         Ok(RestoreOutcome::Done(changed.into_iter().map(|file| file.path).collect()))
     }
 
-    /// Finds out what changed in a worktree since a commit.
+    /// Finds the changes in a worktree since a commit.
     pub(super) fn changes(&self, dir: &TaskDir, base: &CommitId) -> Result<Changes, PlaceError> {
         let sight = self.folders.sight(&self.repository, dir)?;
         let git = &self.repository.git;
-        // Left over by a git of ours that was killed; no other one uses this index.
+        // A killed git may have left the lock. Only Brigade's git uses this index.
         self.forget(dir, "index.lock")?;
         let order = git.order("ls-files").seeing(&sight);
         let listed =
@@ -89,7 +89,7 @@ impl GitPlace {
             }
         }
         let forced = self.tracked_by_worker(dir, &sight, base)?;
-        // A file that is gone counts as modified, too.
+        // A deleted file also counts as modified.
         changed.retain(|path| !gone.contains(path));
         let is_there = |path: &&[u8]| is_file_or_link(&dir.tree_path, path);
         changed.extend(forced.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there));
@@ -123,7 +123,7 @@ impl GitPlace {
         self.recall_tree(&dir, &base, tree)
     }
 
-    /// Returns what a look found, by its tree; `None` if that is lost.
+    /// Returns the changes of an earlier look by its tree; `None` if the tree is lost.
     pub(super) fn recall_tree(
         &self,
         dir: &TaskDir,
@@ -136,7 +136,7 @@ impl GitPlace {
         let sight = self.folders.sight(&self.repository, dir)?;
         let mut changes = match self.compare(&sight, base.as_str(), tree) {
             Ok(changes) => changes,
-            // After a loss of power, the tree may be lost.
+            // A power loss may have lost the tree.
             Err(PlaceError::Git(GitError::Failed { .. })) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -144,7 +144,7 @@ impl GitPlace {
         Ok(Some(changes))
     }
 
-    /// Lists files that the worker's own index has and the base has not. A worker may track what is ignored.
+    /// Lists files that are in the worker's index but not in the base. A worker may track ignored files.
     fn tracked_by_worker(
         &self,
         dir: &TaskDir,
@@ -152,7 +152,7 @@ impl GitPlace {
         base: &CommitId,
     ) -> Result<Vec<u8>, PlaceError> {
         let Some(index) = self.folders.used_index(dir)? else { return Ok(Vec::new()) };
-        // A copy, because the index of a repository that the worker made may be shared or be changed by a later look.
+        // Uses a copy, because the worker's index may be a split index or may change during a later look.
         let bytes = self.folders.kitchen.read_outside(&index, 1 << 30)?;
         let copy = child_path(&dir.ours, "seen.index")?;
         self.folders.kitchen.write_cache(&copy, &bytes)?;
@@ -161,11 +161,11 @@ impl GitPlace {
         let order = order.words(["--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A"]);
         let answer = order.words(["--ignore-submodules=all", base.as_str(), "--"]).ask()?;
         remove_any(&self.folders.kitchen, &copy)?;
-        // An index that git cannot read tracks nothing.
+        // If git cannot read the index, nothing is tracked.
         Ok(if answer.code == Some(0) { answer.stdout } else { Vec::new() })
     }
 
-    /// Reads the difference between two trees.
+    /// Compares two trees.
     pub(super) fn compare(
         &self,
         sight: &GitDirectories,
@@ -260,7 +260,7 @@ impl GitPlace {
         CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
     }
 
-    /// Takes the commits of a worker over into our git directory.
+    /// Copies the commits of a worker into Brigade's git directory.
     fn take_commits(
         &self,
         dir: &TaskDir,
@@ -285,7 +285,7 @@ impl GitPlace {
         if CommitId::new(&id).is_none() {
             return Err(answer.unclear().into());
         }
-        // What the objects are is computed from their bytes, because the worker may have written anything.
+        // The pack is indexed again, because the worker may have written wrong object ids.
         let pack = folder.join(format!("pack-{id}.pack"));
         let index = folder.join("checked.idx");
         let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
@@ -324,7 +324,7 @@ impl GitPlace {
             if parents.split_whitespace().count() != 1 {
                 return Ok(CommitsOutcome::Refused("one of them is a merge"));
             }
-            // Otherwise a worker could say that a task is integrated.
+            // Otherwise a worker could claim that a task is integrated.
             let is_ours = |line: &str| {
                 let line = line.trim_start().to_ascii_lowercase();
                 [TASK_TRAILER, RUN_TRAILER].iter().any(|name| line.starts_with(&name.to_ascii_lowercase()))
@@ -337,7 +337,7 @@ impl GitPlace {
     }
 }
 
-/// Options that keep git from asking settings how a difference looks.
+/// Options that make the format of a diff independent of settings.
 const PLAIN: [&str; 6] = [
     "--no-ext-diff",
     "--no-textconv",
@@ -347,17 +347,17 @@ const PLAIN: [&str; 6] = [
     "--ignore-submodules=none",
 ];
 
-/// Returns the commit that the work stands on.
+/// Returns the base commit of the work.
 pub(super) fn base_of(place: &Place) -> Result<CommitId, PlaceError> {
     place.base.clone().ok_or(PlaceError::InPlace)
 }
 
-/// Which directories of a worktree are directories, and no links.
+/// Caches which paths of a worktree are directories and not links.
 #[derive(Default)]
 struct Folders<'p>(HashMap<&'p [u8], bool>);
 
 impl<'p> Folders<'p> {
-    /// Tells whether all that is above a path is a directory.
+    /// Returns whether all ancestors of a path are directories.
     fn are_above(&mut self, root: &Path, path: &'p [u8]) -> bool {
         let Some(end) = path.iter().rposition(|byte| *byte == b'/') else { return true };
         let folder = &path[..end];

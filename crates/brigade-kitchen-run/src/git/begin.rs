@@ -1,4 +1,4 @@
-//! The folders of a task: made from the tip of the branch, or found.
+//! Creates the folders of a task from the tip of the branch, or finds existing ones.
 
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -10,13 +10,13 @@ use super::task_dir::{TaskDir, boot, child_path, make_dirs, missing_folder, remo
 use crate::workplace::{CommitId, FolderOrigin, Guard, Place, PlaceError, TaskName};
 use brigade_git::GitDirectories;
 
-/// The list of ignored files to copy, in the form of `.gitignore`.
+/// The list of ignored files to copy, in the format of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// The largest file that is copied, and the largest list.
+/// The maximum size of a copied file, and of a list.
 const MAX_COPY_BYTES: u64 = 1 << 30;
 
-/// Where the paths that were copied and linked are kept, one in a line.
+/// The file that lists the copied and linked paths, one per line.
 const GIVEN: &str = "given";
 
 impl GitPlace {
@@ -60,7 +60,7 @@ impl GitPlace {
         Ok(base)
     }
 
-    /// Fills our git directory anew after a loss of power, in which what was not synced may be lost.
+    /// Fills Brigade's git directory again after a power loss, which may have lost unsynced files.
     fn fill_anew(&self, dir: &TaskDir, base: &CommitId) -> Result<(), PlaceError> {
         let given = self.given(dir)?;
         let excluded = self.below_top(&given);
@@ -82,13 +82,13 @@ impl GitPlace {
         }
     }
 
-    /// Lists the same from the root of the repository: our git takes none of it for work.
+    /// Lists the same paths relative to the root of the repository. Brigade's git does not count them as work.
     pub(super) fn excluded(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
         Ok(self.below_top(&self.given(dir)?))
     }
 
-    /// Lists what the worker's git does not show as untracked: also what the setup made. Ours looks at that, because a
-    /// worker may change it.
+    /// Lists paths that the worker's git does not show as untracked, including files of the setup. Brigade's git does
+    /// show files of the setup, because a worker may change them.
     pub(super) fn excluded_for_worker(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
         Ok([self.excluded(dir)?, self.new_by_setup(dir)?].concat())
     }
@@ -107,7 +107,7 @@ impl GitPlace {
         let excluded = self.excluded_for_worker(&dir)?;
         match self.folders.workers_head(&dir)? {
             Some(_) => self.folders.restore_workers(&self.repository, &dir, &excluded)?,
-            // Without a sound git directory of its own, the worker's git would find that of the workspace.
+            // Without a valid git directory of the task, the worker's git would use the repository of the workspace.
             None => {
                 let base = super::attempt::base_of(place)?;
                 self.folders.make_workers(&self.repository, &dir, &self.options.branch, &base, &excluded)?;
@@ -117,7 +117,7 @@ impl GitPlace {
         Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
     }
 
-    /// Fails if settings or hooks are not what they were. Starts nothing.
+    /// Fails if settings or hooks changed. Does not run git.
     pub(super) fn check_guard(&self, dir: &TaskDir, guard: &Guard) -> Result<(), PlaceError> {
         let mut what = self.repository.tampered()?;
         let then = Seal(guard.0.iter().cloned().collect());
@@ -125,7 +125,7 @@ impl GitPlace {
         if what.is_empty() { Ok(()) } else { Err(PlaceError::Tampered { what }) }
     }
 
-    /// Lists the ignored files of the workspace that are to be copied or linked.
+    /// Lists the ignored files of the workspace to copy or link.
     fn files_to_give(&self) -> Result<IgnoredFiles, PlaceError> {
         let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
         let mut patterns = match self.workspace.read(&include, 1 << 20) {
@@ -142,7 +142,7 @@ impl GitPlace {
         if patterns.iter().all(u8::is_ascii_whitespace) {
             return Ok(IgnoredFiles { copy: Vec::new(), link: self.present(link)? });
         }
-        // Relative to the workspace, of what git does not track and ignores.
+        // Relative to the workspace; only untracked and ignored files.
         let sight = GitDirectories {
             git_dir: Some(self.repository.git_dir.clone()),
             work_tree: Some(self.repository.top.clone()),
@@ -161,7 +161,7 @@ impl GitPlace {
             paths.push(0);
         }
         let order = git.order("check-ignore").seeing(&sight).within(self.workspace.root());
-        // Paths from standard input are taken as they are, and git refuses to be told so.
+        // Git takes paths from standard input literally, and rejects this variable.
         let order = order.without("GIT_LITERAL_PATHSPECS");
         let answer = order.words(["-z", "--stdin"]).input(paths).ask()?;
         let ignored = if answer.code == Some(1) { Vec::new() } else { answer.succeeded()?.stdout };
@@ -181,7 +181,7 @@ impl GitPlace {
         Ok(present)
     }
 
-    /// Puts ignored files of the workspace into a worktree. What the branch has there stays.
+    /// Copies or links ignored files of the workspace into a worktree. Existing files are kept.
     fn give(&self, dir: &TaskDir, given: &IgnoredFiles) -> Result<(), PlaceError> {
         if given.copy.is_empty() && given.link.is_empty() {
             return Ok(());
@@ -216,13 +216,13 @@ impl GitPlace {
         Ok(())
     }
 
-    /// Removes a name from a task's folder of ours.
+    /// Removes a file from the task's directory of Brigade.
     pub(super) fn forget(&self, dir: &TaskDir, name: &str) -> Result<(), FsError> {
         remove_any(&self.folders.kitchen, &child_path(&dir.ours, name)?)
     }
 }
 
-/// Tells whether an ignored file may be given to a worker: nothing of git or of Brigade.
+/// Returns whether an ignored file may be given to a worker. Files of git and Brigade may not.
 fn is_given(path: &RelPath) -> bool {
     let first = path.as_str().split('/').next().unwrap_or_default();
     !first.eq_ignore_ascii_case(".git")
@@ -230,7 +230,7 @@ fn is_given(path: &RelPath) -> bool {
         && !path.as_path().as_os_str().as_bytes().contains(&b'\n')
 }
 
-/// Ignored files of the workspace for a worktree.
+/// The ignored files of the workspace for a worktree.
 struct IgnoredFiles {
     copy: Vec<RelPath>,
     link: Vec<RelPath>,

@@ -1,17 +1,17 @@
-//! Reads what git prints about differences.
+//! Parses diffs of git.
 
 use crate::workplace::{
     CONFLICT, ChangeKind, ChangedFile, CommitId, MARKERS, Marker, OWN_CONFLICT, shown_path,
 };
 
-/// The longest part of a line that is searched.
+/// The maximum length of a line that is searched.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The most markers that are kept.
+/// The maximum number of markers that are kept.
 const MAX_MARKERS: usize = 1_000;
 
-/// Reads the output of `git diff-tree -r --raw -p --unified=0` as it comes: first a line for each file, then the
-/// differences in the same order.
+/// Parses the output of `git diff-tree -r --raw -p --unified=0` while it is read. Git prints a line for each file, then
+/// the diffs in the same order.
 #[derive(Debug, Default)]
 pub(crate) struct DiffReader {
     line: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct DiffReader {
     pub(crate) files: Vec<ChangedFile>,
     pub(crate) nested: Vec<String>,
     pub(crate) markers: Vec<Marker>,
-    /// The paths of the differences that follow: a file whose kind changed has two.
+    /// The paths of the following diffs. A file whose type changed has two diffs.
     expected: Vec<String>,
     current: usize,
 }
@@ -29,7 +29,7 @@ enum State {
     #[default]
     List,
     Head,
-    /// Within a hunk: lines that are still to be taken away, and lines to be added, with the number of the next one.
+    /// Inside a hunk: the remaining removed lines, the remaining added lines, and the number of the next added line.
     Hunk {
         old: u64,
         new: u64,
@@ -38,7 +38,7 @@ enum State {
 }
 
 impl DiffReader {
-    /// Takes the next bytes.
+    /// Parses the next bytes.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -65,7 +65,7 @@ impl DiffReader {
                     self.added(&line[1..], number);
                     self.state = State::Hunk { old, new: new.saturating_sub(1), line: number + 1 };
                 }
-                // A remark that the line feed is missing.
+                // A note that the line feed at the end of a file is missing.
                 _ => {}
             },
             State::Head | State::Hunk { .. } => {
@@ -85,7 +85,7 @@ impl DiffReader {
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [_, new_mode, _, _, status] = words[..] else { return };
         let names = &line[tab + 1..];
-        // A file that was renamed has two names, and only the lines that became others are shown as added.
+        // A renamed file has two names. Only its changed lines are shown as added.
         let (from, to) = match names.iter().position(|byte| *byte == b'\t') {
             Some(tab) if status.starts_with('R') => (Some(&names[..tab]), &names[tab + 1..]),
             _ => (None, names),
@@ -121,7 +121,7 @@ impl DiffReader {
     }
 }
 
-/// Returns the word of open work in a line, if there is one.
+/// Returns the marker in a line, if there is one.
 pub(crate) fn marker(line: &[u8]) -> Option<&'static str> {
     if let Some(label) = line.strip_prefix(b"<<<<<<< ") {
         let names_commit =
@@ -139,7 +139,7 @@ fn has_word(line: &[u8], word: &[u8]) -> bool {
     })
 }
 
-/// Reads `@@ -1,2 +3,4 @@`: how many lines go, how many come, and the number of the first that comes.
+/// Parses `@@ -1,2 +3,4 @@`: the number of removed lines, the number of added lines, and the first added line number.
 fn hunk(line: &[u8]) -> Option<(u64, u64, u64)> {
     let text = String::from_utf8_lossy(line.strip_prefix(b"@@ ")?);
     let (ranges, _) = text.split_once(" @@")?;
@@ -153,7 +153,7 @@ fn hunk(line: &[u8]) -> Option<(u64, u64, u64)> {
     Some((old, new, first))
 }
 
-/// Undoes the quoting of a path that git printed.
+/// Unquotes a path that git printed.
 fn unquote(path: &[u8]) -> Vec<u8> {
     let Some(inner) = path.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return path.to_owned();
@@ -241,7 +241,7 @@ new file mode 100644
 +HACK
 ";
         let mut reader = DiffReader::default();
-        // Cut anywhere.
+        // The input may be split anywhere.
         for part in text.as_bytes().chunks(7) {
             reader.take(part);
         }

@@ -1,7 +1,7 @@
-//! A branch that the user has checked out: it moves only together with a clean checkout.
+//! Updates the user's checkouts of the branch. They must be clean.
 //!
-//! What is about to happen is noted first, then the ref moves, then the files. After a crash between the two, the next
-//! start finds the note and goes on, unless the user changed something since.
+//! First a note is written, then the ref moves, then the files are updated. After a crash, the next start finds the
+//! note and completes the update, unless the user changed something since.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,10 +15,10 @@ use super::repository::{Checkout, unsafe_name};
 use crate::workplace::{CommitId, PlaceError};
 use brigade_git::GitDirectories;
 
-/// The most files that a message names.
+/// The maximum number of files that a message names.
 const MAX_NAMED: usize = 5;
 
-/// What is about to happen to a checkout.
+/// The note about an update of a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Note {
     branch: String,
@@ -28,7 +28,7 @@ struct Note {
 }
 
 impl GitPlace {
-    /// Fails if a checkout has changes that are not committed, besides those to files that Brigade writes.
+    /// Fails if a checkout has uncommitted changes to files that Brigade does not write.
     pub(super) fn require_clean(&self, checkout: &Checkout, branch: &str) -> Result<(), PlaceError> {
         let order = self.in_checkout("status", checkout);
         let order = order.words(["--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"]);
@@ -46,7 +46,7 @@ impl GitPlace {
         PlaceError::Dirty { branch: branch.to_owned(), folder, files }
     }
 
-    /// Tells whether a file is one that Brigade writes.
+    /// Returns whether Brigade writes a file.
     fn is_own(&self, path: &[u8]) -> bool {
         let Some(path) = path.strip_prefix(self.repository.prefix.as_bytes()) else { return false };
         self.options.own_files.iter().any(|own| {
@@ -55,7 +55,7 @@ impl GitPlace {
         })
     }
 
-    /// Begins a start of git in a checkout of the user, without the filters that its settings name.
+    /// Creates a git command for a checkout of the user, without the configured filters.
     fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> brigade_git::GitCommand<'_> {
         let sight = GitDirectories {
             git_dir: Some(checkout.git_dir.clone()),
@@ -72,7 +72,7 @@ impl GitPlace {
         })
     }
 
-    /// Moves a branch with the checkouts of it. False if the branch is not where it was.
+    /// Moves a branch and updates its checkouts. Returns false if the branch is no longer at `old`.
     pub(super) fn move_checked_out(
         &self,
         branch: &str,
@@ -87,7 +87,7 @@ impl GitPlace {
         for checkout in checkouts {
             self.require_clean(checkout, branch)?;
             self.require_no_filter(checkout, branch, old, new)?;
-            // Looks whether files that git does not track are in the way.
+            // Checks whether untracked files would be overwritten.
             let order = self.in_checkout("read-tree", checkout);
             let answer = order.words(["-n", "-m", "-u", old.as_str(), new.as_str()]).ask()?;
             if answer.code != Some(0) {
@@ -122,7 +122,7 @@ impl GitPlace {
         Ok(true)
     }
 
-    /// Fails if a file that changes is one that a filter of the user has to write.
+    /// Fails if a changed file needs a filter of the user.
     fn require_no_filter(
         &self,
         checkout: &Checkout,
@@ -165,7 +165,7 @@ impl GitPlace {
         Ok(answer.parts().map(<[u8]>::to_vec).collect())
     }
 
-    /// Ends what a crash interrupted between a branch and its checkout.
+    /// Completes an update that a crash interrupted.
     pub(super) fn finish_checkout(&self) -> Result<(), PlaceError> {
         let path = note_path()?;
         if !self.folders.kitchen.exists(&path)? {
@@ -184,7 +184,7 @@ impl GitPlace {
         Ok(self.folders.kitchen.remove(&path)?)
     }
 
-    /// Makes a checkout what its branch is, if nobody but us changed something in it.
+    /// Updates a checkout to its branch, if the user changed nothing in it.
     fn follow(
         &self,
         checkout: &Checkout,
@@ -194,7 +194,7 @@ impl GitPlace {
         if self.require_clean(checkout, &note.branch).is_ok() {
             return Ok(());
         }
-        // Files that are neither what they were nor what they become were changed by somebody.
+        // A file that matches neither the old nor the new commit was changed by the user.
         let was = self.differing(checkout, &note.old, "was.index")?;
         let becomes = self.differing(checkout, &note.new, "becomes.index")?;
         let foreign = was.iter().filter(|path| !self.is_own(path));
@@ -205,7 +205,7 @@ impl GitPlace {
                 foreign.iter().map(|path| crate::workplace::shown_path(path)).take(MAX_NAMED).collect();
             return Err(self.dirty(checkout, &note.branch, files));
         }
-        // Only the files that differ between the two commits are written: others may be ours, with changes.
+        // Only files that differ between the two commits are written. Other files may have changes of Brigade.
         let mut order = self.in_checkout("checkout-index", checkout);
         let index = self.index_for(checkout, &note.new, "becomes.index")?;
         let (mut written, mut removed) = (Vec::new(), Vec::new());
@@ -240,7 +240,7 @@ impl GitPlace {
         Ok(())
     }
 
-    /// Lists the files of a checkout that are not those of a commit.
+    /// Lists the files of a checkout that differ from a commit.
     fn differing(
         &self,
         checkout: &Checkout,
@@ -253,7 +253,7 @@ impl GitPlace {
         Ok(answer.parts().map(<[u8]>::to_vec).collect())
     }
 
-    /// Makes an index of ours of a commit, with what the files of a checkout are.
+    /// Makes a temporary index for a commit, with the state of the files of a checkout.
     fn index_for(&self, checkout: &Checkout, commit: &CommitId, name: &str) -> Result<PathBuf, PlaceError> {
         let path = self.folders.kitchen.root().join(scratch(name)?.as_path());
         let order = self.in_checkout("read-tree", checkout).variable("GIT_INDEX_FILE", &path);
@@ -268,7 +268,7 @@ fn note_path() -> Result<RelPath, FsError> {
     scratch("checkout.note")
 }
 
-/// Returns the path of a file of ours that belongs to no task. No PRD has such a name.
+/// Returns a path for a temporary file. No PRD has this name.
 fn scratch(name: &str) -> Result<RelPath, FsError> {
     let path = format!("+{name}");
     path.parse().map_err(|_| unsafe_name(&path))

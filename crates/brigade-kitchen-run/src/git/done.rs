@@ -1,5 +1,5 @@
-//! What the branch has to hold: the commits of tasks that are done. Somebody may delete the branch or put it elsewhere;
-//! then nothing is built on what lacks their work.
+//! Checks that the branch contains the commits of finished tasks. A user may delete or move the branch. Then no task
+//! starts from a tip that lacks finished work.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,18 @@ use super::attempt::{RUN_TRAILER, TASK_TRAILER};
 use super::repository::Repository;
 use crate::workplace::{CommitId, DoneWork, PlaceError, TaskName};
 
-/// What is known of the work that the branch has to hold.
+/// The work that the branch must contain.
 #[derive(Debug, Default)]
 pub(crate) struct ExpectedWork {
-    /// The work, the newest at the end.
+    /// The work, the newest last.
     pub(crate) works: Vec<DoneWork>,
-    /// The last commit that was found to hold all of it.
+    /// The last commit that was found to contain all of it.
     pub(crate) sound: Option<CommitId>,
 }
 
 impl Repository {
-    /// Returns the work that a commit does not hold: neither as it was committed, nor in a commit with its trailers, as
-    /// a rebase leaves it.
+    /// Returns the work that a commit does not contain. Work counts as contained if its commit is an ancestor, or if an
+    /// ancestor has its trailers, as after a rebase.
     pub(crate) fn lost<'w>(
         &self,
         works: &'w [DoneWork],
@@ -51,7 +51,7 @@ impl Repository {
         Ok(lost)
     }
 
-    /// Returns the commits of work that do not lead up to a commit; `None` if git does not know one of them.
+    /// Returns the commits of work that are not ancestors of a commit; `None` if git does not know one of them.
     fn outside(
         &self,
         works: &[DoneWork],
@@ -83,7 +83,7 @@ impl Repository {
         Ok(found.map(|(work, _)| work.commit.clone()).collect())
     }
 
-    /// Lists tasks and runs that the trailers of commits name.
+    /// Lists the tasks and runs in the trailers of commits.
     fn trailers(&self, tip: &CommitId) -> Result<Vec<(String, String)>, PlaceError> {
         let order = self.git.order("log").seeing(&self.sight());
         let order = order.words(["-z", "--fixed-strings", &format!("--grep={RUN_TRAILER}: ")]);
@@ -100,7 +100,7 @@ impl Repository {
         Ok(both.collect())
     }
 
-    /// Returns the error for a branch that lacks work, which is not empty.
+    /// Returns the error for a branch that lacks work. `lost` must not be empty.
     pub(crate) fn work_lost(
         &self,
         branch: &str,
@@ -118,7 +118,7 @@ impl Repository {
             _ => false,
         };
         let way = if lost.iter().any(|work| gone.contains(&work.commit)) {
-            "the repository has the commit no more: fetch it from where it was pushed, or give the task another id in \
+            "the commit is missing in the repository: fetch it from where it was pushed, or give the task another id in \
              the PRD, so that it is done again"
                 .to_owned()
         } else if is_behind {
@@ -141,7 +141,7 @@ impl GitPlace {
         self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Tells whether a commit holds the work of every task that is done.
+    /// Returns whether a commit contains the work of all finished tasks.
     pub(super) fn holds_done(&self, commit: &CommitId) -> Result<bool, PlaceError> {
         let mut done = self.done();
         if done.works.is_empty() || done.sound.as_ref() == Some(commit) {
@@ -154,7 +154,7 @@ impl GitPlace {
         Ok(holds)
     }
 
-    /// Fails unless a tip of the branch holds the work of every task that is done.
+    /// Fails unless a tip of the branch contains the work of all finished tasks.
     pub(super) fn require_done(&self, tip: &CommitId) -> Result<(), PlaceError> {
         if self.holds_done(tip)? {
             return Ok(());
@@ -167,8 +167,8 @@ impl GitPlace {
         }
     }
 
-    /// Returns where a branch that is gone is made anew: at the last commit of its tasks; `None` if `head` holds all of
-    /// them.
+    /// Returns the commit at which a deleted branch is recreated: the last commit of its tasks; `None` if `head`
+    /// contains all of them.
     pub(super) fn last_done(&self, head: &CommitId) -> Result<Option<CommitId>, PlaceError> {
         if self.holds_done(head)? {
             return Ok(None);
@@ -188,12 +188,12 @@ impl GitPlace {
         }
     }
 
-    /// Remembers that the branch has to hold a commit from now on.
+    /// Records that the branch must contain a commit from now on.
     pub(super) fn now_done(&self, name: &TaskName, commit: &CommitId) {
         let mut done = self.done();
         let shown = name.prd.shown(&name.task);
         done.works.push(DoneWork { task: name.task.clone(), shown, run: None, commit: commit.clone() });
-        // It stands on what held everything before.
+        // It is based on a commit that contains all earlier work.
         done.sound = Some(commit.clone());
     }
 }

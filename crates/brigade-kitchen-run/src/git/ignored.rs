@@ -1,4 +1,4 @@
-//! Files of a worktree that git ignores: what was there before the first attempt, and what came since.
+//! Ignored files of a worktree: those before the first attempt, and later ones.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use super::GitPlace;
 use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{Place, PlaceError, shown_path};
 
-/// Where the list of what was there before the first attempt is kept. The paths end with NUL; a folder ends with `/`.
+/// The file that lists the ignored paths before the first attempt. NUL ends each path, and directories end with `/`.
 pub(super) const BEFORE: &str = "ignored";
 
-/// The largest such list.
+/// The maximum size of such a list.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
 impl GitPlace {
-    /// Keeps the list of ignored files, if that is the first attempt in the worktree.
+    /// Records the ignored files before the first attempt in the worktree.
     pub(super) fn note_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
         let path = child_path(&dir.ours, BEFORE)?;
         if self.folders.kitchen.exists(&path)? {
@@ -29,12 +29,12 @@ impl GitPlace {
         Ok(self.folders.kitchen.write_cache(&path, &list)?)
     }
 
-    /// Keeps that there are no ignored files.
+    /// Records that there are no ignored files.
     pub(super) fn note_none_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
         Ok(self.folders.kitchen.write_cache(&child_path(&dir.ours, BEFORE)?, b"")?)
     }
 
-    /// Lists ignored files; a folder of which everything is ignored counts as one.
+    /// Lists ignored files. A fully ignored directory is one entry.
     fn ignored(&self, dir: &TaskDir) -> Result<BTreeSet<Vec<u8>>, PlaceError> {
         let sight = self.folders.sight(&self.repository, dir)?;
         let order = self.repository.git.order("ls-files").seeing(&sight);
@@ -46,7 +46,7 @@ impl GitPlace {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let before = match self.folders.kitchen.read(&child_path(&dir.ours, BEFORE)?, MAX_LIST_BYTES) {
             Ok(list) => list,
-            // The worktree is of an older version: nothing is known of what was there.
+            // A worktree of an older version has no list.
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };

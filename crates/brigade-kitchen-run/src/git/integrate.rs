@@ -1,4 +1,4 @@
-//! The way of a commit into the branch.
+//! Integrates the commit of a task into the branch.
 
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use super::{Commits, GitPlace};
 use crate::workplace::{Changes, CommitId, Integration, Place, PlaceError, TaskCommit, TaskName};
 use brigade_git::GitDirectories;
 
-/// Objects of up to this many bytes are passed on one by one. More stay together as a pack.
+/// Objects up to this total size are copied one by one. A larger set is copied as a pack.
 const MAX_LOOSE_BYTES: u64 = 1 << 20;
 
-/// What became of putting work on another commit.
+/// The result of moving work to another commit.
 pub(super) enum RebaseOutcome {
     Clean(String),
     Conflict(String, Vec<String>),
@@ -40,7 +40,7 @@ impl GitPlace {
         let sight = self.folders.sight(&self.repository, &dir)?;
         let made_on = self.made().remove(&commit);
         if made_on.as_ref() != Some(&base) && !self.is_based_on(&sight, &commit, &base)? {
-            // The service was killed after the work was put on a new tip. The commit is from before.
+            // The service was killed after it moved the work to a new tip. The commit is the one from before.
             let changes = match self.put_before(place, &commit)? {
                 Some(changes) => changes,
                 None => self.changes(&dir, &base)?,
@@ -50,7 +50,7 @@ impl GitPlace {
         self.hand_over(&sight, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
         let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
-        // The branch may have been put back to where the task began, which lacks what was done since.
+        // The branch may have been reset to the base of the task, which lacks later work.
         let has_moved = match checkouts.is_empty() {
             _ if !self.holds_done(&base)? => false,
             true => self.repository.update_refs(&reason, &[(name, &commit, Some(&base))])?,
@@ -73,7 +73,7 @@ impl GitPlace {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether a commit comes after another one.
+    /// Returns whether a commit is a descendant of another one.
     pub(super) fn is_based_on(
         &self,
         sight: &GitDirectories,
@@ -89,7 +89,7 @@ impl GitPlace {
         }
     }
 
-    /// Returns the work as it was put, without a conflict, on a commit that this commit of it does not come after.
+    /// Returns the work that was moved, without conflict, to a base that this earlier commit does not contain.
     pub(super) fn put_before(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
         let (dir, base) = (self.folders.task_dir(&place.name.prd, &place.name.task)?, base_of(place)?);
         let sight = self.folders.sight(&self.repository, &dir)?;
@@ -99,7 +99,7 @@ impl GitPlace {
         }
     }
 
-    /// Passes the objects of a commit on to the repository, as far as they are not in another commit.
+    /// Copies the objects of a commit to the repository, except those reachable from another commit.
     pub(super) fn hand_over(
         &self,
         sight: &GitDirectories,
@@ -125,7 +125,7 @@ impl GitPlace {
             order.word("-q").input(bytes).run()?;
             return Ok(());
         }
-        // Written where the repository keeps its packs, because a pack cannot be moved there from another disk.
+        // The pack is written to the repository's pack directory, because it cannot be moved there from another disk.
         let mut alternates = sight.alternates.clone();
         alternates.extend(sight.git_dir.as_ref().map(|dir| dir.join("objects")));
         let objects = Some(self.repository.objects());
@@ -135,7 +135,7 @@ impl GitPlace {
         Ok(())
     }
 
-    /// Puts the work of a task on the new tip of the branch.
+    /// Moves the work of a task to the new tip of the branch.
     fn rebase_onto(
         &self,
         place: &Place,
@@ -160,7 +160,7 @@ impl GitPlace {
             RebaseOutcome::Clean(tree) => (tree, None),
             RebaseOutcome::Conflict(tree, files) => (tree, Some(files)),
         };
-        // After a crash, the work is found again by this tree.
+        // After a crash, the work is found by this tree.
         let noted = conflict.is_none().then_some(&*tree);
         self.stand_on(dir, &sight, (base, tip), &tree, head.as_ref().unwrap_or(tip), noted)?;
         if let Some(files) = conflict {
@@ -172,7 +172,7 @@ impl GitPlace {
         Ok(Integration::Moved { place: Box::new(place), changes: Box::new(changes) })
     }
 
-    /// Makes the files of a worktree those of a tree, and lets them stand on another commit.
+    /// Sets the files of a worktree to a tree, and changes its base commit.
     fn stand_on(
         &self,
         dir: &TaskDir,
@@ -186,8 +186,7 @@ impl GitPlace {
         let full = self.with_setup(dir, sight, base, tree)?;
         let order = self.repository.git.order("read-tree").seeing(sight);
         order.words(["--reset", "-u", &full]).run()?;
-        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses
-        // nothing.
+        // The base is set last. Until then, the work is compared with an older commit, which loses nothing.
         self.move_setup(dir, sight, base, tip)?;
         let excluded = self.excluded_for_worker(dir)?;
         self.folders.make_workers(&self.repository, dir, &self.options.branch, head, &excluded)?;
@@ -216,7 +215,7 @@ impl GitPlace {
         Ok(Some(Place { base: Some(tip), ..place.clone() }))
     }
 
-    /// Merges two commits, given the one that both come from.
+    /// Merges two commits with the given merge base.
     pub(super) fn merge_trees(
         &self,
         sight: &GitDirectories,
@@ -240,8 +239,8 @@ impl GitPlace {
         }
     }
 
-    /// Puts the commits of a worker on another commit, one by one; `None` if one of them conflicts. The last one, which
-    /// is ours, is left to be made anew: only its tree is returned.
+    /// Rebases the commits of a worker one by one; `None` if one conflicts. The last commit is Brigade's, and is made
+    /// again later, so only its tree is returned.
     fn pick_all(
         &self,
         sight: &GitDirectories,
@@ -305,7 +304,7 @@ impl GitPlace {
         Ok(None)
     }
 
-    /// Tells whether the files of a commit are in the branch: putting it there changes nothing.
+    /// Returns whether merging the files of a commit into the branch would change nothing.
     pub(super) fn is_in_branch(
         &self,
         sight: &GitDirectories,

@@ -1,4 +1,4 @@
-//! What happens to the branch only when somebody asks for it: merging it into another one, and pushing it.
+//! Merges the branch into another one and pushes it, on request only.
 
 use brigade_fs::{DiskFs, Fs as _, FsError, FsErrorKind};
 use brigade_process::PrivateFolder;
@@ -10,10 +10,10 @@ use crate::workplace::{CommitId, PlaceError};
 use brigade_git::{GitDirectories, GitError};
 use brigade_kitchen::is_branch_name;
 
-/// Branches that are merged to if nobody says which, after the one that the remote has.
+/// Default branches to merge to, after the default branch of the remote.
 const USUAL: [&str; 2] = ["main", "master"];
 
-/// Variables that a push needs to reach a remote as the user.
+/// Environment variables that a push needs to reach a remote as the user.
 const OF_PUSH: [&str; 6] = ["HOME", "USER", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GIT_SSH_COMMAND", "GIT_SSH"];
 
 impl GitPlace {
@@ -67,7 +67,7 @@ impl GitPlace {
         }
     }
 
-    /// Merges two branches with our settings, so that no program of others merges a file. The objects go to the
+    /// Merges two branches with Brigade's settings, so that no configured merge driver runs. The objects go to the
     /// repository.
     fn merge_of(&self, base: &CommitId, into: &CommitId, from: &CommitId) -> Result<String, PlaceError> {
         let folder = PrivateFolder::create().map_err(|error| no_folder(&error))?;
@@ -132,7 +132,7 @@ impl GitPlace {
         if answer.code == Some(0) {
             return Ok(remote);
         }
-        // `!`, the refs, and why. Git may say it twice.
+        // The line has `!`, the refs, and the reason. Git may print the reason twice.
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
         let mut why: Vec<&str> =
             printed.lines().filter_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1)).collect();
@@ -147,7 +147,7 @@ impl GitPlace {
     }
 }
 
-/// Returns the error for a folder that cannot be made.
+/// Returns the error for a directory that cannot be created.
 fn no_folder(error: &std::io::Error) -> FsError {
     FsError::new(
         "make",

@@ -1,4 +1,4 @@
-//! The repository of the workspace: whether there is one, what state it is in, its branches.
+//! The repository of the workspace: its state and its branches.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,19 +16,19 @@ use brigade_git::{Identity, Settings};
 #[derive(Debug)]
 pub(crate) struct Repository {
     pub(crate) git: Git,
-    /// The root of the user's files.
+    /// The root of the user's work tree.
     pub(crate) top: PathBuf,
-    /// The path of the workspace below it; empty, or with `/` at its end.
+    /// The path of the workspace below the root. It is empty or ends with `/`.
     pub(crate) prefix: String,
     /// The git directory of the user's work tree.
     pub(crate) git_dir: PathBuf,
-    /// What all work trees share.
+    /// The git directory that all work trees share.
     pub(crate) common: DiskFs,
     pub(crate) settings: Settings,
-    /// Where git would read settings of the user, and what settings include, whether that is there or not.
+    /// Paths where git would read settings of the user, including included files, whether they exist or not.
     places_of_user: Vec<PathBuf>,
     pub(crate) identity: Identity,
-    /// The files that the user never wants to be seen as new.
+    /// The user's global list of ignored files.
     pub(crate) user_excludes: Option<Vec<u8>>,
     seal: Seal,
 }
@@ -36,11 +36,11 @@ pub(crate) struct Repository {
 /// Why tasks are worked on in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlaceReason {
-    /// Git is not there.
+    /// Git is missing.
     NoProgram,
-    /// The workspace is in no repository, or one without files.
+    /// The workspace is not in a repository, or the repository is bare.
     NoRepository,
-    /// The repository has no commit.
+    /// The repository has no commits.
     NoCommit,
 }
 
@@ -61,14 +61,14 @@ impl From<InPlaceReason> for PlaceError {
 }
 
 impl Repository {
-    /// Opens the repository around a workspace.
+    /// Opens the repository that contains the workspace.
     pub(crate) fn open(workspace: &dyn Fs, host: &HostEnvironment) -> Result<Repository, PlaceError> {
         let Some(git) = Git::find(workspace, host)? else {
             return Err(InPlaceReason::NoProgram.into());
         };
         git.check_version()?;
         let mut order = git.order("rev-parse").within(workspace.root());
-        // Whether somebody else's repository may be used is a setting of the user.
+        // These settings decide whether git may use another user's repository.
         for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
             order = order.without(name);
         }
@@ -83,7 +83,7 @@ impl Repository {
                 said.contains("not a git repository") || said.contains("must be run in a work tree");
             return Err(if is_plain { InPlaceReason::NoRepository.into() } else { answer.failure().into() });
         }
-        // Git names paths by lines, here and where repositories share objects.
+        // Git separates paths by line feeds, here and in the list of shared object directories.
         if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != asked.len() + 1 {
             let way = "move the workspace or its repository, or set `worktrees = \"off\"`";
             let why = "the path of the repository has a line feed, and git cannot make worktrees for it";
@@ -119,18 +119,18 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Returns where the objects are.
+    /// Returns the object directory.
     pub(crate) fn objects(&self) -> PathBuf {
         self.common.root().join("objects")
     }
 
-    /// Returns the list of commits without parents, if the repository is shallow.
+    /// Returns the `shallow` file, if the repository is shallow.
     pub(crate) fn shallow(&self) -> Result<Option<PathBuf>, FsError> {
         let path: RelPath = "shallow".parse().map_err(|_| unsafe_name("shallow"))?;
         Ok(self.common.exists(&path)?.then(|| self.common.root().join("shallow")))
     }
 
-    /// Takes down the settings and hooks of the repository, its user and the system.
+    /// Records the settings and hooks of the repository, its user and the system.
     pub(crate) fn take_seal(&self) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
         seal.git_dir(&self.common, ".git")?;
@@ -158,12 +158,12 @@ impl Repository {
         Ok(seal)
     }
 
-    /// Lists what of the settings is not what it was when the service began.
+    /// Lists the settings and hooks that changed since the service started.
     pub(crate) fn tampered(&self) -> Result<Vec<String>, FsError> {
         Ok(self.seal.differences(&self.take_seal()?))
     }
 
-    /// Fails unless the settings are what they were.
+    /// Fails if settings or hooks changed.
     pub(crate) fn check(&self) -> Result<(), PlaceError> {
         match self.tampered()? {
             what if what.is_empty() => Ok(()),
@@ -171,12 +171,12 @@ impl Repository {
         }
     }
 
-    /// Returns what git sees for work on branches.
+    /// Returns the git directories for work on branches.
     pub(crate) fn sight(&self) -> GitDirectories {
         GitDirectories { git_dir: Some(self.git_dir.clone()), is_durable: true, ..GitDirectories::default() }
     }
 
-    /// Returns the commit that a name stands for.
+    /// Returns the commit that a name refers to.
     pub(crate) fn commit_of(&self, name: &str) -> Result<Option<CommitId>, PlaceError> {
         let order = self.git.order("rev-parse").seeing(&self.sight());
         let answer =
@@ -184,7 +184,7 @@ impl Repository {
         let answer = answer.ask()?;
         match answer.code {
             Some(0) => CommitId::new(answer.text()?.trim()).map(Some).ok_or_else(|| answer.unclear().into()),
-            // A name that leads nowhere says nothing; a broken one does.
+            // Without a message, the name does not exist. A broken ref has a message.
             Some(1) if answer.said().is_empty() => Ok(None),
             _ => Err(answer.failure().into()),
         }
@@ -199,7 +199,7 @@ impl Repository {
         self.commit_of(&format!("refs/heads/{branch}"))?.ok_or_else(gone)
     }
 
-    /// Returns the tip of a branch that is a file of its own, which saves a start of git.
+    /// Returns the tip of a branch from its loose ref file, which saves a start of git.
     fn loose_tip(&self, branch: &str) -> Option<CommitId> {
         if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
             return None;
@@ -209,7 +209,7 @@ impl Repository {
         CommitId::new(std::str::from_utf8(&text).ok()?.strip_suffix('\n')?)
     }
 
-    /// Moves refs, all or none. Each has its name, its new value, and the one that it must have.
+    /// Moves refs atomically. Each has a name, a new value, and the required old value.
     pub(crate) fn update_refs(
         &self,
         reason: &str,
@@ -233,7 +233,7 @@ impl Repository {
         }
     }
 
-    /// Adds who commits.
+    /// Sets the author and the committer.
     pub(crate) fn signed<'g>(&self, order: brigade_git::GitCommand<'g>) -> brigade_git::GitCommand<'g> {
         let Identity { name, email } = &self.identity;
         let both = [("GIT_AUTHOR_NAME", name), ("GIT_COMMITTER_NAME", name)];
@@ -241,7 +241,7 @@ impl Repository {
         both.into_iter().chain(mails).fold(order, |order, (name, value)| order.variable(name, value))
     }
 
-    /// Returns what the user is in the middle of, if it holds a branch.
+    /// Returns the operation in progress, if it holds a branch.
     pub(crate) fn busy_with(&self, branch: &str) -> Option<&'static str> {
         let holds = |file: &str| {
             let text = self.common.read_outside(&self.git_dir.join(file), 4_096).ok()?;
@@ -251,7 +251,7 @@ impl Repository {
         holds("rebase-merge/head-name").or_else(|| holds("rebase-apply/head-name"))
     }
 
-    /// Returns what the user is in the middle of.
+    /// Returns the operation in progress.
     pub(crate) fn operation_in_progress(&self) -> Option<&'static str> {
         const STATES: [(&str, &str); 6] = [
             ("rebase-merge/head-name", "a rebase"),
@@ -265,7 +265,7 @@ impl Repository {
         STATES.into_iter().find(|(file, _)| is_there(file)).map(|(_, state)| state)
     }
 
-    /// Lists the work trees in which a branch is checked out.
+    /// Lists the work trees that have a branch checked out.
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
         let wanted = format!("ref: refs/heads/{branch}");
         let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
@@ -306,7 +306,7 @@ impl Repository {
             let link = self.common.read_outside(&git_dir.join("gitdir"), 65_536)?;
             let link = PathBuf::from(OsStr::from_bytes(link.strip_suffix(b"\n").unwrap_or(&link)));
             let top = git_dir.join(link).parent().map(Path::to_owned).unwrap_or_default();
-            // A work tree that was removed holds its branch for nobody.
+            // A removed work tree does not hold its branch.
             if self.common.metadata_outside(&top).is_ok() {
                 found.push(Checkout { top, git_dir });
             }
@@ -340,7 +340,7 @@ pub(crate) struct Checkout {
     pub(crate) git_dir: PathBuf,
 }
 
-/// Reads the list of files that the user never wants to be seen as new, from where git looks for it.
+/// Reads the user's global list of ignored files, from where git looks for it.
 fn user_excludes(fs: &dyn Fs, settings: &Settings, host: &HostEnvironment) -> Option<Vec<u8>> {
     let home = host.get("HOME").map(PathBuf::from);
     let named = settings.get("core.excludesfile").map(PathBuf::from);
@@ -357,13 +357,13 @@ fn user_excludes(fs: &dyn Fs, settings: &Settings, host: &HostEnvironment) -> Op
     fs.read_outside(&path, MAX_EXCLUDES_BYTES).ok()
 }
 
-/// The most bytes of a file with the id of a commit.
+/// The maximum size of a file with a commit id.
 const MAX_ID_BYTES: u64 = 256;
 
-/// The largest list of files that are not seen as new.
+/// The maximum size of the list of ignored files.
 const MAX_EXCLUDES_BYTES: u64 = 1 << 20;
 
-/// Tells whether git refused to move a ref because somebody else had moved it, or is moving it.
+/// Returns whether git refused to move a ref because another process moved it or has locked it.
 fn is_lost_race(said: &str) -> bool {
     [
         ": is at ",
@@ -376,7 +376,7 @@ fn is_lost_race(said: &str) -> bool {
     .any(|text| said.contains(text))
 }
 
-/// Returns the error for a path that cannot be used beneath a root.
+/// Returns the error for a path that cannot be used below a root.
 pub(crate) fn unsafe_name(name: &str) -> FsError {
     FsError::new("name", name, FsErrorKind::Outside)
 }

@@ -1,8 +1,8 @@
-//! Settings of git as they were when the service began, and whether they still are what they were.
+//! Records git settings and hooks, to notice when they change.
 //!
-//! Git is not run with the settings of the user, the system or a repository that name programs. A few settings say how
-//! files and commits look, and these are carried over into the git directories of tasks. Files of settings and hooks
-//! are compared before git is run in the repository of the workspace, and around each attempt.
+//! Git never runs with settings of the user, the system or a repository that name programs. A few settings about the
+//! format of files and commits are copied to the git directories of tasks. Files with settings and hooks are compared
+//! before git runs in the repository of the workspace, and around each attempt.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,21 +10,21 @@ use std::path::Path;
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
-/// The largest file of settings or hook that is compared.
+/// The maximum size of a compared settings file or hook.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The most entries of a directory of hooks that are compared.
+/// The maximum number of compared entries in a hooks directory.
 const MAX_HOOKS: usize = 1_000;
 
-/// The value that says that nothing is there.
+/// The value for a missing file.
 const ABSENT: &str = "absent";
 
-/// What files and directories were, by the name under which they are shown.
+/// The recorded state of files and directories, by display name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seal(pub(crate) BTreeMap<String, String>);
 
 impl Seal {
-    /// Notes a file.
+    /// Records a file.
     pub(crate) fn file(&mut self, fs: &dyn Fs, shown: &str, path: &RelPath) -> Result<(), FsError> {
         let state = match fs.link_metadata(path) {
             Ok(found) => self.state(fs, path, found.kind, found.mode)?,
@@ -48,9 +48,9 @@ impl Seal {
         })
     }
 
-    /// Notes a file anywhere.
+    /// Records a file at any path.
     pub(crate) fn outside(&mut self, fs: &dyn Fs, path: &Path) {
-        // What cannot be read is not read by git either, so it only must stay unreadable.
+        // Git cannot read an unreadable file either, so it only has to stay unreadable.
         let state = match fs.read_outside(path, MAX_FILE_BYTES) {
             Ok(bytes) => Fingerprint::of_bytes(&without_branches(bytes)).to_hex(),
             Err(error) => error.kind.to_string(),
@@ -58,7 +58,7 @@ impl Seal {
         self.0.insert(path.to_string_lossy().into_owned(), state);
     }
 
-    /// Notes a directory of hooks: each entry of it.
+    /// Records a hooks directory with its entries.
     pub(crate) fn hooks(&mut self, fs: &dyn Fs, shown: &str, path: &RelPath) -> Result<(), FsError> {
         let kind = match fs.link_metadata(path) {
             Ok(found) => found.kind,
@@ -82,7 +82,7 @@ impl Seal {
         Ok(())
     }
 
-    /// Notes the settings and hooks of a git directory.
+    /// Records the settings and hooks of a git directory.
     pub(crate) fn git_dir(&mut self, fs: &dyn Fs, shown: &str) -> Result<(), FsError> {
         for name in [
             "config",
@@ -105,14 +105,14 @@ impl Seal {
         }
     }
 
-    /// Lists what differs.
+    /// Lists the differences.
     pub(crate) fn differences(&self, other: &Seal) -> Vec<String> {
         let absent = ABSENT.to_owned();
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let state = |seal: &Seal, name: &String| seal.0.get(name).unwrap_or(&absent).clone();
         let differ: Vec<&String> =
             names.into_iter().filter(|name| state(self, name) != state(other, name)).collect();
-        // What is below something that is gone or another thing now is not named, too.
+        // Entries below a path that was removed or replaced are not listed.
         let is_above = |name: &str, above: &String| {
             name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/'))
         };
@@ -121,7 +121,8 @@ impl Seal {
     }
 }
 
-/// Leaves out what branches follow. A user who makes a branch or pushes one changes it, and it makes git run nothing.
+/// Removes the settings of which branches track which. They change when a user creates or pushes a branch, and make git
+/// run nothing.
 fn without_branches(bytes: Vec<u8>) -> Vec<u8> {
     const INERT: [&str; 5] = ["remote", "merge", "pushremote", "description", "vscode-merge-base"];
     let Ok(text) = std::str::from_utf8(&bytes) else { return bytes };

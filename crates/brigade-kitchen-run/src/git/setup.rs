@@ -1,7 +1,8 @@
-//! What the setup command of a worktree makes: it is there for workers and verification, and is never committed.
+//! Tracks the files that the setup command makes in a worktree. Workers and verification see them, but they are never
+//! committed.
 //!
-//! A file of ours says whether the setup succeeded in this worktree, and what it made. What stands in the worktree as
-//! the setup left it counts as unchanged; a file of the setup that a worker changes later counts.
+//! A file of Brigade says whether the setup succeeded in the worktree, and which files it made. Files that are
+//! unchanged since the setup count as unchanged. A file of the setup that a worker changes later counts as work.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +14,41 @@ use super::attempt::base_of;
 use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{CommitId, Guard, Place, PlaceError};
 
-/// Where it is kept. The first entry is [`BEGUN`] or [`DONE`]; the entries end with NUL.
+/// The name of that file. The first entry is [`BEGUN`] or [`DONE`]. NUL ends each entry.
 const SETUP: &str = "setup";
 
-/// The setup has not succeeded; what follows was there before it.
+/// The setup has not succeeded. The list has the state before it.
 const BEGUN: &[u8] = b"begun";
 
-/// The setup succeeded; what follows is what it made.
+/// The setup succeeded. The list has what it made.
 const DONE: &[u8] = b"done";
 
-/// The largest such file.
+/// The maximum size of the file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What git writes where there is no file.
+/// The mode that git prints for a missing file.
 const NO_MODE: &str = "000000";
 
-/// A file as git keeps it: its mode and the id of its content.
+/// A version of a file in git: its mode and the id of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     mode: String,
     id: String,
 }
 
-/// A difference of two trees, by path.
+/// The differences of two trees, by path.
 type Differences = BTreeMap<Vec<u8>, (Version, Version)>;
 
-/// What a setup made: each file as it was before and after it, and repositories of their own.
+/// The changes of a setup: each file before and after it, and nested repositories.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SetupChanges {
     files: Differences,
     pub(super) nested: Vec<String>,
 }
 
-/// How far the setup of a worktree is.
+/// The state of a worktree's setup.
 enum SetupState {
-    /// It has to succeed yet. This was there before.
+    /// It must still succeed. This is the state before it.
     Begun(SetupChanges),
     Done(SetupChanges),
 }
@@ -72,7 +73,7 @@ impl SetupState {
         bytes
     }
 
-    /// Reads it; `None` if it is not whole.
+    /// Decodes the state; `None` if it is incomplete.
     fn from_bytes(bytes: &[u8]) -> Option<SetupState> {
         let mut entries = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let word = entries.next()?;
@@ -109,12 +110,12 @@ impl GitPlace {
     }
 
     fn keep_setup(&self, dir: &TaskDir, setup: &SetupState) -> Result<(), FsError> {
-        // It must outlive a loss of power, after which what the setup made cannot be told from work.
+        // This file must survive a power loss, because only it tells files of the setup from work.
         let path = child_path(&dir.ours, SETUP)?;
         self.folders.kitchen.write_atomic(&path, &setup.to_bytes(), brigade_fs::FileMode::Private)
     }
 
-    /// Keeps what is known of the setup while the rest of our git directory is made anew.
+    /// Keeps the state of the setup while the rest of Brigade's git directory is recreated.
     pub(super) fn keeping_setup(
         &self,
         dir: &TaskDir,
@@ -132,7 +133,7 @@ impl GitPlace {
             Some(SetupState::Begun(_)) => return Ok(true),
             None => {}
         }
-        // The worktree may have work of attempts that had no setup.
+        // The worktree may have work of earlier attempts without a setup.
         self.take_guard(place)?;
         let before = self.standing(&dir, &base_of(place)?)?;
         self.keep_setup(&dir, &SetupState::Begun(before))?;
@@ -149,12 +150,12 @@ impl GitPlace {
         let mut made = self.standing(&dir, &base_of(place)?)?;
         made.files.retain(|path, versions| before.files.get(path) != Some(versions));
         made.nested.retain(|path| !before.nested.contains(path));
-        // What is ignored and was there before the first attempt includes what the setup made.
+        // Ignored files before the first attempt include those of the setup.
         self.forget(&dir, super::ignored::BEFORE)?;
         Ok(self.keep_setup(&dir, &SetupState::Done(made))?)
     }
 
-    /// Returns how a worktree differs from the commit that it stands on, whatever changed it.
+    /// Returns the differences between a worktree and its base commit, including those of the setup.
     fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupChanges, PlaceError> {
         let changes = self.changes(dir, base)?;
         let sight = self.folders.sight(&self.repository, dir)?;
@@ -170,14 +171,14 @@ impl GitPlace {
         })
     }
 
-    /// Lists the files that were not there before the setup, from the root of the worktree.
+    /// Lists the files that the setup added, relative to the root of the worktree.
     pub(super) fn new_by_setup(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
         let made = self.made_by_setup(dir)?;
         let new = made.files.iter().filter(|(_, (before, _))| before.mode == NO_MODE);
         Ok(new.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect())
     }
 
-    /// Returns a tree of the worktree without what its setup made.
+    /// Returns a tree of the worktree without the files of the setup.
     pub(super) fn without_setup(
         &self,
         dir: &TaskDir,
@@ -195,7 +196,7 @@ impl GitPlace {
         self.with(dir, sight, tree, before)
     }
 
-    /// Returns a tree as it stands in the worktree: with what the setup made, where nobody changed that.
+    /// Returns a tree with the files of the setup, unless they were changed later.
     pub(super) fn with_setup(
         &self,
         dir: &TaskDir,
@@ -216,7 +217,7 @@ impl GitPlace {
         Ok(self.with(dir, sight, tree, after)?.to_string())
     }
 
-    /// Forgets what the setup made where the new commit below the worktree has something of its own.
+    /// Forgets files of the setup that the new base commit also has.
     pub(super) fn move_setup(
         &self,
         dir: &TaskDir,
@@ -233,7 +234,7 @@ impl GitPlace {
         Ok(self.keep_setup(dir, &SetupState::Done(made))?)
     }
 
-    /// Tells whether commits have something as the setup left it.
+    /// Returns whether commits contain a file as the setup made it.
     pub(super) fn have_of_setup(
         &self,
         dir: &TaskDir,
@@ -291,13 +292,13 @@ impl GitPlace {
 }
 
 impl SetupChanges {
-    /// Tells whether this version of a file is the one that the setup made.
+    /// Returns whether this version of a file is the one that the setup made.
     fn leaves(&self, path: &[u8], now: &Version) -> bool {
         self.files.get(path).is_some_and(|(_, after)| after == now)
     }
 }
 
-/// Reads `:MODE MODE ID ID STATUS` and the path after it, again and again.
+/// Parses a sequence of `:MODE MODE ID ID STATUS`, each followed by a path.
 fn listed<'a>(
     mut parts: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = (&'a [u8], (Version, Version))> {

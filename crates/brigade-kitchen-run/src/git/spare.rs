@@ -1,9 +1,8 @@
-//! Worktrees of tasks that are done, for tasks to come. Making every file anew is most of what a small task costs.
+//! Reuses worktrees of finished tasks for later tasks. Creating all files is most of the cost of a small task.
 //!
-//! A worktree is taken over only if it is then what a new one would be: the content of each file is compared with the
-//! commit, modes and times are those of new files, what the commit has not is removed, and whatever git does not
-//! compare (links between files, special files, repositories in folders, files that attributes convert) makes it be
-//! thrown away.
+//! A worktree is reused only if it can be made identical to a new one. The content of each file is compared with the
+//! commit, modes and times are reset, and all other files are removed. A worktree with anything that git does not
+//! compare is discarded: hard links, special files, nested repositories, files that attributes convert.
 
 use std::path::Path;
 
@@ -17,25 +16,25 @@ use super::repository::unsafe_name;
 use super::task_dir::{TaskDir, child_path, remove_any};
 use crate::workplace::{CommitId, PlaceError};
 
-/// What the names of spare worktrees begin with. No task has such an id.
+/// The prefix of spare worktrees. It cannot occur in a task id.
 pub(crate) const SPARE: &str = "+spare-";
 
-/// What the names of those begin with that could not be removed.
+/// The prefix of worktrees that could not be removed.
 const STUCK: &str = "+stuck-";
 
-/// The most spare worktrees of a PRD.
+/// The maximum number of spare worktrees per PRD.
 const MAX_SPARES: usize = 4;
 
-/// The most that are put aside.
+/// The maximum number of such worktrees.
 const MAX_STUCK: usize = 100;
 
-/// Files that say how others are converted, or what other repositories are within.
+/// Files that define conversions or submodules.
 const TELLING: [&[u8]; 2] = [b".gitattributes", b".gitmodules"];
 
-/// Attributes that the system gives to new files itself.
+/// Extended attributes that the system sets on new files.
 const GIVEN_BY_SYSTEM: [&[u8]; 2] = [b"security.selinux", b"com.apple.provenance"];
 
-/// Settings under which git does not compare all that a file is, and the values that are harmless.
+/// Settings that keep git from comparing files completely, with their harmless values.
 const BLINDING: [(&str, &str); 4] = [
     ("core.autocrlf", "false"),
     ("core.filemode", "true"),
@@ -44,7 +43,7 @@ const BLINDING: [(&str, &str); 4] = [
 ];
 
 impl GitPlace {
-    /// Removes the folders of a task that is done, but for its worktree if that can become one of a later task.
+    /// Removes the folders of a finished task. Its worktree is kept as a spare if possible.
     pub(super) fn finish_task(&self, dir: &TaskDir) -> Result<(), PlaceError> {
         if self.may_share() && self.given(dir)?.is_empty() && self.folders.has_tree(dir)? {
             let taken = self.spares(&dir.tree.parent())?;
@@ -58,8 +57,8 @@ impl GitPlace {
         Ok(self.folders.remove(dir)?)
     }
 
-    /// Makes a spare worktree the one of a task, on this commit. False if there is none that would be like a new one;
-    /// nothing is left of it at the place of the task then.
+    /// Moves a spare worktree to a task, at this commit. Returns false if no spare can be made like a new worktree.
+    /// Then the task's path does not exist.
     pub(super) fn take_spare(&self, dir: &TaskDir, base: &CommitId) -> Result<bool, PlaceError> {
         let Some(spare) = self.spares(&dir.tree.parent())?.into_iter().next() else { return Ok(false) };
         let is_renewed = self.may_share()
@@ -76,7 +75,7 @@ impl GitPlace {
         Ok(false)
     }
 
-    /// Removes a spare worktree. What cannot be removed is put aside, so that nobody takes it.
+    /// Removes a spare worktree. If that fails, renames it so that it is not used again.
     fn discard(&self, spare: &RelPath) -> Result<(), PlaceError> {
         let Err(error) = remove_any(&self.folders.worktrees, spare) else { return Ok(()) };
         tracing::warn!(%error, "a worktree of a task that is done cannot be removed");
@@ -89,7 +88,7 @@ impl GitPlace {
         Err(error.into())
     }
 
-    /// Removes the spare worktrees of a PRD. What cannot be removed stays beside them.
+    /// Removes the spare worktrees of a PRD. Those that cannot be removed are kept.
     pub(super) fn drop_spares(&self, prd: &PrdName) -> Result<(), PlaceError> {
         let folder = prd.as_str().parse().map_err(|_| unsafe_name(prd.as_str()))?;
         for stuck in self.named(&folder, STUCK)? {
@@ -117,14 +116,14 @@ impl GitPlace {
         Ok(named.filter_map(|entry| child_path(folder, &entry.name).ok()).collect())
     }
 
-    /// Tells whether git compares all that a file is.
+    /// Returns whether git compares files completely.
     fn may_share(&self) -> bool {
         BLINDING.iter().all(|(name, harmless)| {
             self.repository.settings.text(name).is_none_or(|value| value.eq_ignore_ascii_case(harmless))
         })
     }
 
-    /// Makes a spare worktree what a new one of this commit would be. False if that cannot be said of it.
+    /// Makes a spare worktree like a new one at this commit. Returns false if that is not certain.
     fn is_renewed(&self, dir: &TaskDir, spare: &RelPath, base: &CommitId) -> Result<bool, PlaceError> {
         let root = self.folders.worktrees.root().join(spare.as_path());
         if self.folders.worktrees.link_metadata(spare)?.kind != FileKind::Directory {
@@ -136,7 +135,7 @@ impl GitPlace {
         remove_any(&tree, &own)?;
         let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
         let git = &self.repository.git;
-        // An index that knows no times, so that the bytes of each file are read.
+        // An index without times makes git read every file.
         git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
         let index = self.folders.kitchen.link_metadata(&child_path(&dir.ours, "index")?)?;
         if !is_plain(&tree, &RelPath::root(), &NewFileMetadata::from_mode(index.mode))? {
@@ -168,12 +167,12 @@ impl GitPlace {
     }
 }
 
-/// Returns whether what git lists is more than a file of the index.
+/// Returns whether an entry that git lists is not a plain file of the index.
 fn differs(entry: &[u8]) -> bool {
     !entry.starts_with(b"H ")
 }
 
-/// Returns whether a file of the index says how others are converted, or is another repository.
+/// Returns whether a file of the index defines conversions, or is a submodule.
 fn tells_or_holds(entry: &[u8]) -> bool {
     let Some(entry) = entry.strip_prefix(b"H ") else { return false };
     let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
@@ -181,7 +180,7 @@ fn tells_or_holds(entry: &[u8]) -> bool {
     entry.starts_with(b"160000 ") || TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling))
 }
 
-/// What git gives a file or directory that it makes.
+/// The mode and times of a new file or directory.
 struct NewFileMetadata {
     file: Mode,
     executable: Mode,
@@ -189,8 +188,8 @@ struct NewFileMetadata {
 }
 
 impl NewFileMetadata {
-    /// Takes the mode of a file that git just made. Times are a little back, so that git can tell by them what changes
-    /// from now on.
+    /// Takes the mode from a file that git just created. The times are slightly in the past, so that git notices later
+    /// changes.
     fn from_mode(mode: u32) -> NewFileMetadata {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let then = Timespec { tv_sec: now.tv_sec - 2, tv_nsec: 0 };
@@ -203,8 +202,8 @@ impl NewFileMetadata {
     }
 }
 
-/// Gives files and directories the modes and times of new ones. False if there is something that git would not make or
-/// not compare: a file with several names, a special file, attributes of the file system, a repository.
+/// Resets modes and times of files and directories. Returns false for anything that git would not create or compare: a
+/// hard link, a special file, extended attributes, a nested repository.
 fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &NewFileMetadata) -> Result<bool, FsError> {
     if !tree.unreadable_names(folder)?.is_empty() {
         return Ok(false);
@@ -228,8 +227,8 @@ fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &NewFileMetadata) -> Result<
     Ok(true)
 }
 
-/// Gives a file or directory the mode and the times of a new one. False if it has other names or attributes, or that
-/// cannot be done.
+/// Resets the mode and times of a file or directory. Returns false if it has hard links or extended attributes, or an
+/// operation fails.
 fn is_made_fresh(path: &Path, fresh: &NewFileMetadata, is_file: bool) -> bool {
     let Ok(stat) = rustix::fs::lstat(path) else { return false };
     if (is_file && stat.st_nlink != 1) || has_attributes(path) {
@@ -241,7 +240,7 @@ fn is_made_fresh(path: &Path, fresh: &NewFileMetadata, is_file: bool) -> bool {
     is_set && (!is_file || rustix::fs::utimensat(CWD, path, &fresh.times, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 
-/// Tells whether a file has attributes that somebody gave it: lists of access, capabilities, notes.
+/// Returns whether a file has extended attributes that were set on purpose: access lists, capabilities, notes.
 fn has_attributes(path: &Path) -> bool {
     let mut names = vec![0u8; 4 << 10];
     match rustix::fs::llistxattr(path, &mut names[..]) {

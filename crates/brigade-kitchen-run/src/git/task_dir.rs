@@ -1,14 +1,14 @@
-//! The folders of a task: its worktree, with a git directory that belongs to the worker, and a git directory of ours.
+//! The folders of a task: its worktree, with the worker's git directory, and Brigade's git directory.
 //!
 //! | directory | written by | used by |
 //! | --- | --- | --- |
-//! | `worktrees/PRD/ID/` | the worker | the worker, verification, and our git as plain files |
-//! | `worktrees/PRD/ID/.git/` | the worker | the worker's git, never ours: only its objects and refs are read, as data |
-//! | `PRD/git/ID/` | Brigade | our git: `HEAD` is the commit that the work stands on |
+//! | `worktrees/PRD/ID/` | the worker | the worker, verification, and Brigade's git as plain files |
+//! | `worktrees/PRD/ID/.git/` | the worker | the worker's git. Brigade reads only its objects and refs, as data |
+//! | `PRD/git/ID/` | Brigade | Brigade's git: `HEAD` is the base commit of the work |
 //!
-//! Both git directories find the objects of the repository as alternates, and write new ones to themselves. Nothing is
-//! written to the workspace's `.git` before the work is integrated. Nothing here needs to survive a loss of power: a
-//! directory of ours from before the last start of the machine is filled anew from the worktree.
+//! Both git directories use the objects of the repository as alternates, and write new objects only to themselves.
+//! Nothing is written to the workspace's `.git` before integration. These folders need not survive a power loss. After
+//! a reboot, Brigade's git directory is filled again from the worktree.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -22,16 +22,16 @@ use super::settings::Seal;
 use crate::workplace::{CommitId, Place, PlaceError};
 use brigade_git::GitDirectories;
 
-/// Written last, with the boot in which the folders were made.
+/// Written last, with the boot id at that time.
 const READY_FILE: &str = "ready";
 
-/// The trees that were seen, each with the commit that it was compared with.
+/// The trees of earlier looks, each with its base commit.
 const SEEN_FILE: &str = "seen";
 
-/// The largest index or list that is copied.
+/// The maximum size of a copied index or list.
 const MAX_COPY_BYTES: u64 = 1 << 30;
 
-/// The largest file of refs that is read.
+/// The maximum size of a file with refs.
 const MAX_REFS_BYTES: u64 = 64 << 20;
 
 /// The folders of all tasks.
@@ -39,16 +39,16 @@ const MAX_REFS_BYTES: u64 = 64 << 20;
 pub(crate) struct Folders {
     /// `.brigade/kitchen`.
     pub(crate) kitchen: DiskFs,
-    /// The folder of worktrees.
+    /// The directory of worktrees.
     pub(crate) worktrees: DiskFs,
-    /// That folder relative to the workspace, if it lies inside.
+    /// That directory relative to the workspace, if it is inside.
     pub(crate) inside: Option<RelPath>,
 }
 
 /// The folders of one task.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskDir {
-    /// Ours, below `kitchen`.
+    /// The directory of Brigade, below `kitchen`.
     pub(crate) ours: RelPath,
     /// The worktree, below `worktrees`.
     pub(crate) tree: RelPath,
@@ -66,7 +66,7 @@ impl Folders {
         Ok(TaskDir { ours, tree, our_path, tree_path })
     }
 
-    /// Tells in which boot the folders were made, if they were made whole.
+    /// Returns the boot id when the folders were completed; `None` if they are incomplete.
     pub(crate) fn made_in(&self, dir: &TaskDir) -> Result<Option<String>, FsError> {
         match self.kitchen.read(&child_path(&dir.ours, READY_FILE)?, 4_096) {
             Ok(boot) => Ok(Some(String::from_utf8_lossy(&boot).into_owned())),
@@ -75,17 +75,17 @@ impl Folders {
         }
     }
 
-    /// Says that the folders are whole.
+    /// Marks the folders as complete.
     pub(crate) fn set_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
         self.kitchen.write_cache(&child_path(&dir.ours, READY_FILE)?, boot().as_bytes())
     }
 
-    /// Says that the folders are not whole any more.
+    /// Marks the folders as incomplete.
     pub(crate) fn set_not_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
         remove_any(&self.kitchen, &child_path(&dir.ours, READY_FILE)?)
     }
 
-    /// Tells whether the worktree is a directory.
+    /// Returns whether the worktree is a directory.
     pub(crate) fn has_tree(&self, dir: &TaskDir) -> Result<bool, FsError> {
         match self.worktrees.link_metadata(&dir.tree) {
             Ok(found) => Ok(found.kind == FileKind::Directory),
@@ -94,14 +94,14 @@ impl Folders {
         }
     }
 
-    /// Removes both folders. What says that they are whole goes first.
+    /// Removes both folders, after marking them as incomplete.
     pub(crate) fn remove(&self, dir: &TaskDir) -> Result<(), FsError> {
         self.set_not_ready(dir)?;
         remove_any(&self.worktrees, &dir.tree)?;
         remove_any(&self.kitchen, &dir.ours)
     }
 
-    /// Makes our git directory, without an index.
+    /// Creates Brigade's git directory, without an index.
     pub(crate) fn make_ours(
         &self,
         repository: &Repository,
@@ -117,7 +117,7 @@ impl Folders {
         self.set_base(dir, base)
     }
 
-    /// Writes the settings of our git directory.
+    /// Writes the settings of Brigade's git directory.
     pub(crate) fn write_settings(
         &self,
         repository: &Repository,
@@ -129,7 +129,7 @@ impl Folders {
         write("info/exclude", &exclude(repository, excluded)?)
     }
 
-    /// Returns the commit that the work stands on.
+    /// Returns the base commit of the work.
     pub(crate) fn base(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
         let head = match self.kitchen.read(&child_path(&dir.ours, "HEAD")?, 4_096) {
             Ok(head) => head,
@@ -139,12 +139,12 @@ impl Folders {
         Ok(CommitId::new(String::from_utf8_lossy(&head).trim()))
     }
 
-    /// Says which commit the work stands on.
+    /// Sets the base commit of the work.
     pub(crate) fn set_base(&self, dir: &TaskDir, base: &CommitId) -> Result<(), FsError> {
         self.kitchen.write_cache(&child_path(&dir.ours, "HEAD")?, format!("{base}\n").as_bytes())
     }
 
-    /// Makes the worker's git directory what it was at first, on this commit. Its objects stay.
+    /// Resets the worker's git directory to this commit. Its objects are kept.
     pub(crate) fn make_workers(
         &self,
         repository: &Repository,
@@ -166,11 +166,11 @@ impl Folders {
         tree.write_cache(&in_git("HEAD")?, format!("ref: {branch}\n").as_bytes())?;
         let index = self.kitchen.read(&child_path(&dir.ours, "index")?, MAX_COPY_BYTES)?;
         tree.write_cache(&in_git("index")?, &index)?;
-        // So that it is known later whether the worker used its index.
+        // Kept to know later whether the worker changed its index.
         self.kitchen.write_cache(&child_path(&dir.ours, "worker.index")?, &index)
     }
 
-    /// Makes the settings of the worker's git directory what they were, and removes its hooks.
+    /// Restores the settings of the worker's git directory, and removes its hooks.
     pub(crate) fn restore_workers(
         &self,
         repository: &Repository,
@@ -221,7 +221,7 @@ impl Folders {
         Ok(())
     }
 
-    /// Notes which tree a look found.
+    /// Records the tree of a look.
     pub(crate) fn note_look(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<(), FsError> {
         let path = child_path(&dir.ours, SEEN_FILE)?;
         let mut text = match self.kitchen.read(&path, MAX_REFS_BYTES) {
@@ -237,7 +237,7 @@ impl Folders {
         self.kitchen.write_cache(&path, &text)
     }
 
-    /// Lists the trees that looks found while the work stood on this commit, the newest at the end.
+    /// Lists the trees of looks at this base commit, the newest last.
     pub(crate) fn seen(&self, dir: &TaskDir, base: &CommitId) -> Result<Vec<String>, FsError> {
         match self.kitchen.read(&child_path(&dir.ours, SEEN_FILE)?, MAX_REFS_BYTES) {
             Ok(text) => {
@@ -251,7 +251,7 @@ impl Folders {
         }
     }
 
-    /// Opens the worktree, which no link in it leads out of.
+    /// Opens the worktree so that no link leads out of it.
     fn inside_tree(&self, dir: &TaskDir) -> Result<DiskFs, FsError> {
         if !self.has_tree(dir)? {
             return Err(FsError::new("open", dir.tree.as_str(), FsErrorKind::NotADirectory));
@@ -259,7 +259,7 @@ impl Folders {
         DiskFs::open(&dir.tree_path)
     }
 
-    /// Takes down the settings and hooks of both git directories.
+    /// Records the settings and hooks of both git directories.
     pub(crate) fn seal(&self, dir: &TaskDir) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
         let shown = match &self.inside {
@@ -287,7 +287,7 @@ impl Folders {
         Ok(seal)
     }
 
-    /// Returns what our git sees of a task.
+    /// Returns the git directories for Brigade's git of a task.
     pub(crate) fn sight(&self, repository: &Repository, dir: &TaskDir) -> Result<GitDirectories, FsError> {
         Ok(GitDirectories {
             git_dir: Some(dir.our_path.clone()),
@@ -298,14 +298,14 @@ impl Folders {
         })
     }
 
-    /// Returns the worker's index, if it is not the one that it was given.
+    /// Returns the worker's index, if the worker changed it.
     pub(crate) fn used_index(&self, dir: &TaskDir) -> Result<Option<PathBuf>, FsError> {
         let now = self.inside_tree(dir)?.read(&in_git("index")?, MAX_COPY_BYTES).ok();
         let then = self.kitchen.read(&child_path(&dir.ours, "worker.index")?, MAX_COPY_BYTES).ok();
         Ok((now.is_some() && now != then).then(|| dir.tree_path.join(".git/index")))
     }
 
-    /// Reads which commit the worker's git directory is at.
+    /// Reads the current commit of the worker's git directory.
     pub(crate) fn workers_head(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
         let tree = self.inside_tree(dir)?;
         let read = |name: &str| -> Option<String> {
@@ -325,7 +325,7 @@ impl Folders {
             .and_then(|(commit, _)| CommitId::new(commit)))
     }
 
-    /// Returns a place as the life of a task knows it.
+    /// Returns the place of a task.
     pub(crate) fn place(
         &self,
         repository: &Repository,
@@ -347,7 +347,7 @@ impl Folders {
     }
 }
 
-/// Returns which untracked files do not count: those that the repository says, and the ones that were put there.
+/// Returns the list of untracked files that do not count: those excluded by the repository, and the copied ones.
 fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsError> {
     let path = "info/exclude".parse().map_err(|_| unsafe_name("info/exclude"))?;
     let mut text = match repository.common.read(&path, MAX_REFS_BYTES) {
@@ -355,7 +355,7 @@ fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsEr
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error),
     };
-    // The user's own list, which git finds through the settings that our git does not read.
+    // The user's global list is configured in settings that Brigade's git does not read.
     if let Some(own) = &repository.user_excludes {
         text.push(b'\n');
         text.extend_from_slice(own);
@@ -378,7 +378,7 @@ fn escaped_pattern(path: &str) -> String {
     text
 }
 
-/// Returns the boot of this machine, so that files from before a loss of power are known.
+/// Returns the boot id of the machine, which tells files from before a power loss.
 pub(crate) fn boot() -> String {
     brigade_process::boot_id().map(|boot| boot.to_string()).unwrap_or_default()
 }
@@ -387,17 +387,17 @@ fn seen_line(base: &CommitId, tree: &str) -> String {
     format!("{base} {tree}\n")
 }
 
-/// Returns a path in the worker's git directory, below the worktree.
+/// Returns a path in the worker's git directory, relative to the worktree.
 fn in_git(name: &str) -> Result<RelPath, FsError> {
     format!(".git/{name}").parse().map_err(|_| unsafe_name(name))
 }
 
-/// Returns a path below another one.
+/// Joins two paths.
 pub(crate) fn child_path(path: &RelPath, rest: &str) -> Result<RelPath, FsError> {
     path.join(rest).map_err(|_| unsafe_name(rest))
 }
 
-/// Makes a directory and those above it, without waiting for the disk.
+/// Creates a directory and its parents, without syncing.
 pub(crate) fn make_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     if path.is_root() {
         return Ok(());
@@ -415,7 +415,7 @@ pub(crate) fn make_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     }
 }
 
-/// Removes whatever has a name, if anything has it.
+/// Removes a file or directory tree, if it exists.
 pub(crate) fn remove_any(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     let removed = match fs.link_metadata(path) {
         Ok(found) if found.kind == FileKind::Directory => fs.remove_tree(path),
@@ -428,7 +428,7 @@ pub(crate) fn remove_any(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     }
 }
 
-/// Makes room for a file: what stands at its name, or as a file where a directory has to be, goes.
+/// Removes anything in the way of a file: at its path, or a file in place of a parent directory.
 fn remove_other_than_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     let mut at = path.parent();
     while !at.is_root() {
@@ -440,7 +440,7 @@ fn remove_other_than_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     remove_any(fs, path)
 }
 
-/// Tells whether a path is a file or a link, in a worktree.
+/// Returns whether a path in a worktree is a file or a link.
 pub(crate) fn is_file_or_link(root: &Path, path: &[u8]) -> bool {
     use rustix::fs::FileType;
     let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
@@ -449,14 +449,14 @@ pub(crate) fn is_file_or_link(root: &Path, path: &[u8]) -> bool {
     })
 }
 
-/// Tells whether a path is a directory, in a worktree.
+/// Returns whether a path in a worktree is a directory.
 pub(crate) fn is_directory(root: &Path, path: &[u8]) -> bool {
     use rustix::fs::FileType;
     let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// The error of a task whose folders are not there.
+/// Returns the error for a task whose folders are missing.
 pub(crate) fn missing_folder(dir: &TaskDir) -> PlaceError {
     PlaceError::Gone(dir.tree.to_string())
 }

@@ -1,4 +1,4 @@
-//! Worktrees, commits and the branch, in real repositories.
+//! Tests of worktrees, commits and the branch, in real repositories.
 
 #![allow(
     clippy::unwrap_used,
@@ -84,7 +84,7 @@ impl Bench {
         self.try_open().unwrap()
     }
 
-    /// What the user has: files, index, stash, branch and untracked files.
+    /// Returns the user's state: files, index, stash, branch and untracked files.
     fn users(&self) -> Vec<String> {
         vec![
             self.git(&["status", "--porcelain", "-b"]),
@@ -104,7 +104,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Runs git as a user or a worker would.
+/// Runs git like a user or worker.
 fn git(folder: &Path, words: &[&str]) -> String {
     let (worked, text) = try_git(folder, words);
     assert!(worked, "git {words:?}: {text}");
@@ -137,14 +137,14 @@ fn run_id() -> RunId {
     "run-1".parse().unwrap()
 }
 
-/// One attempt: what a worker does in the folder, and what is seen of it.
+/// Runs one attempt: a worker changes the folder, then the changes are collected.
 fn attempt(place: &GitPlace, at: &Place, work: impl FnOnce(&Path)) -> Result<Changes, PlaceError> {
     let guard: Guard = place.guard(at)?;
     work(&at.folder);
     place.look(at, &guard)
 }
 
-/// A whole task, to its integration.
+/// Runs a whole task, including integration.
 fn task(place: &GitPlace, id: &str, work: impl FnOnce(&Path)) -> (Place, TaskCommit, Integration) {
     let (at, _) = place.begin(&name(id)).unwrap();
     let changes = attempt(place, &at, work).unwrap();

@@ -1,4 +1,4 @@
-//! Removing worktrees: those whose work is in the branch, and those whose work is given up.
+//! Removes worktrees whose work is in the branch or is abandoned.
 
 use brigade_fs::Fs as _;
 use brigade_kitchen::{PrdName, TaskId};
@@ -8,7 +8,7 @@ use super::repository::unsafe_name;
 use super::task_dir::TaskDir;
 use crate::workplace::{AbandonedRef, CleanedFolder, CommitId, PlaceError};
 
-/// The refs that keep given up work.
+/// The refs with abandoned work.
 const ABANDONED: &str = "refs/brigade/abandoned";
 
 impl GitPlace {
@@ -27,7 +27,7 @@ impl GitPlace {
         Ok(cleaned)
     }
 
-    /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
+    /// Lists the tasks of a PRD that have a worktree or a directory of Brigade.
     pub(super) fn tasks_with_folders(&self, prd: &PrdName) -> Result<Vec<TaskId>, PlaceError> {
         let mut tasks = Vec::new();
         let path = |text: String| text.parse().map_err(|_| unsafe_name(&text));
@@ -48,7 +48,7 @@ impl GitPlace {
         Ok(tasks)
     }
 
-    /// Says why a worktree cannot be removed without losing work.
+    /// Returns why removing a worktree would lose work.
     fn keep_reason(&self, dir: &TaskDir) -> Result<Option<String>, PlaceError> {
         match self.work_of(dir)? {
             Work::None => Ok(None),
@@ -62,13 +62,13 @@ impl GitPlace {
         }
     }
 
-    /// Makes a commit of all that a worktree has, if there is something.
+    /// Commits everything in a worktree, if there is something.
     fn work_of(&self, dir: &TaskDir) -> Result<Work, PlaceError> {
         if !self.folders.has_tree(dir)? {
             return Ok(Work::None);
         }
         let (Some(_), Some(base)) = (self.folders.made_in(dir)?, self.folders.base(dir)?) else {
-            // It was never made whole, so no worker was in it.
+            // It was never completed, so no worker ran in it.
             return Ok(Work::None);
         };
         self.folders.write_settings(&self.repository, dir, &self.excluded(dir)?)?;
@@ -99,7 +99,7 @@ impl GitPlace {
                 let reference = format!("{ABANDONED}/{}/{}/{short}", part(prd.as_str()), part(task.as_str()));
                 let update = (reference.clone(), &commit, None);
                 if !self.repository.update_refs("brigade: abandoned", &[update])? {
-                    // The same work was kept before, by a command that was interrupted.
+                    // An interrupted command already saved the same work.
                     let there = self.repository.commit_of(&reference)?;
                     if there.as_ref() != Some(&commit) {
                         return Err(PlaceError::Nowhere(format!("`{reference}` is there, with other work")));

@@ -1,4 +1,4 @@
-//! What the files of a workspace are.
+//! Snapshots of the files of a workspace.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,16 +13,16 @@ use super::ignore::Rules;
 use crate::git::changes::marker;
 use crate::workplace::{ChangeKind, PlaceError};
 
-/// The largest file whose lines are searched, and the largest `.gitignore`.
+/// The maximum size of a file that is searched for markers, and of a `.gitignore`.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
 
-/// How much older than a look a change must be to be certainly before it, in nanoseconds.
+/// How much older than a snapshot a change must be to be reliably included, in nanoseconds.
 const CERTAIN: i128 = 50_000_000;
 
 /// All files of a workspace that count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// When it was taken, by the clock of the files.
+    /// When it was taken, by the clock of the file system.
     taken: i128,
     files: BTreeMap<Vec<u8>, Entry>,
     repositories: Vec<Vec<u8>>,
@@ -31,17 +31,17 @@ pub(super) struct Snapshot {
 /// A file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// `f`, `x` for one that can be executed, `l` for a link.
+    /// `f` for a file, `x` for an executable file, `l` for a link.
     kind: char,
-    /// Length, inode, and the times of change of content and of anything.
+    /// The length, the inode, and the times of the last change of the content and of the inode.
     stamp: [i128; 4],
     digest: Fingerprint,
-    /// The lines with words of open work, shortened.
+    /// The lines with markers, shortened.
     markers: Vec<String>,
 }
 
 impl Snapshot {
-    /// Lists what differs, by path.
+    /// Lists the differences to a later snapshot, by path.
     pub(super) fn differences<'s>(&'s self, now: &'s Snapshot) -> Vec<(&'s [u8], ChangeKind)> {
         let mut found = Vec::new();
         for (path, entry) in &now.files {
@@ -59,7 +59,7 @@ impl Snapshot {
         found
     }
 
-    /// Returns what the files are, in one word.
+    /// Returns a fingerprint of the files.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         let mut all = brigade_core::FingerprintStream::new();
         for (path, entry) in &self.files {
@@ -69,7 +69,7 @@ impl Snapshot {
         all.finish()
     }
 
-    /// Lists the lines of a file that had words of open work; of a file that only was renamed, under its old name.
+    /// Lists the lines of a file that already had markers. For a renamed file, looks under its old name.
     pub(super) fn markers_of(&self, path: &[u8], now: &Snapshot) -> &[String] {
         let renamed = || {
             let digest = &now.files.get(path)?.digest;
@@ -81,7 +81,7 @@ impl Snapshot {
         self.files.get(path).or_else(renamed).map_or(&[], |entry| &entry.markers)
     }
 
-    /// Lists the repositories that were not there before.
+    /// Lists nested repositories that are new.
     pub(super) fn nested<'s>(&'s self, before: &'s Snapshot) -> impl Iterator<Item = &'s [u8]> {
         self.repositories.iter().filter(|path| !before.repositories.contains(path)).map(Vec::as_slice)
     }
@@ -104,7 +104,7 @@ impl Snapshot {
         bytes
     }
 
-    /// Reads a snapshot; `None` if it is damaged.
+    /// Decodes a snapshot; `None` if it is damaged.
     pub(super) fn read(bytes: &[u8]) -> Option<Snapshot> {
         let mut parts = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let head = std::str::from_utf8(parts.next()?).ok()?;
@@ -129,7 +129,7 @@ impl Snapshot {
     }
 }
 
-/// Looks at all files of a workspace. The content of those that are as they were is taken from the `last` look.
+/// Takes a snapshot of a workspace. Contents of unchanged files are copied from the `last` snapshot.
 pub(super) fn walk(fs: &dyn Fs, own_files: &[String], last: &Snapshot) -> Result<Snapshot, PlaceError> {
     let mut rules = Rules::default();
     if let Ok(exclude) = fs.read(&path(".git/info/exclude")?, MAX_TEXT_BYTES) {
@@ -140,7 +140,7 @@ pub(super) fn walk(fs: &dyn Fs, own_files: &[String], last: &Snapshot) -> Result
     Ok(walk.found)
 }
 
-/// Returns the time by the clock of the files.
+/// Returns the current time by the clock of the file system.
 fn now(fs: &dyn Fs) -> Result<i128, FsError> {
     let mark = path(".brigade/kitchen/+clock")?;
     crate::git::task_dir::make_dirs(fs, &mark.parent())?;
@@ -165,13 +165,13 @@ impl Walk<'_> {
         self.fs.root().join(OsStr::from_bytes(path))
     }
 
-    /// Looks at a directory, whose path is empty or ends with `/`.
+    /// Visits a directory. Its path is empty or ends with `/`.
     fn folder(&mut self, folder: &mut Vec<u8>, rules: &Rules) -> Result<(), PlaceError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(CWD, self.absolute(folder), flags, Mode::empty());
         let opened = match opened {
             Ok(opened) => opened,
-            // It went away meanwhile, or cannot be read by anybody here.
+            // It was removed meanwhile, or this user cannot read it.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(()),
             Err(error) => return Err(failed(folder, error).into()),
         };
@@ -265,7 +265,7 @@ impl Walk<'_> {
         let file = match self.fs.open_outside(&self.absolute(path)) {
             Ok(file) => file,
             Err(error) if error.is_not_found() => return Ok(None),
-            // Nobody here can read it: that it changed is told by its times.
+            // This user cannot read it, so its times show whether it changed.
             Err(error) if error.kind == FsErrorKind::Permission => {
                 let (modified, changed) = times(stat);
                 let stamp = format!("unreadable {} {modified} {changed}", stat.st_size);
@@ -294,7 +294,7 @@ impl Walk<'_> {
     }
 }
 
-/// Lists the lines with words of open work: their number, the line, and the word.
+/// Lists the lines with markers: line number, line, marker.
 fn marked_lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8], &'static str)> {
     let lines = text.split(|byte| *byte == b'\n').zip(1u64..);
     lines.filter_map(|(line, number)| Some((number, line, marker(line)?)))
@@ -304,7 +304,7 @@ fn short(line: &[u8]) -> String {
     Fingerprint::of_bytes(line.trim_ascii()).short()
 }
 
-/// Lists the lines with words of open work that were not in the file before: their number, and the word.
+/// Lists the added lines with markers: line number and marker.
 pub(super) fn added_markers(
     fs: &dyn Fs,
     path: &[u8],
@@ -323,7 +323,7 @@ pub(super) fn added_markers(
     Ok(found)
 }
 
-/// Returns the text of a file; `None` if it is no text, or too long.
+/// Returns the text of a file; `None` if it is not text or too large.
 pub(super) fn text_of(fs: &dyn Fs, path: &[u8]) -> Result<Option<String>, PlaceError> {
     let absolute = fs.root().join(OsStr::from_bytes(path));
     let is_file = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -341,7 +341,7 @@ pub(super) fn text_of(fs: &dyn Fs, path: &[u8]) -> Result<Option<String>, PlaceE
     }
 }
 
-/// Returns when the content of a file changed, and when anything did, in nanoseconds.
+/// Returns when the content and the inode of a file last changed, in nanoseconds.
 fn times(stat: &Stat) -> (i128, i128) {
     let time = |seconds: i128, part: i128| seconds * 1_000_000_000 + part;
     (

@@ -1,4 +1,4 @@
-//! Which files do not count: the rules of `.gitignore` files.
+//! The rules of `.gitignore` files, which decide which files do not count.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use brigade_git::{Gitignore, gitignore};
 
-/// The rules of all `.gitignore` files on the way to a directory. Later ones win.
+/// The rules of all `.gitignore` files from the root to a directory. Later rules win.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules(Vec<Arc<File>>);
 
 /// The rules of one file.
 #[derive(Debug)]
 struct File {
-    /// The directory of the file, empty or with `/` at its end.
+    /// The directory of the file. It is empty or ends with `/`.
     folder: Vec<u8>,
     rules: Gitignore,
 }
@@ -28,7 +28,7 @@ impl Rules {
         }
     }
 
-    /// Tells whether a path does not count. Those of its directories do.
+    /// Returns whether a path is ignored. Its parent directories must not be.
     pub(crate) fn ignore(&self, path: &[u8], is_directory: bool) -> bool {
         let mut found = self.0.iter().rev().filter_map(|file| {
             let inside = path.strip_prefix(&*file.folder)?;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn names_match_at_any_depth_and_paths_where_they_stand() {
+    fn names_match_at_any_depth_and_paths_only_in_place() {
         check("*.log", "a/b/x.log", true);
         check("/x.log", "a/x.log", false);
         check("a/x", "b/a/x", false);

@@ -1,4 +1,4 @@
-//! Changes in place.
+//! Tests of changes in place.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests make files and look at them")]
 
@@ -61,7 +61,7 @@ fn changes_are_found_by_comparing_files() {
     let patch = place.patch(&at, &changes, 10_000).unwrap();
     assert!(patch.contains("Added: c/d.txt\n+FIXME") && patch.contains("Deleted: sub/b.txt"), "{patch}");
 
-    // The same after a restart, because what the files were is kept.
+    // The result is the same after a restart, because the snapshot is stored.
     let place = open(folder.path());
     let (at, begun) = place.begin(&name("a")).unwrap();
     assert_eq!(begun, FolderOrigin::Found);

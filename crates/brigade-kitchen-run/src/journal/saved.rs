@@ -1,6 +1,5 @@
-//! A cache of what a long journal said when it was read the last time, so that reading it again takes as long as its
-//! end is. It is bound to the bytes that it covers, and can be deleted at any time. Who writes the journal never reads
-//! it.
+//! A cache of the state of a long journal, so that only new records must be read. It is bound to the bytes that it
+//! covers, and can be deleted at any time. Writers of the journal never read it.
 
 use brigade_core::Timestamp;
 use brigade_fs::{FileId, Fs, FsError, ReadFile, RelPath};
@@ -11,13 +10,13 @@ use super::sealed::{covered_numbers, sealed, unseal};
 
 const MAGIC: [u8; 8] = *b"brglife\x03";
 
-/// The largest cache that is read.
+/// The maximum size of the cache.
 const MAX: u64 = 256 << 20;
 
-/// How much of a journal is read again before the cache is written again.
+/// How many bytes of the journal must be read again before the cache is rewritten.
 pub(super) const SAVE_INTERVAL_BYTES: u64 = 256 << 10;
 
-/// Returns what the journal said, up to a place in it; `None` if there is no cache of this journal.
+/// Returns the cached state up to an offset; `None` if there is no cache of this journal.
 pub(super) fn recall(
     fs: &dyn Fs,
     path: &RelPath,
@@ -40,7 +39,7 @@ pub(super) fn recall(
     })
 }
 
-/// Keeps what the journal said. One that is damaged, or has records of a newer version, is read whole each time.
+/// Caches the state of a journal. A damaged journal, or one with records of a newer version, is not cached.
 pub(super) fn keep(
     fs: &dyn Fs,
     path: &RelPath,

@@ -1,5 +1,5 @@
-//! Caches of what a long PRD and its journal came to. Agents and status lines ask for a status every few seconds; while
-//! neither file changes it costs no more than reading them. Each can be deleted at any time.
+//! Caches of reports about long PRDs and journals. Agents and status lines request a status every few seconds. Without
+//! changes, the cost is that of reading the cache. Each cache can be deleted at any time.
 
 use brigade_fs::{FileId, Fs, FsError, RelPath};
 use brigade_journal::{LineFile, hash};
@@ -12,28 +12,28 @@ use crate::paths::PrdFiles;
 pub(crate) struct Kind {
     magic: [u8; 8],
     file: fn(&PrdFiles) -> RelPath,
-    /// The largest one that is read.
+    /// The maximum size of the cache.
     max: u64,
 }
 
-/// What the shortest form of a status is made of.
+/// The cache of the brief status.
 pub(crate) const GLANCE: Kind = Kind { magic: *b"brgglnc\x02", file: PrdFiles::glance_cache, max: 64 << 10 };
 
-/// A whole status.
+/// The cache of the full status.
 pub(crate) const STATUS: Kind = Kind { magic: *b"brgstat\x01", file: PrdFiles::status_cache, max: 256 << 20 };
 
-/// What something was made of.
+/// The source of a cached value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
-    /// Length and hash of the PRD.
+    /// The length and hash of the PRD.
     prd: [u64; 2],
-    /// Its journal, and how much of that was read.
+    /// The journal file, and how many bytes of it were read.
     journal: (FileId, u64),
-    /// A hash of everything else that decided.
+    /// A hash of all other input.
     others: u64,
 }
 
-/// Returns length and hash of the bytes of a PRD.
+/// Returns the length and hash of the bytes of a PRD.
 fn numbers_of(prd: &[u8]) -> [u64; 2] {
     [prd.len() as u64, hash(&[prd])]
 }
@@ -43,25 +43,25 @@ impl Source {
         Source { prd: numbers_of(prd), journal, others: hash(&[]) }
     }
 
-    /// Returns whether reading it again would take longer than a cache.
+    /// Returns whether reading the source takes longer than reading a cache.
     pub(crate) fn is_long(&self) -> bool {
         saved::SAVE_INTERVAL_BYTES <= self.prd[0] + self.journal.1
     }
 
-    /// Adds what decides besides PRD and journal.
+    /// Adds input other than the PRD and the journal.
     pub(crate) fn and(self, others: &str) -> Source {
         Source { others: hash(&[others.as_bytes()]), ..self }
     }
 }
 
 impl Kind {
-    /// Tells whether there is one, whatever it was made of.
+    /// Returns whether the cache exists, for any source.
     pub(crate) fn exists(&self, fs: &dyn Fs, files: &PrdFiles) -> Result<bool, FsError> {
         fs.exists(&(self.file)(files))
     }
 
-    /// Returns what was kept of these bytes of a PRD, everything in its journal, and the others; `None` if there is
-    /// none.
+    /// Returns the cached value for these bytes of a PRD, the whole journal, and the other input; `None` if it is not
+    /// cached.
     pub(crate) fn recall<T>(
         &self,
         fs: &dyn Fs,
@@ -83,7 +83,7 @@ impl Kind {
         is_its.then(|| read(body)).flatten()
     }
 
-    /// Keeps what a long PRD or journal came to.
+    /// Caches a value for a long PRD or journal.
     pub(crate) fn keep(
         &self,
         fs: &dyn Fs,
@@ -104,7 +104,7 @@ impl Kind {
     }
 }
 
-/// Returns when the journal was modified. Somebody may have edited it where nothing is sampled.
+/// Returns when the journal was modified. An edit may be between the sampled bytes.
 fn modified_at(fs: &dyn Fs, files: &PrdFiles) -> Result<u64, FsError> {
     Ok(fs.metadata(&files.journal())?.modified.unix_micros().cast_unsigned())
 }

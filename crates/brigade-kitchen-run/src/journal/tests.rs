@@ -38,7 +38,7 @@ fn text(fs: &dyn Fs) -> String {
 }
 
 #[test]
-fn records_are_numbered_and_several_writers_see_each_other() {
+fn several_writers_number_and_see_their_records() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     assert!(!PrdJournal::read(&*fs, &name()).unwrap().exists);
     let (mut one, mut two) = (open(&fs), open(&fs));
@@ -46,7 +46,7 @@ fn records_are_numbered_and_several_writers_see_each_other() {
     assert!(tasks(two.life()).is_empty());
     assert!(two.refresh().unwrap() && !two.refresh().unwrap());
     assert_eq!(two.append_all(vec![record("b"), record("c")]).unwrap()[1].seq, 3);
-    // Nothing follows from what others wrote meanwhile.
+    // After a record of another process, the closure appends nothing.
     let seen = one.append_with(|life, _| if life.seq == 1 { vec![record("d")] } else { vec![] }).unwrap();
     assert_eq!((seen, tasks(one.life())), (vec![], vec!["a", "b", "c"]));
     assert_eq!(one.append(record("d")).unwrap(), 4);
@@ -71,8 +71,8 @@ fn a_clock_that_is_set_back_changes_no_order() {
     assert_eq!(open(&fs).life().tasks.values().last().unwrap().started_at, Some(journal.now()));
 }
 
-/// Appends to a journal of two records that somebody edited, and expects these faults before, what is set aside, and
-/// these faults after.
+/// Appends to an edited journal of two records. Expects these faults before, the quarantined lines, and these faults
+/// after.
 #[track_caller]
 fn check(
     edit: impl Fn(&mut Vec<u8>),
@@ -90,7 +90,7 @@ fn check(
         faults.iter().map(|fault| (fault.line, fault.problem)).collect()
     };
     assert_eq!(found(&PrdJournal::read(&*fs, &name()).unwrap().faults), before);
-    // Reading changes nothing.
+    // Reading does not change the file.
     assert_eq!(fs.read(&path, 1 << 20).unwrap(), bytes);
     let mut journal = open(&fs);
     journal.append(record("c")).unwrap();
@@ -107,7 +107,7 @@ fn damage_is_reported_and_set_aside() {
     use JournalProblem::{Foreign, Missing, Repeated, Torn};
     check(|_| {}, &[], None, &[]);
     check(|bytes| bytes.extend(b"\n \n"), &[], None, &[]);
-    // Without its line feed, a record is still whole.
+    // A record without its line feed is complete.
     check(|bytes| bytes.truncate(bytes.len() - 1), &[], None, &[]);
     check(|bytes| bytes.extend(b"{\"v\":1,"), &[(Some(3), Torn)], Some("{\"v\":1,\n"), &[]);
     check(|bytes| bytes.extend(b"nonsense\n"), &[(Some(3), Foreign)], Some("nonsense\n"), &[]);
@@ -131,8 +131,8 @@ fn damage_is_reported_and_set_aside() {
     );
 }
 
-/// Writes records with these numbers and the tasks `t1`, `t2`, …; expects which tasks count, before and after the next
-/// append, and how many lines are set aside.
+/// Writes records with these numbers, for the tasks `t1`, `t2` and so on. Expects which tasks count, before and after
+/// the next append, and how many lines are set aside.
 #[track_caller]
 fn check_order(numbers: &[u64], counting: &[usize], aside: u64) {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
@@ -166,13 +166,13 @@ fn a_record_out_of_order_shadows_no_other() {
     check_order(&[1, 2, 900, 901, 3, 4, 5], &[1, 2, 5, 6, 7], 2);
     check_order(&[1, 5, 3, 900, 5, 6], &[1, 3, 5, 6], 2);
     check_order(&[1, 0, 3, 4], &[1, 3, 4], 1);
-    // A gap is one, whatever is there again behind it.
+    // A gap is reported even if a later number repeats.
     check_order(&[1, 2, 7, 8, 2], &[1, 2, 3, 4], 1);
     check_order(&[1, 2, 2, 9], &[1, 2, 4], 1);
 }
 
 #[test]
-fn who_writes_the_journal_sees_a_record_out_of_order_too() {
+fn a_writer_sees_a_record_out_of_order() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let mut journal = open(&fs);
     journal.append_all(vec![record("a"), record("b")]).unwrap();
@@ -201,7 +201,7 @@ fn something_else_with_the_name_is_set_aside() {
 }
 
 #[test]
-fn records_of_a_newer_version_are_read_and_never_changed() {
+fn newer_records_are_read_and_never_changed() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
@@ -213,7 +213,7 @@ fn records_of_a_newer_version_are_read_and_never_changed() {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_whenever_the_power_fails() {
+fn acknowledged_records_survive_a_power_loss() {
     let count = {
         let fs = FaultyFs::new(MemoryFs::new(), Fault::None);
         let disk: Arc<dyn Fs> = Arc::new(fs.clone());
@@ -233,7 +233,7 @@ fn nothing_acknowledged_is_lost_whenever_the_power_fails() {
                     acknowledged.push(task);
                 }
             }
-            // A directory whose name could not be synced is not noticed later, so one broken step is no power loss too.
+            // A directory sync that fails is not noticed later, so a broken step is not combined with a power loss.
             let is_whole = |crash: &Crash| fault != Fault::BrokenAt(step) || *crash == Crash::Everything;
             let crashes = [Crash::SyncedOnly, Crash::Everything, Crash::Some(step as u64)];
             for crash in crashes.into_iter().filter(is_whole) {
@@ -253,7 +253,7 @@ fn nothing_acknowledged_is_lost_whenever_the_power_fails() {
 }
 
 #[test]
-fn a_line_that_is_being_written_is_read_when_it_is_complete() {
+fn an_unfinished_line_is_read_when_complete() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
@@ -266,7 +266,7 @@ fn a_line_that_is_being_written_is_read_when_it_is_complete() {
     assert_eq!((tasks(journal.life()), journal.faults()), (vec!["a", "b"], &[][..]));
 }
 
-/// Appends many records, so that the journal is a long one.
+/// Appends many records, to make the journal long.
 fn long(journal: &mut PrdJournal, from: usize) {
     let reason = "x".repeat(400);
     let ended = |number: usize| Record::TaskEnded {
@@ -287,7 +287,7 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
         let files = PrdFiles::new(&name());
         let mut journal = open(&fs);
         journal.append(record("a")).unwrap();
-        // A short one needs no cache.
+        // A short journal is not cached.
         assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *journal.life());
         assert!(!fs.exists(&files.journal_cache()).unwrap());
         long(&mut journal, 0);
@@ -302,7 +302,7 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
         assert_eq!(read.life, *journal.life());
         let longer = fs.read(&files.journal_cache(), 1 << 30).unwrap();
         assert_ne!(longer, cache);
-        // A cache of another time, of other bytes, or of another file is not taken.
+        // A cache of another time, other bytes or another file is not used.
         for (bytes, what) in [
             (longer[..longer.len() / 2].to_vec(), "torn"),
             (Vec::new(), "empty"),
@@ -323,7 +323,7 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
 }
 
 #[test]
-fn a_glance_is_kept_until_the_prd_or_its_journal_changes() {
+fn a_glance_is_cached_until_prd_or_journal_change() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let files = PrdFiles::new(&name());
     let mut journal = open(&fs);

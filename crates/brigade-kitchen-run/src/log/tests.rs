@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::run_log::RunLogs;
 
 const CAP: u64 = 100;
 
-/// Writes 4 bytes at a time, looks after each `every`, and returns what was seen until the end, and the whole log.
+/// Writes 4 bytes at a time, and reads after every `every` writes. Returns what the reader saw, and the whole log.
 fn followed(count: usize, every: usize) -> (String, String) {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let (path, other): (RelPath, RelPath) =
@@ -25,7 +25,7 @@ fn followed(count: usize, every: usize) -> (String, String) {
         assert!(passed.unwrap().is_continue());
     };
     for number in 0..count {
-        // A line feed lets the redactor pass on what it has.
+        // A line feed makes the redactor pass on its input.
         logs.write(Stream::Stdout, format!("{number:03}\n").as_bytes()).unwrap();
         if number % every == every - 1 {
             look(None);
@@ -51,14 +51,14 @@ fn a_follower_that_looks_often_sees_everything_once() {
 
 #[test]
 fn slow_follower_sees_kept_and_omitted_bytes() {
-    // It never looks while it runs.
+    // No reads while it runs.
     let (seen, whole) = followed(400, 1000);
     assert_eq!(seen, whole);
-    // It looks twice, when parts have gone.
+    // Two reads, after parts were removed.
     let (seen, _) = followed(400, 150);
     assert!(seen.starts_with(&numbers(13)[..50]) && seen.ends_with(&numbers(400)[1550..]), "{seen}");
     assert_eq!(seen.matches("bytes are left out]").count(), 3, "{seen}");
-    // What is seen comes in order, and no line comes twice.
+    // Lines arrive in order, and no line arrives twice.
     let lines: Vec<u32> =
         seen.lines().filter(|line| line.len() == 3).filter_map(|line| line.parse().ok()).collect();
     assert!(lines.is_sorted_by(|a, b| a < b), "{lines:?}");
@@ -81,7 +81,7 @@ fn the_place_behind_an_offset_is_found_in_a_whole_log() {
 }
 
 #[test]
-fn a_tail_is_the_last_mebibyte_and_splits_no_character() {
+fn a_tail_is_one_mebibyte_of_whole_characters() {
     let mut tail = Tail::default();
     for _ in 0..4 {
         tail.take("ä".repeat(300_000).as_bytes());

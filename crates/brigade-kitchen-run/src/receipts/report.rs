@@ -1,4 +1,4 @@
-//! `receipts`: what was started, and whether its receipts are still what they were.
+//! `receipts`: lists receipts, and verifies them.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::paths::RUNS;
 
-/// The most ids that a refusal names.
+/// The maximum number of ids that an error names.
 const MAX_NAMED: usize = 10;
 
-/// What `receipts` and `receipts show` report.
+/// The report of `receipts` and `receipts show`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -28,11 +28,11 @@ pub struct KitchenReceiptsReport {
     pub target: String,
     /// The directory of receipts and logs.
     pub runs_path: String,
-    /// How many are in the chain.
+    /// The number of receipts in the chain.
     pub total: u64,
     /// The receipts, the newest first.
     pub receipts: Vec<KitchenReceipt>,
-    /// Ids in the chain whose receipts are missing or cannot be read.
+    /// Ids in the chain whose receipts are missing or unreadable.
     pub unreadable: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Report for KitchenReceiptsReport {
     const SCHEMA: SchemaId = "brigade.kitchen-receipts.v1";
 }
 
-/// What `receipts verify` reports.
+/// The report of `receipts verify`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -52,11 +52,11 @@ pub struct KitchenVerifyReport {
     pub target: String,
     /// The directory of receipts and logs.
     pub runs_path: String,
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     pub valid: bool,
-    /// How many entries of the chain were checked.
+    /// The number of checked entries.
     pub checked: u64,
-    /// What is wrong, in the order of the chain.
+    /// The findings, in the order of the chain.
     pub findings: Vec<ReceiptFinding>,
 }
 
@@ -69,7 +69,7 @@ impl Report for KitchenVerifyReport {
 }
 
 impl Kitchen<'_> {
-    /// Lists the newest receipts, at most this many.
+    /// Lists the newest receipts, at most `limit`.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -90,7 +90,7 @@ impl Kitchen<'_> {
     /// Shows one receipt, by its id or a unique prefix of it.
     ///
     /// # Errors
-    /// Fails if there is no such receipt, several fit, or on a disk error.
+    /// Fails if no receipt or several receipts match, or on a disk error.
     pub fn receipt(&self, typed: &str) -> Result<KitchenReceiptsReport, Failure> {
         let receipts = Receipts::new(&*self.fs);
         let entries = receipts.entries()?;
@@ -109,7 +109,7 @@ impl Kitchen<'_> {
         };
         let receipt = id.parse::<RunId>().ok().map(|run| receipts.read(&run)).transpose()?.flatten();
         let Some(receipt) = receipt else {
-            let message = format!("the receipt of `{id}` is missing or is no receipt");
+            let message = format!("the receipt of `{id}` is missing or invalid");
             let failure = Failure::new(ErrorKind::Refused, message).coded(codes::RUN_MISSING);
             return Err(failure.hint(NextStep::VerifyKitchenReceipts));
         };
@@ -118,7 +118,7 @@ impl Kitchen<'_> {
         Ok(report)
     }
 
-    /// Checks every receipt: against the chain, and the chain against the journals.
+    /// Verifies all receipts against the chain, and the chain against the journals.
     ///
     /// # Errors
     /// Fails on a disk error.
@@ -139,7 +139,7 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Lists what a journal has the end of, and that is not in the chain: its end was cut off, or all of it.
+    /// Lists runs that a journal recorded but the chain lacks. The chain may have been truncated or deleted.
     fn lost(
         &self,
         name: &PrdName,
@@ -182,7 +182,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// Says that there is no such receipt, and which ones are the newest.
+/// Returns the error for a missing receipt, with the newest ids.
 fn missing<'i>(typed: &str, ids: impl Iterator<Item = &'i str>, count: usize) -> Failure {
     let message = format!("no receipt begins with `{}`", escape_terminal(typed));
     let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUN_MISSING);

@@ -1,7 +1,7 @@
-//! Decisions while a service runs: who is asked, in which order, and what follows.
+//! Decisions while a service runs: who answers, and what follows.
 //!
-//! A person at the terminal is asked first, then a supervisor by its command file, and in walkaway the executive. What
-//! nobody answers waits in the journal, where another command can answer it at any time.
+//! A person at the terminal is asked first, then a supervisor through its command file. In walkaway mode, the executive
+//! decides. An unanswered decision stays pending in the journal, where another command can answer it at any time.
 
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -24,13 +24,13 @@ use super::floor::{JobKind, JobSubject, Message, PRD_WAITS, ServiceLoop, Stop, S
 use super::job::ExecutiveRun;
 use crate::projections::configured_path;
 
-/// The largest command file.
+/// The maximum size of a command file.
 const MAX_COMMAND: u64 = 64 << 10;
 
-/// Why a command that fits is not taken.
+/// Why a valid command is not taken.
 const STAYS: &str = "the file cannot be moved away, so the command is not taken";
 
-/// A command of a supervisor.
+/// A supervisor's command.
 #[derive(Debug, Deserialize)]
 struct Command {
     decision: DecisionId,
@@ -81,12 +81,12 @@ impl<'e> ServiceLoop<'e> {
             }
     }
 
-    /// Returns whether somebody at the terminal is asked. In walkaway nobody is there.
+    /// Returns whether to ask a person at the terminal. In walkaway mode, no person is there.
     fn needs_person(&self) -> bool {
         self.follower.can_ask() && !self.settings.walkaway_mode
     }
 
-    /// Withdraws questions that somebody else has answered, and all of them when the service ends.
+    /// Withdraws questions that were answered elsewhere, and all questions when the service ends.
     fn withdraw_questions(&self) {
         if self.asking.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl<'e> ServiceLoop<'e> {
         answered.for_each(|(_, withdrawn)| withdrawn.cancel());
     }
 
-    /// Returns whether a decision that waits will be answered without another command.
+    /// Returns whether a pending decision will be answered without another command.
     pub(super) fn will_be_answered(&self) -> bool {
         self.waiting().iter().any(|decision| {
             let is_new = !self.deciding.contains(&decision.id);
@@ -106,7 +106,7 @@ impl<'e> ServiceLoop<'e> {
         })
     }
 
-    /// Has decisions answered, and does what answers say about the service.
+    /// Requests answers for pending decisions, and applies answers that affect the service.
     pub(super) fn answer_decisions<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -164,12 +164,12 @@ impl<'e> ServiceLoop<'e> {
         self.review_phase(scope)
     }
 
-    /// Returns whether a decision waits before anything else begins.
+    /// Returns whether a decision is pending that must be answered before anything else starts.
     pub(super) fn waits_for_prd(&self) -> bool {
         self.waiting().iter().any(|decision| decision.task.is_none())
     }
 
-    /// Returns whether a review of the PRD waits for somebody.
+    /// Returns whether a decision about a phase review is pending.
     pub(super) fn waits_for_phase(&self) -> bool {
         self.journal.life().waiting().any(|decision| decision.about == DecisionKind::Phase)
     }
@@ -201,17 +201,17 @@ impl<'e> ServiceLoop<'e> {
         })
     }
 
-    /// The answer of a person at the terminal.
+    /// Handles the answer of a person at the terminal.
     pub(super) fn asked(&mut self, id: &DecisionId, answer: Option<Answer>) -> Result<(), ServeError> {
         self.asking.remove(id);
         match answer {
             Some(answer) => self.answer(id, answer).map(drop),
-            // It stays open, and is asked nobody else.
+            // The decision stays pending.
             None => Ok(()),
         }
     }
 
-    /// Records an answer, if the decision still waits and it fits. Returns whether it did.
+    /// Records a valid answer to a pending decision. Returns whether it was recorded.
     fn answer(&mut self, id: &DecisionId, answer: Answer) -> Result<bool, ServeError> {
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
@@ -232,7 +232,7 @@ impl<'e> ServiceLoop<'e> {
         Ok(fits)
     }
 
-    /// Pauses if somebody said so, here or with another command.
+    /// Pauses if a decision said so, here or through another command.
     fn heed_pause(&mut self) {
         if let Some(by) = self.journal.life().paused_by() {
             self.pause_prd(format!("paused by {}", answerer_name(by)));
@@ -243,13 +243,13 @@ impl<'e> ServiceLoop<'e> {
         self.journal.life().decision_of(&task.id).map(|decision| decision.id.clone())
     }
 
-    /// Returns whether the most tasks in a row were skipped without a person.
+    /// Returns whether the limit of tasks skipped in a row without a person is reached.
     fn has_skipped_enough(&self) -> bool {
         let skips = self.journal.life().skips_in_a_row;
         self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips
     }
 
-    /// The executive decided what follows a failure.
+    /// Handles the executive's decision about a failure.
     pub(super) fn decided(
         &mut self,
         task: &Task,
@@ -263,13 +263,13 @@ impl<'e> ServiceLoop<'e> {
         let own = self.journal.life().task(&task.id);
         let answer = walkaway_answer(read.verdict, &own, &self.settings);
         if answer.choice == "skip" && self.has_skipped_enough() {
-            // Several are decided at once. What would be one skip too many waits for a person.
+            // Several decisions are made at once. A skip beyond the limit is left to a person.
             return Ok(());
         }
         self.answer(&id, answer).map(drop)
     }
 
-    /// The executive answered what belongs to a task. Without a clear answer, a person is waited for.
+    /// Handles the executive's answer about scope. Without a clear answer, a person must decide.
     pub(super) fn scoped(&mut self, task: &Task, read: ExecutiveRun<ScopeAnswer>) -> Result<(), ServeError> {
         self.used_by(Some(&task.id), &read);
         let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
@@ -283,7 +283,7 @@ impl<'e> ServiceLoop<'e> {
         self.answer(&id, answer).map(drop)
     }
 
-    /// Takes a command of a supervisor, once. What does not fit is set aside, and nothing else happens.
+    /// Takes a supervisor's command once. An invalid command is set aside.
     fn read_command_file(&mut self) -> Result<(), ServeError> {
         let Some(path) = self.command_file() else { return Ok(()) };
         let interval = Duration::from_secs(self.settings.supervisor_cmd_poll_interval);
@@ -301,7 +301,7 @@ impl<'e> ServiceLoop<'e> {
         };
         let command = Json::parse_bytes(&bytes, Dialect::Strict).ok();
         let Some(command) = command.and_then(|json| from_json::<Command>(&json).ok()) else {
-            return self.refuse_command(&path, "it is no command");
+            return self.refuse_command(&path, "it is not a command");
         };
         let answer = Answer {
             choice: command.action,
@@ -310,7 +310,8 @@ impl<'e> ServiceLoop<'e> {
             guidance: command.guidance,
             is_clear: true,
         };
-        // Taken before it is recorded: a crash between the two loses a command and repeats none.
+        // The file is moved before the answer is recorded. A crash in between loses the command, but does not repeat
+        // it.
         let is_waiting = self
             .waiting()
             .iter()
@@ -327,8 +328,8 @@ impl<'e> ServiceLoop<'e> {
         Ok(())
     }
 
-    /// Moves a command file away, so that it is taken once. Where something is in the way, it stays, nothing is taken,
-    /// and nobody looks at it again before it changes.
+    /// Moves a command file away, so that it is taken once. If that fails, the command is not taken, and the file is
+    /// ignored until it changes.
     fn set_command_aside(&mut self, path: &RelPath, word: &str) -> bool {
         let aside = path.parent().join(&format!("{}.{word}", path.name()));
         let aside = aside.expect("a file name with a suffix is a file name");
@@ -339,7 +340,7 @@ impl<'e> ServiceLoop<'e> {
         is_moved
     }
 
-    /// Returns what tells one command file from another.
+    /// Returns the length and time of a command file, to notice a new one.
     fn command_state(&self, path: &RelPath) -> Option<(u64, Timestamp)> {
         let found = self.host.fs.metadata(path).ok()?;
         Some((found.len, found.modified))

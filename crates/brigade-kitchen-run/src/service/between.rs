@@ -1,4 +1,4 @@
-//! What is looked at before an attempt begins: limits of providers, budgets, settings and approval.
+//! Checks before an attempt starts: limits of providers, budgets, settings and approval.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::ServeError;
 use super::floor::{ServiceLoop, ceiling};
 use super::menu::{FileStamps, ServedPrd};
 
-/// Says why something fails, with the first reason and its place.
+/// Formats a failure with its first reason and place.
 fn failure_text(failure: &Failure) -> String {
     let Some(first) = failure.blockers().first() else { return failure.to_string() };
     let place = first.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
@@ -20,7 +20,7 @@ fn failure_text(failure: &Failure) -> String {
 }
 
 impl ServiceLoop<'_> {
-    /// Pauses if nothing can go on but by waiting for a provider for too long.
+    /// Pauses if all tasks wait for a provider, and the wait is too long.
     pub(super) fn check_limits(&mut self, now: Timestamp) {
         let most = self.settings.limit_wait_max;
         let limit = |tier| Some((tier, self.journal.life().limit(tier, &self.settings)?));
@@ -34,7 +34,7 @@ impl ServiceLoop<'_> {
         }
     }
 
-    /// Returns until when a tier waits: as its provider said, else with growing pauses.
+    /// Returns when a tier may start again: the time that its provider gave, or an increasing delay.
     pub(super) fn limit_until(&mut self, tier: Tier, said: Option<Timestamp>) -> Timestamp {
         let now = self.journal.now();
         let waits = self.limit_waits.entry(tier).or_default();
@@ -48,7 +48,7 @@ impl ServiceLoop<'_> {
         self.limit_waits.remove(&tier);
     }
 
-    /// Returns the budgets of which little or nothing is left.
+    /// Returns the budgets that need a warning or are used up.
     fn budgets(&self) -> Vec<(&'static str, Budget)> {
         let limits = Limits::from_settings(&self.settings, ceiling(&self.menu));
         let mut spent = self.journal.life().spent.clone();
@@ -56,7 +56,7 @@ impl ServiceLoop<'_> {
         budget(&spent, &limits, &self.settings)
     }
 
-    /// Returns whether nothing more may begin.
+    /// Returns whether a budget is used up, so that nothing may start.
     pub(super) fn budget_is_used_up(&self) -> bool {
         self.budgets().iter().any(|(_, state)| *state == Budget::Reached)
     }
@@ -83,12 +83,12 @@ impl ServiceLoop<'_> {
         Ok(())
     }
 
-    /// Shows what of the configuration has no effect as it is written.
+    /// Shows a warning about the configuration.
     pub(super) fn warn(&self, warning: &str) {
         self.follower.warned(&self.menu.name, warning);
     }
 
-    /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
+    /// Reads changed settings and a changed PRD again. Pauses if a change needs approval.
     pub(super) fn reload(&mut self) -> Result<(), ServeError> {
         let stamps = FileStamps::read(self.kitchen, &self.menu.path);
         let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
@@ -97,7 +97,7 @@ impl ServiceLoop<'_> {
         }
         if approved.is_none() {
             self.lost_approval = true;
-            let reason = "the approval was taken back".to_owned();
+            let reason = "the approval was revoked".to_owned();
             self.event(Event::ApprovalChanged { reason: reason.clone() });
             self.pause(reason, true);
             return Ok(());

@@ -1,4 +1,4 @@
-//! A running service: what it knows, and its loop.
+//! The state and the main loop of a running service.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -35,26 +35,26 @@ use crate::receipts::Receipts;
 use crate::run::{Host, Watch};
 use crate::workplace::{Isolation, Workplace};
 
-/// The longest time between two looks at what does not say that it changed.
+/// The maximum time between checks of things that send no message.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time between two looks for a second request to end.
+/// The time between checks for a second request to end.
 const SECOND_REQUEST: Duration = Duration::from_millis(200);
 
-/// How long a detached thread waits for a request before it looks whether the service has ended.
+/// How long a detached thread waits for a request before it checks whether the service has ended.
 const SIGNAL_SLICE: Duration = Duration::from_secs(5);
 
-/// Why a service pauses whose PRD waits for somebody.
+/// The reason of a pause while a decision about the PRD is pending.
 pub(super) const PRD_WAITS: &str = "a decision about the PRD waits";
 
-/// What something that runs is about.
+/// The subject of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum JobSubject {
     Task(usize),
     Prd,
 }
 
-/// Something that runs.
+/// A running job.
 pub(super) struct RunningJob {
     pub(super) watch: Arc<Watch>,
     pub(super) what: JobKind,
@@ -69,33 +69,33 @@ pub(super) enum JobKind {
     Decision,
 }
 
-/// What reaches the loop.
+/// A message to the loop.
 pub(super) enum Message {
     Told { about: JobSubject, hold: Option<Box<TaskWork>>, told: JobEvent },
     Asked { id: DecisionId, answer: Option<Answer> },
     Cancelled,
 }
 
-/// Why a service ends before nothing can go on.
+/// Why the service ends early.
 #[derive(Clone, Debug)]
 pub(super) struct Stop {
     pub(super) outcome: Outcome,
     pub(super) reason: String,
-    /// Whether what was claimed is still checked.
+    /// Whether claims are still checked.
     pub(super) checks_go_on: bool,
     pub(super) holds: StopRule,
 }
 
-/// When a service that somebody or something ended has not come to its end.
+/// When an early end counts as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopRule {
-    /// While tasks are open.
+    /// If tasks are open.
     WithOpenTasks,
-    /// Also when every task is done, because it is about the PRD as a whole.
+    /// Always, because it concerns the PRD as a whole.
     Always,
 }
 
-/// How far a service was after a record.
+/// The progress after a record.
 struct KnownProgress {
     seq: u64,
     settings: Arc<Settings>,
@@ -109,7 +109,7 @@ pub(super) struct ServiceLoop<'e> {
     pub(super) host: Arc<Host>,
     pub(super) menu: Arc<ServedPrd>,
     pub(super) settings: Arc<Settings>,
-    /// What prompts say about the code base and other PRDs, as it was when the service began.
+    /// The context of prompts about the code base and other PRDs, from when the service started.
     pub(super) around: Arc<PromptContext>,
     pub(super) set: RunSet,
     pub(super) journal: PrdJournal,
@@ -123,34 +123,34 @@ pub(super) struct ServiceLoop<'e> {
     pub(super) service: String,
     pub(super) begun: Instant,
     pub(super) spent_before: Usage,
-    /// The number of the last record that others were told of.
+    /// The number of the last record for which derived files were written.
     pub(super) told: u64,
-    /// What the executive used, until a record tells it.
+    /// Usage of the executive that no record has yet.
     pub(super) used: Vec<ExecutiveUsage>,
     pub(super) busy: HashMap<JobSubject, RunningJob>,
     pub(super) holds: HashMap<usize, TaskWork>,
-    /// Decisions that are being answered, or that nothing here answers any more.
+    /// Decisions that are being answered, or cannot be answered here.
     pub(super) deciding: HashSet<DecisionId>,
-    /// Decisions that a person is asked right now.
+    /// Decisions that a person is being asked.
     pub(super) asking: HashMap<DecisionId, CancelToken>,
     pub(super) asked_at: HashMap<DecisionId, Instant>,
     pub(super) command_looked: Option<Instant>,
-    /// Length and time of the command file that cannot be moved away.
+    /// The length and time of a command file that cannot be moved away.
     pub(super) command_stuck: Option<(u64, Timestamp)>,
     pub(super) stop: Option<Stop>,
     pub(super) stamps: FileStamps,
-    /// The bytes of the PRD as they were read, or written by this service.
+    /// The fingerprint of the PRD file as last read, or as written by this service.
     pub(super) prd_bytes: Fingerprint,
     pub(super) passed: HashSet<TaskId>,
     pub(super) limit_waits: BTreeMap<Tier, u32>,
-    /// Notifications that are on their way.
+    /// Running notifications.
     pub(super) notifications: Vec<thread::JoinHandle<()>>,
     pub(super) activity_at: Instant,
-    /// The task that goes to the branch. Others wait: each move of the branch would make them verify again.
+    /// The task that is being integrated. Others wait, because each move of the branch would require new verification.
     pub(super) lane: Option<usize>,
-    /// Whether what would be executed is no longer what was approved.
+    /// Whether what would be executed no longer matches the approval.
     pub(super) lost_approval: bool,
-    /// The state file that was set aside, because it could not be taken over.
+    /// A state file that was set aside because it could not be adopted.
     pub(super) set_aside: Option<String>,
     /// Whether a second request to end was passed on.
     hurried: bool,
@@ -225,7 +225,7 @@ impl<'e> ServiceLoop<'e> {
         })
     }
 
-    /// Serves until all is done, or nothing can go on.
+    /// Serves until everything is done, or no task can continue.
     pub(super) fn serve(mut self) -> Result<ServiceReport, ServeError> {
         let is_over = Arc::new(AtomicBool::new(false));
         self.listen(&is_over);
@@ -234,7 +234,7 @@ impl<'e> ServiceLoop<'e> {
             thread::scope(|scope| {
                 let worked = self.work(scope);
                 if worked.is_err() {
-                    // What cannot be recorded must not go on.
+                    // Work that cannot be recorded must stop.
                     self.busy.values().for_each(|busy| {
                         busy.watch.interrupt();
                         busy.watch.interrupt();
@@ -245,12 +245,12 @@ impl<'e> ServiceLoop<'e> {
             })
         });
         is_over.store(true, Ordering::SeqCst);
-        // Who interrupts a service does not wait for files to be removed; the next one takes them over.
+        // After an interruption, files are not removed. The next service uses them.
         let is_cancelled = self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         let (life, keeps) = (self.journal.life(), self.settings.worktree_keep != Keep::Unfinished);
         let is_over = |task: &TaskId| !keeps && life.is_done(task) && !life.task(task).passed;
         if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name, &is_over) {
-            tracing::warn!(%error, "worktrees that nobody needs stay");
+            tracing::warn!(%error, "unused worktrees were not removed");
         }
         served?;
         self.end_service()
@@ -263,7 +263,7 @@ impl<'e> ServiceLoop<'e> {
         thread::spawn(move || {
             while !is_over.load(Ordering::SeqCst) {
                 if cancel.wait(SIGNAL_SLICE) || cancel.is_cancelled() {
-                    // The loop itself looks for more requests.
+                    // The loop itself checks for more requests.
                     let _ = sender.send(Message::Cancelled);
                     return;
                 }
@@ -284,7 +284,7 @@ impl<'e> ServiceLoop<'e> {
         }
         let running = attempted_tasks(life);
         if !running.is_empty() {
-            // Their keepers ended with the service that made them.
+            // Their supervisor processes ended with the service that started them.
             records.push(Record::Interrupted { tasks: running });
         }
         self.write_missed_events();
@@ -344,18 +344,18 @@ impl<'e> ServiceLoop<'e> {
         self.deliver(&mut report);
         report.next = next_steps(&report, !self.lost_approval, self.workplace.is_checked_out());
         for notification in self.notifications.drain(..) {
-            // Each ends at its own time limit.
+            // Each ends at its time limit.
             let _ = notification.join();
         }
         Ok(report)
     }
 
-    /// Returns whether every task of the PRD is done, also those that were not to be served.
+    /// Returns whether every task of the PRD is done, including those not selected.
     pub(super) fn is_all_done(&self) -> bool {
         self.menu.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id))
     }
 
-    /// Returns how far the service is. What is asked again before the next record is known.
+    /// Returns the progress. It is cached until the next record.
     pub(super) fn progress(&self) -> Rc<Progress> {
         let seq = self.journal.life().seq;
         let mut known = self.known_progress.borrow_mut();
@@ -373,7 +373,7 @@ impl<'e> ServiceLoop<'e> {
         progress
     }
 
-    /// Appends records, and then writes what follows from them.
+    /// Appends records, then writes the derived files.
     pub(super) fn record(&mut self, records: Vec<Record>) -> Result<(), ServeError> {
         let lines = self.journal.append_all(records)?;
         self.project(&lines);
@@ -389,7 +389,7 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Writes what follows from records: these, or all since the last time, if others wrote some of them.
+    /// Writes the derived files for these records, or for all since the last time if other processes added records.
     fn project(&mut self, lines: &[Line]) {
         let (seq, told) = (self.journal.life().seq, self.told);
         self.told = seq;
@@ -413,7 +413,7 @@ impl<'e> ServiceLoop<'e> {
         for line in lines {
             self.follower.recorded(&menu.name, line, journal.life());
         }
-        // Without such a record, no task is done that was not done before.
+        // Without such a record, no further task is done.
         let may_be_due = lines.is_empty()
             || lines.iter().any(|line| {
                 matches!(
@@ -425,7 +425,7 @@ impl<'e> ServiceLoop<'e> {
             events.into_iter().for_each(|event| self.notify(event));
             return;
         }
-        // Our own change of the PRD is no reason to read it again; that of somebody else before it is one.
+        // Brigade's own change of the PRD does not require reading it again. An earlier change by another program does.
         if let Some((before, after)) = projections.passes(&menu.prd, journal.life(), &mut self.passed)
             && before == self.prd_bytes
         {
@@ -437,13 +437,13 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Takes what the executive used in a role whose records have no place for it.
+    /// Collects usage of the executive in a role without its own record.
     pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &ExecutiveRun<V>) {
         let (seconds, cost_usd, receipt) = (read.seconds, read.cost_usd, Some(read.receipt.clone()));
         self.used.push(ExecutiveUsage { task: task.cloned(), seconds, cost_usd, receipt });
     }
 
-    /// Writes an event that no record has.
+    /// Writes an event that has no record.
     pub(super) fn event(&mut self, event: Event) {
         let line = EventLine {
             ts: self.journal.now(),
@@ -466,7 +466,7 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Pauses for what is about the PRD as a whole. A pause for anything else gives way.
+    /// Pauses for a reason about the PRD as a whole. It replaces the reason of another pause.
     pub(super) fn pause_prd(&mut self, reason: impl Into<String>) {
         if self.stop.as_ref().is_none_or(|stop| stop.holds == StopRule::WithOpenTasks) {
             let checks_go_on = self.stop.as_ref().is_none_or(|stop| stop.checks_go_on);
@@ -505,9 +505,9 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Returns how long the loop may sleep. A message wakes it at once.
+    /// Returns how long the loop may sleep. A message wakes it immediately.
     fn patience(&self) -> Duration {
-        // Nothing tells that a second request came, and what ends takes two seconds at most.
+        // A second request sends no message, and ending takes at most two seconds.
         let is_ending = self.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Interrupted);
         if is_ending { SECOND_REQUEST } else { TICK_INTERVAL }
     }
@@ -522,7 +522,7 @@ impl<'e> ServiceLoop<'e> {
         self.progress().is_at_end() && !self.will_be_answered()
     }
 
-    /// Returns whether a claim is still to be checked.
+    /// Returns whether a claim must still be checked.
     fn has_checks(&self) -> bool {
         let life = self.journal.life();
         let is_check =
@@ -543,7 +543,7 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Starts a job in a thread of its own.
+    /// Starts a job in a separate thread.
     pub(super) fn spawn<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -563,7 +563,7 @@ impl<'e> ServiceLoop<'e> {
         self.busy.insert(about, RunningJob { watch, what, tier, said: AttemptWarnings::default() });
         scope.spawn(move || {
             let (hold, told) = job(&shift, &followed);
-            // The loop outlives its jobs.
+            // The loop outlives its jobs, so the receiver exists.
             let _ = sender.send(Message::Told { about, hold: hold.map(Box::new), told });
         });
         Ok(())
@@ -573,12 +573,12 @@ impl<'e> ServiceLoop<'e> {
         self.sender.clone()
     }
 
-    /// Chooses the tasks whose attempts begin now.
+    /// Starts the attempts that are due now.
     fn begin_attempts<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
     where
         'e: 'scope,
     {
-        // A review of the PRD that may pause comes before what it is about.
+        // A phase review that may pause the service comes before new attempts.
         let is_reviewed = self.busy.contains_key(&JobSubject::Prd)
             && self.settings.phase_review_action != brigade_kitchen::config::PhaseAction::Continue;
         if self.stop.is_some() || self.waits_for_prd() || is_reviewed {
@@ -594,7 +594,7 @@ impl<'e> ServiceLoop<'e> {
         }
         self.reload()?;
         for begin in choose(self) {
-            // Each start may use a budget up.
+            // Each start may use up a budget.
             self.check_budgets()?;
             if self.busy.contains_key(&JobSubject::Task(begin.task)) || self.stop.is_some() {
                 continue;
@@ -645,7 +645,7 @@ impl<'e> ServiceLoop<'e> {
         })
     }
 
-    /// Returns a free name for the log of an attempt, if such logs are on.
+    /// Returns an unused name for the readable log of an attempt, if such logs are on.
     fn named_log(&self, task: &TaskId, tier: Tier) -> Option<brigade_fs::RelPath> {
         let folder = configured_path(&*self.host.fs, &self.settings.worker_log_dir, None)?;
         (1..1000).find_map(|number| {
@@ -663,7 +663,7 @@ impl<'e> ServiceLoop<'e> {
         self.asking.values().for_each(CancelToken::cancel);
     }
 
-    /// Ends what is ending at once, when that was asked for a second time.
+    /// Kills everything that is ending, after a second request.
     fn hurry(&mut self) {
         let requests = self.options.cancel.as_ref().map_or(0, CancelToken::requests);
         if 1 < requests && !self.hurried {
@@ -673,12 +673,12 @@ impl<'e> ServiceLoop<'e> {
     }
 }
 
-/// The ceilings of the policy.
+/// Returns the ceilings of the policy.
 pub(super) fn ceiling(menu: &ServedPrd) -> Limits {
     Limits { cost_usd: menu.grants.max_cost_usd, minutes: menu.grants.max_minutes, attempts: None }
 }
 
-/// Writes a value that is serialized without fault as JSON.
+/// Serializes a value to JSON. This cannot fail for these types.
 pub(super) fn json(value: &impl serde::Serialize) -> Json {
     to_json(value).unwrap_or_default()
 }

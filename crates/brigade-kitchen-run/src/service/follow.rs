@@ -1,28 +1,28 @@
-//! How a face follows a service, and answers its questions.
+//! The interface through which a user interface follows a service and answers its decisions.
 
 use brigade_kitchen::life::{Answer, Decision, Life, Line};
 use brigade_kitchen::{PrdName, Tier};
 use brigade_process::CancelToken;
 
-/// What is done with a task right now.
+/// What is being done with a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// A worker works on it.
+    /// A worker is working on it.
     Working,
-    /// Verification commands run.
+    /// Verification commands are running.
     Verifying,
-    /// The test command runs.
+    /// The test command is running.
     Testing,
-    /// The executive reviews it.
+    /// The executive is reviewing it.
     Reviewing,
-    /// Its work goes to the branch.
+    /// Its work is being integrated into the branch.
     Integrating,
-    /// The executive decides what follows.
+    /// The executive is deciding what to do.
     Deciding,
 }
 
 impl Activity {
-    /// Returns the word.
+    /// Returns the name of the activity.
     pub const fn as_str(self) -> &'static str {
         match self {
             Activity::Working => "working",
@@ -35,70 +35,70 @@ impl Activity {
     }
 }
 
-/// Something that runs, for a face that shows it.
+/// A running job, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningRow {
-    /// How the task is shown; for something about the PRD as a whole, how that is.
+    /// The full name of the task; for a job about the PRD as a whole, the name of the PRD.
     pub task: String,
-    /// What is done.
+    /// The activity.
     pub doing: Activity,
-    /// The tier that the task is with.
+    /// The current tier of the task.
     pub tier: Tier,
-    /// The number of the attempt, over all tiers.
+    /// The number of the attempt, across all tiers.
     pub attempt: u64,
-    /// Whether the task went to a higher tier.
+    /// Whether the task was escalated to a higher tier.
     pub escalated: bool,
-    /// How long it runs.
+    /// How long the job has been running.
     pub seconds: u64,
-    /// The last line that it printed, masked and not escaped.
+    /// The last printed line, masked but not escaped.
     pub last_line: String,
 }
 
-/// What a service does now.
+/// The current state of a service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceView {
-    /// How the PRD is shown.
+    /// The display name of the PRD.
     pub prd: String,
-    /// How many of the tasks that it serves are done.
+    /// How many of the selected tasks are done.
     pub done: u64,
-    /// How many it serves.
+    /// How many tasks are selected.
     pub total: u64,
-    /// How many decisions wait.
+    /// The number of pending decisions.
     pub waiting: u64,
-    /// What workers cost, this service and earlier ones.
+    /// The cost of workers, in this service and earlier ones.
     pub cost_usd: f64,
-    /// How long the service runs.
+    /// How long the service has been running.
     pub seconds: u64,
-    /// What runs, by task.
+    /// The running jobs, by task.
     pub rows: Vec<RunningRow>,
 }
 
 /// Lines that a worker printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedLines {
-    /// How many lines before these are left out here. The log has them.
+    /// How many earlier lines are left out here. The log has them.
     pub left_out: u64,
-    /// The lines, masked and not escaped.
+    /// The lines, masked but not escaped.
     pub lines: Vec<String>,
 }
 
-/// Follows a service, and perhaps answers its questions.
+/// Follows a service, and may answer its decisions.
 pub trait Follower: Send + Sync {
-    /// A record was written. `life` is after it.
+    /// A record was written. `life` is the state after it.
     fn recorded(&self, _prd: &PrdName, _line: &Line, _life: &Life) {}
 
-    /// What runs now: about once a second, and whenever something ends.
+    /// Reports what runs: about once a second, and whenever a job ends.
     fn running(&self, _scene: &ServiceView) {}
 
-    /// A part of the configuration has no effect as it is written: when the service begins, and when it is read again.
+    /// A setting has no effect as written. Called when the service starts, and when the configuration is read again.
     fn warned(&self, _prd: &PrdName, _warning: &str) {}
 
-    /// Returns whether it shows what workers print.
+    /// Returns whether to call [`printed`](Follower::printed).
     fn shows_output(&self) -> bool {
         false
     }
 
-    /// A worker printed something on a task, which is named as it is shown.
+    /// A worker printed lines. `task` is the full name of the task.
     fn printed(&self, _task: &str, _printed: &PrintedLines) {}
 
     /// Returns whether a person can be asked.
@@ -106,14 +106,14 @@ pub trait Follower: Send + Sync {
         false
     }
 
-    /// Asks a person. `None` leaves the decision open. Blocks its thread only, and no longer than until `withdrawn` is
-    /// triggered: somebody else has answered, or the service ends.
+    /// Asks a person. `None` leaves the decision pending. May block its thread until `withdrawn` is triggered: the
+    /// decision was answered elsewhere, or the service ends.
     fn ask(&self, _prd: &PrdName, _decision: &Decision, _withdrawn: &CancelToken) -> Option<Answer> {
         None
     }
 }
 
-/// Follows nothing.
+/// A follower that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFollower;
 

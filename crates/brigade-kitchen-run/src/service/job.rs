@@ -1,4 +1,4 @@
-//! What threads of a service do: one step of one task each.
+//! Jobs of a service: each does one step of one task in a thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::workplace::{
     RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 
-/// How many bytes of a change a reviewer is shown.
+/// How many bytes of a diff a reviewer gets.
 const PATCH_LIMIT: usize = 64 << 10;
 
-/// How long a review or an answer about scope may take.
+/// The time limit of a review or an answer about scope.
 const READER_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// What every job needs.
+/// The context of all jobs.
 #[derive(Clone)]
 pub(crate) struct JobContext<'e> {
     pub(crate) host: Arc<Host>,
@@ -43,13 +43,13 @@ pub(crate) struct JobContext<'e> {
     pub(crate) workplace: &'e dyn Workplace,
     pub(crate) approved: Option<Fingerprint>,
     pub(crate) offset: i32,
-    /// What earlier workers learned, the best first.
+    /// The learnings of earlier workers, the best first.
     pub(crate) learnings: Arc<Vec<String>>,
-    /// The map and the other PRDs.
+    /// The map excerpt and related PRDs.
     pub(crate) around: Arc<PromptContext>,
 }
 
-/// What is known of the work on a task, besides its records. It can be found out again.
+/// What is known about the work on a task beyond its records. It can be recomputed.
 #[derive(Clone)]
 pub(crate) struct TaskWork {
     pub(crate) place: Place,
@@ -57,21 +57,21 @@ pub(crate) struct TaskWork {
     pub(crate) changes: Changes,
     pub(crate) made: Option<TaskCommit>,
     pub(crate) summary: Option<String>,
-    /// Commands and how they ended, for the review.
+    /// Commands and their results, for the review.
     pub(crate) results: Vec<(String, String)>,
 }
 
-/// What the records say about work that another service left.
+/// The recorded facts about work of an earlier service.
 pub(crate) struct RecordedWork {
-    /// The tree that the attempt made.
+    /// The tree of the attempt.
     pub(crate) tree: Option<String>,
-    /// Whether it changed something.
+    /// Whether the attempt changed something.
     pub(crate) is_changed: bool,
     /// Whether commands succeeded on it, or it was committed.
     pub(crate) is_checked: bool,
 }
 
-/// What an attempt told.
+/// The report of an attempt.
 pub(crate) struct AttemptReport {
     pub(crate) ending: Ending,
     pub(crate) said: AttemptNotes,
@@ -80,12 +80,12 @@ pub(crate) struct AttemptReport {
     pub(crate) tokens: Option<Tokens>,
     /// The run of the setup before it.
     pub(crate) setup: Option<RunId>,
-    /// Why it does not count, whatever it said.
+    /// Why it does not count, regardless of its signal.
     pub(crate) spoiled: Option<(Miss, String)>,
 }
 
 impl AttemptReport {
-    /// What is told of an attempt whose worker was not started.
+    /// Makes the report of an attempt whose worker was not started.
     fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptReport {
         let said = AttemptNotes::default();
         AttemptReport { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
@@ -93,7 +93,7 @@ impl AttemptReport {
 }
 
 impl TaskWork {
-    /// What is known before anything was looked at.
+    /// Makes an empty value for a place that was not looked at yet.
     fn empty(place: &Place) -> TaskWork {
         TaskWork {
             place: place.clone(),
@@ -106,19 +106,19 @@ impl TaskWork {
     }
 }
 
-/// A role of the executive, as it ended.
+/// A finished run of the executive in some role.
 pub(crate) struct ExecutiveRun<V> {
     pub(crate) verdict: Option<V>,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
-    /// Why there is no verdict, if that is more than that it said none.
+    /// Why there is no verdict, unless the executive simply gave none.
     pub(crate) remark: Option<String>,
-    /// The run, which has its receipt.
+    /// The run, which has a receipt.
     pub(crate) receipt: RunId,
     pub(crate) interrupted: bool,
 }
 
-/// What a job told.
+/// The result of a job.
 pub(crate) enum JobEvent {
     Attempt(Box<AttemptReport>),
     Command { is_test: bool, index: usize, command: String, checked: CheckOutcome },
@@ -134,7 +134,7 @@ pub(crate) enum JobEvent {
     Fault(Fault),
 }
 
-/// Why a job could not do its step. Nothing is recorded of it but the reason.
+/// Why a job could not do its step. Only the reason is recorded.
 pub(crate) enum Fault {
     Place(PlaceError),
     NotStarted(StartError),
@@ -158,7 +158,7 @@ impl std::fmt::Display for Fault {
         match self {
             Fault::Place(error) => error.fmt(f),
             Fault::NotStarted(error) => error.fmt(f),
-            Fault::Missing(tier) => write!(f, "the program of the {tier} tier is not there"),
+            Fault::Missing(tier) => write!(f, "the program of the {tier} tier is missing"),
         }
     }
 }
@@ -225,7 +225,7 @@ impl<'e> JobContext<'e> {
         Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce)))?)
     }
 
-    /// Makes an attempt of a task in its place.
+    /// Makes an attempt at a task.
     pub(crate) fn attempt(
         &self,
         task: &Task,
@@ -246,7 +246,7 @@ impl<'e> JobContext<'e> {
         work: &Work,
         watch: &Watch,
     ) -> Result<(TaskWork, JobEvent), Fault> {
-        // What others did meanwhile is seen where nothing would have to be put on it.
+        // An unchanged folder is moved to the tip of the branch, so that the worker sees the work of others.
         let place = &match work.begun {
             FolderOrigin::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
             FolderOrigin::New | FolderOrigin::Remade => work.place.clone(),
@@ -283,7 +283,7 @@ impl<'e> JobContext<'e> {
                     named_log: work.named_log.clone(),
                 };
                 let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
-                // Its answer may be long, so it is not kept until git has looked.
+                // The answer may be long, so it is dropped before git runs.
                 let read = classify_ending(&attempted.evidence());
                 attempted.answer = None;
                 Some((attempted, read))
@@ -291,14 +291,14 @@ impl<'e> JobContext<'e> {
         };
         let changes = match self.workplace.look(place, &guard) {
             Ok(changes) => changes,
-            // What the attempt did to git makes it fail; git was not run.
+            // Changes of git settings make the attempt fail. Git was not run.
             Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_))) => {
                 spoiled = Some((Miss::Git, error.to_string()));
                 Changes::default()
             }
             Err(error) => return Err(error.into()),
         };
-        // Without a change that is committed, the verification must not find what only the worktree has.
+        // Without a committed change, verification must not depend on files that only the worktree has.
         let is_ignoring = |file: &ChangedFile| file.path.rsplit('/').next() == Some(".gitignore");
         if spoiled.is_none() && changes.nested.is_empty() && changes.files.iter().all(is_ignoring) {
             let dropped = self.workplace.drop_ignored(place)?;
@@ -360,8 +360,8 @@ impl<'e> JobContext<'e> {
         })?)
     }
 
-    /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known. What was
-    /// not verified never takes its place.
+    /// Restores the work of an attempt of an earlier service: the tree that was verified, if known. Unverified work
+    /// never replaces it.
     fn held(
         &self,
         task: &Task,
@@ -385,8 +385,8 @@ impl<'e> JobContext<'e> {
         let moved = commit.map(|commit| self.workplace.recall_moved(&place, &commit)).transpose()?.flatten();
         let changes = match known.or(moved) {
             Some(changes) => changes,
-            // In place, verification itself may have left files.
-            // A claim without work loses nothing, also when it was put on the tip of the branch.
+            // In place, verification may have left files. A claim without changes loses nothing, even if the folder was
+            // moved to the tip of the branch.
             None if seen.is_checked && seen.is_changed && self.workplace.room() == Isolation::Many => {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
@@ -398,7 +398,7 @@ impl<'e> JobContext<'e> {
         Ok(TaskWork { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
-    /// Does one step of checking a claim. Without a hold of this service, the work is found again by its tree.
+    /// Does one step of checking a claim. If this service has no `hold`, the work is restored by its tree.
     pub(crate) fn step(
         &self,
         task: &Task,
@@ -408,7 +408,7 @@ impl<'e> JobContext<'e> {
         watch: &Watch,
     ) -> (Option<TaskWork>, JobEvent) {
         if hold.is_none() && matches!(step, CheckStep::Integrate(_)) {
-            // A service that was killed may have moved the branch already.
+            // A killed service may have moved the branch already.
             match self.workplace.find_integrated(&self.task_name(task), run) {
                 Ok(None) => {}
                 Ok(Some(commit)) => {
@@ -445,7 +445,7 @@ impl<'e> JobContext<'e> {
                     && hold.changes.is_empty()
                     && let Some(place) = self.workplace.freshen(&hold.place)?
                 {
-                    // A claim without work of its own is about the branch as it is now.
+                    // A claim without changes is about the current branch.
                     hold.guard = self.workplace.guard(&place)?;
                     hold.changes = self.workplace.look(&place, &hold.guard)?;
                     hold.place = place;
@@ -474,13 +474,13 @@ impl<'e> JobContext<'e> {
                     results: &hold.results,
                     summary: hold.summary.as_deref(),
                 };
-                // Verification may have left files. They are not committed, and no fault of the reviewer.
+                // Verification may have left files. They are not committed, and not the reviewer's fault.
                 let before = self.workplace.look(&hold.place, &hold.guard).ok();
                 let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
                 let attempted =
                     self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
                 let mut read = ExecutiveRun::new(&attempted, read_review(&attempted.evidence()));
-                // A reviewer can change nothing.
+                // A reviewer must not change anything.
                 let put_back = before
                     .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
                 match put_back.transpose()? {
@@ -490,7 +490,7 @@ impl<'e> JobContext<'e> {
                         (read.verdict, read.remark) = (None, Some(changed_by_reviewer(&files)));
                     }
                     Some(RestoreOutcome::Stays(files)) => {
-                        // What is there now was never verified, also if the review was interrupted.
+                        // The current files were never verified, even if the review was interrupted.
                         let reason = changed_by_reviewer(&files);
                         read.verdict = Some(ReviewVerdict { pass: false, reason: Some(reason) });
                         read.interrupted = false;
@@ -528,7 +528,7 @@ impl<'e> JobContext<'e> {
         }
     }
 
-    /// Lets the executive decide what follows a failure.
+    /// Lets the executive decide about a failure.
     pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Decide, Some(task), None, timeout);
@@ -540,7 +540,7 @@ impl<'e> JobContext<'e> {
         }
     }
 
-    /// Lets the executive answer what belongs to a task.
+    /// Lets the executive answer a question about scope.
     pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Scope, Some(task), None, timeout);
@@ -566,7 +566,7 @@ impl<'e> JobContext<'e> {
 }
 
 impl JobContext<'_> {
-    /// Lets the executive say whether the next PRD begins.
+    /// Lets the executive decide whether the next PRD begins.
     pub(crate) fn gate(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
         let what = Start::reader(Role::Gate, None, None, timeout);
@@ -610,7 +610,7 @@ struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// A role of the executive, which changes nothing.
+    /// Makes the work of a reading role of the executive, which must not change anything.
     fn reader(role: Role, task: Option<&'a Task>, place: Option<&'a Place>, timeout: Duration) -> Start<'a> {
         let (tier, timeout) = (Tier::Executive, Some(timeout));
         Start { role, tier, run: None, task, number: 1, timeout, place, named_log: None }
@@ -635,7 +635,7 @@ fn changed_by_reviewer(files: &[String]) -> String {
     let more = files.len().saturating_sub(MAX_NAMED);
     let more = if 0 < more { format!(" and {more} more") } else { String::new() };
     let files = files[..files.len().min(MAX_NAMED)].join(", ");
-    format!("the reviewer changed files, which it must not: {files}{more}")
+    format!("the reviewer changed files: {files}{more}")
 }
 
 fn result_text(checked: &CheckOutcome) -> String {
@@ -652,7 +652,7 @@ fn command_ending(checked: &CheckOutcome) -> String {
     }
 }
 
-/// Says why there is no worker in a worktree. The log has the whole output.
+/// Returns why a worktree has no working setup. The log has the whole output.
 fn setup_failed(checked: &CheckOutcome) -> String {
     let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let said = last.map(|line| format!(": {line}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is served: a PRD, the settings, the workers and the policy, as they are now.
+//! The current input of a service: PRD, settings, workers and policy.
 
 use std::path::PathBuf;
 
@@ -19,29 +19,29 @@ use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::kitchen::Kitchen;
 use crate::service::MissingProgram;
 
-/// What is served, read once between two tasks.
+/// The input of a service, read again between tasks when files change.
 pub(crate) struct ServedPrd {
     pub(crate) path: RelPath,
     pub(crate) name: PrdName,
     pub(crate) prd: ValidPrd,
     /// The settings of the files and the PRD, without flags.
     pub(crate) settings: Settings,
-    /// What of the configuration has no effect as it is written.
+    /// Settings that have no effect as written.
     pub(crate) warnings: Vec<String>,
     pub(crate) policy: PolicyState,
     pub(crate) grants: KitchenGrants,
     pub(crate) fingerprint: Fingerprint,
-    /// What the fingerprint is of.
+    /// The items that the fingerprint covers.
     pub(crate) items: std::collections::BTreeMap<String, String>,
     cooks: Vec<(Tier, Option<TierWorker>)>,
     why_missing: Vec<(Tier, MissingProgramReason)>,
     role_texts: Vec<(&'static str, String)>,
     workspace: PathBuf,
-    /// What nothing may show.
+    /// Values that must not be shown.
     pub(crate) secrets: Vec<SecretValue>,
-    /// The state of its files when they were read.
+    /// The metadata of its files when they were read.
     pub(crate) stamps: FileStamps,
-    /// The bytes of the PRD.
+    /// The fingerprint of the PRD file.
     pub(crate) bytes: Fingerprint,
 }
 
@@ -83,12 +83,12 @@ impl ServedPrd {
         })
     }
 
-    /// Returns the settings with what a person typed, and no more attempts at once than the policy allows.
+    /// Returns the settings with the flags of the command, and the concurrency that the policy allows.
     pub(crate) fn settings_with(&self, flags: &Flags) -> Settings {
         self.settings.with_flags(flags).within(self.grants.max_parallel)
     }
 
-    /// Returns the worker of a tier; `None` if its program is not there.
+    /// Returns the worker of a tier; `None` if its program is missing.
     pub(crate) fn cook(&self, tier: Tier) -> Option<&TierWorker> {
         self.cooks.iter().find(|(of, _)| *of == tier).and_then(|(_, cook)| cook.as_ref())
     }
@@ -98,7 +98,7 @@ impl ServedPrd {
         self.role_texts.iter().find(|(name, _)| *name == file).map(|(_, text)| text.as_str())
     }
 
-    /// Returns the files that no worker may write in place: the PRD and its state.
+    /// Returns the files that workers must not write in place: the PRD and its state.
     pub(crate) fn closed(&self) -> Vec<PathBuf> {
         let state = self.path.parent().join(&self.name.state_file());
         let paths = [Some(self.path.clone()), state.ok()];
@@ -106,7 +106,7 @@ impl ServedPrd {
     }
 }
 
-/// What tells whether files changed, without reading them.
+/// Metadata of files, to notice changes without reading them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamps {
     configuration: Vec<Option<(u64, i64)>>,
@@ -114,7 +114,7 @@ pub(crate) struct FileStamps {
 }
 
 impl FileStamps {
-    /// Looks at the files. `prd` is the path of the PRD.
+    /// Reads the metadata. `prd` is the path of the PRD.
     pub(crate) fn read(kitchen: &Kitchen<'_>, prd: &RelPath) -> FileStamps {
         let chef = Tier::ALL.map(|tier| format!("brigade/chef/{}", role_file(tier)));
         let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
@@ -123,7 +123,7 @@ impl FileStamps {
         FileStamps { configuration, prd: stamp(kitchen, prd) }
     }
 
-    /// Takes the PRD as it is now for the one that was read.
+    /// Updates the metadata of the PRD after Brigade wrote it.
     pub(crate) fn of_prd(&mut self, kitchen: &Kitchen<'_>, prd: &RelPath) {
         self.prd = stamp(kitchen, prd);
     }
@@ -135,7 +135,7 @@ fn stamp(kitchen: &Kitchen<'_>, path: &RelPath) -> Option<(u64, i64)> {
 }
 
 impl ServedPrd {
-    /// Refuses to merge or push where the policy does not allow it.
+    /// Refuses to merge or push if the policy does not allow it.
     pub(crate) fn refuse_delivery(&self, settings: &Settings) -> Result<(), Failure> {
         let asked = [("merge", settings.merge, self.grants.merge), ("push", settings.push, self.grants.push)];
         match asked.into_iter().find(|(_, asked, allowed)| *asked && !allowed) {
@@ -148,7 +148,7 @@ impl ServedPrd {
         }
     }
 
-    /// Lists the tiers that a run set needs, also those that tasks may be handed to, and whose programs are not there.
+    /// Lists the missing programs of all tiers that the selected tasks may reach.
     pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<MissingProgram> {
         let open =
             self.prd.tasks.iter().enumerate().filter(|(at, task)| set.has(*at) && !life.is_done(&task.id));

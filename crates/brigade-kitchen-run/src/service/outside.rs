@@ -1,4 +1,4 @@
-//! What others see of a running service: who is slow or silent, notifications, and where the finished branch goes.
+//! The outside view of a running service: slow and stalled attempts, notifications, and delivery of the branch.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,24 +17,24 @@ use crate::receipts::RunKind;
 use crate::run::{EndState, Watch};
 use crate::workplace::PlaceError;
 
-/// How many notifications may be on their way at once.
+/// The maximum number of concurrent notifications.
 const MAX_NOTIFICATIONS: usize = 8;
 
-/// What was said about an attempt.
+/// The warnings that were already given about an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AttemptWarnings {
     slow: bool,
     stalled: bool,
 }
 
-/// What there is to say about an attempt now.
+/// The warnings that are due for an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct AttemptChecks {
-    /// It is slow: after how many minutes it counts as that. Said once.
+    /// It is slow: the minutes after which it counts as slow. Reported once.
     slow: Option<u64>,
-    /// It has been silent for too long. Said again only after it printed something.
+    /// It printed nothing for too long. Reported again only after new output.
     stalled: bool,
-    /// It ends for that.
+    /// It is ended for that.
     ends: bool,
 }
 
@@ -55,7 +55,7 @@ fn notice(
 }
 
 impl ServiceLoop<'_> {
-    /// Looks at what runs: who is slow, who is silent, what people see.
+    /// Checks the running attempts, and updates the display.
     pub(super) fn tick(&mut self) {
         let mut said: Vec<(Event, Option<String>)> = Vec::new();
         for (about, busy) in &mut self.busy {
@@ -100,7 +100,7 @@ impl ServiceLoop<'_> {
         }
     }
 
-    /// Tells the follower what runs, and what was printed.
+    /// Reports running jobs and new output to the follower.
     fn show(&self) {
         for (about, busy) in &self.busy {
             self.show_printed(*about, busy, EndState::No);
@@ -153,7 +153,7 @@ impl ServiceLoop<'_> {
         }
     }
 
-    /// Tells the follower what a worker printed.
+    /// Reports new output of a worker to the follower.
     pub(super) fn show_printed(&self, about: JobSubject, busy: &RunningJob, at_end: EndState) {
         let printed = busy.watch.take_printed(at_end);
         if !printed.lines.is_empty() || 0 < printed.left_out {
@@ -161,7 +161,7 @@ impl ServiceLoop<'_> {
         }
     }
 
-    /// Tells a person of an event, if that is asked for. Never waits for it, and never fails.
+    /// Notifies a person of an event, if configured. Never waits, and never fails.
     pub(super) fn notify(&mut self, event: EventLine) {
         let word = event.word();
         if self.settings.notify_command.is_none() || !self.settings.notify_events.contains(&word) {
@@ -200,15 +200,15 @@ impl ServiceLoop<'_> {
             });
             match told {
                 Ok(checked) if checked.result == CommandResult::NotStarted => {
-                    tracing::warn!(why = checked.output, "nobody could be notified");
+                    tracing::warn!(why = checked.output, "a notification failed");
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "nobody could be notified"),
+                Err(error) => tracing::warn!(%error, "a notification failed"),
             }
         }));
     }
 
-    /// Merges and pushes what is complete, where a person asked for it and the policy allows it.
+    /// Merges and pushes a complete branch, if requested and allowed by the policy.
     pub(super) fn deliver(&self, report: &mut ServiceReport) {
         if report.outcome != Outcome::Complete || !self.is_all_done() {
             return;
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_slow_is_said_once_and_what_is_silent_each_time() {
+    fn slow_is_reported_once_and_stalled_each_time() {
         let settings = Settings { output_stall_threshold: 300, ..Settings::default() };
         let mut said = AttemptWarnings::default();
         let mut check = |tier, minutes: u64, silent, expect: (Option<u64>, bool)| {

@@ -1,4 +1,4 @@
-//! The executive's look at the PRD as a whole: reviews now and then, and what stands between two PRDs.
+//! Reviews of the PRD as a whole, and the gate between two PRDs.
 
 use std::thread::Scope;
 
@@ -16,11 +16,11 @@ use super::ServeError;
 use super::floor::{JobKind, JobSubject, ServiceLoop, json};
 use super::job::{ExecutiveRun, JobEvent};
 
-/// The largest PRD that tasks are added to.
+/// The maximum size of a PRD to which tasks are added.
 const MAX_PRD: u64 = 64 << 20;
 
 impl<'e> ServiceLoop<'e> {
-    /// Lets the executive review the PRD when enough tasks are done.
+    /// Starts a phase review when enough tasks are done.
     pub(super) fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
     where
         'e: 'scope,
@@ -39,7 +39,7 @@ impl<'e> ServiceLoop<'e> {
         })
     }
 
-    /// The executive reviewed the PRD.
+    /// Handles the result of a phase review.
     pub(super) fn handle_prd_event(&mut self, told: JobEvent) -> Result<(), ServeError> {
         let read = match told {
             JobEvent::Phase(read) => read,
@@ -93,8 +93,8 @@ impl<'e> ServiceLoop<'e> {
         state.join("\n")
     }
 
-    /// Adds the tasks that a review proposes to the PRD. They need an approval, so the service pauses. What does not
-    /// fit is a question for a person.
+    /// Adds the tasks that a review proposes to the PRD. They need approval, so the service pauses. If they do not fit,
+    /// a person must decide.
     fn add_tasks(&mut self, content: &str, tasks: &[Json]) -> Result<(), ServeError> {
         let redactor = self.host.redactor();
         let tasks: Vec<Json> = tasks.iter().map(|task| redactor.redact_json(task)).collect();
@@ -104,8 +104,7 @@ impl<'e> ServiceLoop<'e> {
             Ok((bytes, ids)) => {
                 self.host.fs.write_atomic(&path, &bytes, FileMode::KeepOr(0o644))?;
                 let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                let reason =
-                    format!("a review of the PRD added {}, which nobody approved yet", ids.join(", "));
+                let reason = format!("a review of the PRD added {}, which needs approval", ids.join(", "));
                 self.lost_approval = true;
                 self.event(Event::ApprovalChanged { reason: reason.clone() });
                 self.pause_prd(reason);
@@ -113,7 +112,7 @@ impl<'e> ServiceLoop<'e> {
             }
             Err(fault) => {
                 let why = match fault {
-                    AddTasksError::NoTasks => "the PRD has no list of tasks any more".to_owned(),
+                    AddTasksError::NoTasks => "the PRD no longer has a list of tasks".to_owned(),
                     AddTasksError::Faults(faults) => {
                         faults.first().map(|fault| fault.message.clone()).unwrap_or_default()
                     }
@@ -125,14 +124,14 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Returns whether something stands between this PRD and the next one that nobody has passed yet.
+    /// Returns whether the gate between this PRD and the next one is not open yet.
     pub(super) fn gate_is_closed(&self) -> bool {
         self.options.next.is_some()
             && self.settings.phase_gate != PhaseGate::Continue
             && !self.journal.life().gate_is_open
     }
 
-    /// Asks for the next PRD when this one is complete. Returns whether an answer is on its way.
+    /// Asks whether the next PRD may begin when this one is complete. Returns whether an answer is expected.
     pub(super) fn stand_at_gate<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -169,7 +168,7 @@ impl<'e> ServiceLoop<'e> {
         Ok(true)
     }
 
-    /// The executive said whether the next PRD begins. Only its clear consent counts; a person decides else.
+    /// Handles the executive's verdict at the gate. Only a clear consent opens it. Otherwise a person decides.
     fn handle_gate(&mut self, read: ExecutiveRun<PhaseVerdict<GateStatus>>) -> Result<(), ServeError> {
         self.used_by(None, &read);
         if read.interrupted {

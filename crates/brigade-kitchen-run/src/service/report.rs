@@ -14,7 +14,7 @@ use crate::journal::set_aside_notes;
 use crate::paths::PrdFiles;
 
 impl ServiceLoop<'_> {
-    /// Lists what is wrong besides the tasks themselves.
+    /// Lists problems other than those of single tasks.
     pub(super) fn issues(&self) -> Vec<String> {
         let mut found = self.menu.warnings.clone();
         found.extend(self.workplace.notes());
@@ -25,7 +25,7 @@ impl ServiceLoop<'_> {
         found
     }
 
-    /// Says which tasks are done here, and not in the file.
+    /// Returns which finished tasks are not marked in the file.
     fn without_passes(&self) -> Option<String> {
         let life = self.journal.life();
         let done: Vec<&TaskId> =
@@ -51,7 +51,7 @@ impl ServiceLoop<'_> {
         Some(format!("`passes` of tasks that are done is not set in `{path}`: {why}; the journal has them"))
     }
 
-    /// Makes the report of what was done.
+    /// Makes the report of the service.
     pub(super) fn report(
         &self,
         progress: &Progress,
@@ -92,12 +92,12 @@ impl ServiceLoop<'_> {
     }
 }
 
-/// Says what to do next. A branch that is checked out needs no merge.
+/// Lists the next steps. A branch that is checked out needs no merge.
 pub(super) fn next_steps(report: &ServiceReport, is_approved: bool, is_checked_out: bool) -> Vec<Hint> {
     let path = || report.prd_path.clone();
     let mut next = Vec::new();
     if !is_approved {
-        next.push(Hint::to("see what changed and approve it", NextStep::ApprovePrd(path())));
+        next.push(Hint::to("review the changes and approve them", NextStep::ApprovePrd(path())));
     }
     if let Some(row) = report.decisions.first() {
         next.push(Hint::to("answer", NextStep::AnswerDecision(row.id.to_string())));
@@ -110,14 +110,15 @@ pub(super) fn next_steps(report: &ServiceReport, is_approved: bool, is_checked_o
                 branch.and_then(|branch| Argv::new(vec!["git".into(), "merge".into(), branch.clone()]).ok());
             next.extend(merge.map(|merge| Hint::from(format!("to take the work into your branch: {merge}"))));
         }
-        Outcome::Interrupted => next.push(Hint::to("go on", NextStep::ResumePrd(path()))),
+        Outcome::Interrupted => next.push(Hint::to("continue", NextStep::ResumePrd(path()))),
         Outcome::Paused | Outcome::Aborted => {
-            next.push(Hint::to("go on then", NextStep::ResumePrd(path())));
+            next.push(Hint::to("continue then", NextStep::ResumePrd(path())));
         }
         Outcome::Incomplete if !report.skipped.is_empty() && report.failed.is_empty() => {
-            next.extend(retry(&report.prd_path).map(|retry| {
-                Hint::from(format!("to take up a skipped task again, and what depends on it: {retry}"))
-            }));
+            next.extend(
+                retry(&report.prd_path)
+                    .map(|retry| Hint::from(format!("to retry a skipped task and its dependents: {retry}"))),
+            );
         }
         Outcome::Incomplete => next.push(Hint::to("see why", NextStep::KitchenStatus(path()))),
         Outcome::DryRun => {}

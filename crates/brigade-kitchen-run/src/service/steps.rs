@@ -1,4 +1,4 @@
-//! What follows from what the records say, and from what jobs told.
+//! Steps of tasks, and the handling of messages from jobs.
 
 use std::thread::Scope;
 
@@ -18,7 +18,7 @@ use crate::run::{EndState, StartError};
 use crate::workplace::{Integration, PlaceError};
 
 impl<'e> ServiceLoop<'e> {
-    /// Does what needs no worker: escalates, ends and asks, and begins the next check of each claim.
+    /// Makes the steps that need no worker: escalations, ends and decisions. Starts the next check of each claim.
     pub(super) fn move_tasks<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
     where
         'e: 'scope,
@@ -33,7 +33,7 @@ impl<'e> ServiceLoop<'e> {
         Ok(())
     }
 
-    /// Lets the next task to the branch if the one that was on its way is there, failed, or waits for somebody.
+    /// Frees the integration lane if its task is done, failed, or has a pending decision.
     fn leave_lane(&mut self) {
         let Some(at) = self.lane.filter(|at| !self.busy.contains_key(&JobSubject::Task(*at))) else { return };
         let (task, life) = (&self.menu.prd.tasks[at], self.journal.life());
@@ -42,8 +42,8 @@ impl<'e> ServiceLoop<'e> {
         }
     }
 
-    /// Returns whether a check begins now: one task at a time goes to the branch, and of others as many are checked at
-    /// once as attempts may run.
+    /// Returns whether a check may start now. Only one task at a time is integrated. The number of other checks is
+    /// limited like the number of attempts.
     fn may_check(&mut self, at: usize, check: &CheckStep) -> bool {
         if self.lane == Some(at) {
             return true;
@@ -57,7 +57,7 @@ impl<'e> ServiceLoop<'e> {
         checks < self.settings.parallel()
     }
 
-    /// Does one step of a task. Returns whether there may be another one at once.
+    /// Makes one step of a task. Returns whether another step may follow immediately.
     fn move_task<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, at: usize) -> Result<bool, ServeError>
     where
         'e: 'scope,
@@ -158,7 +158,7 @@ impl<'e> ServiceLoop<'e> {
         self.record(vec![Record::DecisionAsked { decision }])
     }
 
-    /// Takes a message.
+    /// Handles a message.
     pub(super) fn take(&mut self, message: Message) -> Result<(), ServeError> {
         match message {
             Message::Cancelled => {
@@ -328,7 +328,8 @@ impl<'e> ServiceLoop<'e> {
         Ok(())
     }
 
-    /// Something could not be done. What is the fault of the attempt is one of its failures; everything else pauses.
+    /// Handles a step that failed. If the attempt is at fault, it counts as a failure of the task. Otherwise the
+    /// service pauses.
     fn fault(
         &mut self,
         task: &Task,

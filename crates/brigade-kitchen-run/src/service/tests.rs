@@ -44,7 +44,7 @@ struct World {
     _kept: Option<tempfile::TempDir>,
 }
 
-/// What every script begins with: `n` counts the starts of this role for this task, and the prompt is kept.
+/// The start of every worker script. `n` counts the starts of this role for this task, and the prompt is stored.
 const HEAD: &str = r#"#!/bin/sh
 D="$(dirname "$0")/../notes"
 f="$D/$BRIGADE_ROLE-$BRIGADE_TASK"
@@ -107,7 +107,7 @@ impl World {
     fn configure(&self, more: &str) {
         let tools = self.folder.join("tools").display().to_string();
         let config = format!("{more}\n{}", CONFIG.replace("TOOLS", &tools));
-        // A key of the text stands for that of the constant.
+        // Keys in the text replace the default ones.
         let keys: Vec<&str> =
             more.lines().filter_map(|line| line.split_once(" = ").map(|(key, _)| key)).collect();
         let mut kept = String::new();
@@ -248,7 +248,7 @@ fn tasks_run_in_order_and_journal_is_first() {
     assert!(world.note("prompt-work-b-1").contains("use\n  tabs"));
     assert_eq!(fs::read_dir(world.folder.join("work/brigade/logs")).unwrap().count(), 2);
     assert_eq!((world.receipts(RunKind::Attempt), world.receipts(RunKind::Verification)), (2, 2));
-    // Nothing is left to do, and nothing is done again.
+    // Nothing is left to do, and nothing is repeated.
     assert_eq!((world.serve().attempts, world.starts("work", "a")), (0, 1));
 }
 
@@ -287,7 +287,7 @@ fn what_failed_is_told_to_the_next_attempt() {
 }
 
 #[test]
-fn a_claim_counts_only_with_a_change_or_a_verification() {
+fn a_claim_needs_a_change_or_a_verification() {
     let world = World::new(&tasks(&[("a", "", &[]), ("b", "true", &[])]), "max_iterations = 2", "done_");
     world.approve();
     let report = world.serve();
@@ -336,8 +336,8 @@ fn tiers_take_over_and_the_last_one_blocks() {
     assert_eq!((report.outcome, ids(&report.blocked)), (Outcome::Paused, vec!["a"]));
     assert_eq!(ids(&report.completed), ["c"], "what does not depend on it is done");
     assert_eq!(world.starts("work", "b"), 0);
-    assert!(world.note("prompt-work-a-4").contains("Why it is yours now"));
-    // Skipping unblocks nothing, and ends nothing else.
+    assert!(world.note("prompt-work-a-4").contains("Why you have this task"));
+    // A skip does not unblock dependents, and ends nothing else.
     world.answer("skip");
     let report = world.serve();
     assert_eq!(
@@ -348,7 +348,7 @@ fn tiers_take_over_and_the_last_one_blocks() {
 }
 
 #[test]
-fn a_retry_goes_on_at_the_tier_where_it_stood_with_the_guidance() {
+fn a_retry_continues_in_its_tier_with_the_guidance() {
     let script =
         "[ -e \"$D/good\" ] && { echo x > a.txt; echo $BRIGADE_TIER > \"$D/tier\"; done_; exit 0; }\nexit 32";
     let world = World::new(&tasks(&[("a", "test -f a.txt", &[])]), "", script);
@@ -362,12 +362,12 @@ fn a_retry_goes_on_at_the_tier_where_it_stood_with_the_guidance() {
 }
 
 #[test]
-fn nothing_starts_that_nobody_approved_and_a_change_pauses() {
+fn nothing_starts_unapproved_and_a_change_pauses() {
     let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
     let refused = world.try_serve(&ServiceOptions::default(), &NoFollower);
     assert!(matches!(&refused, Err(ServeError::NotApproved { changes }) if changes.is_empty()));
     world.approve();
-    // The worker itself edits what comes after it.
+    // The worker itself edits later tasks of the PRD.
     let edit = "sed -i 's/test -f nothing/x/; s/\"Write b\"/\"Write more\"/' brigade/tasks/prd-a.json";
     world.script(&format!("{edit}\n{WRITES}"));
     let report = world.serve();
@@ -388,7 +388,7 @@ fn settings_are_read_again_between_tasks() {
     assert_eq!(world.serve().outcome, Outcome::Complete);
     let text = fs::read_to_string(world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl")).unwrap();
     assert!(text.contains("\"keys\":[\"max_iterations\"]"), "{text}");
-    // What cannot be read pauses, with its place.
+    // An unreadable configuration pauses the service, with the place of the error.
     world.script(&format!("echo 'stall = ' >> .brigade/kitchen.toml\n{WRITES}"));
     fs::remove_dir_all(world.folder.join("work/.brigade/kitchen")).unwrap();
     world.approve();
@@ -429,13 +429,13 @@ fn the_executive_answers_questions_about_scope() {
 }
 
 #[test]
-fn a_supervisor_answers_by_its_file_and_anything_else_is_refused() {
+fn a_supervisor_answers_only_by_a_valid_file() {
     let config = "max_iterations = 1\nsupervisor_cmd_file = \"brigade/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
         supervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
     let world =
         World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
     world.approve();
-    /// Writes a wrong command when a decision is asked, and the right one when that was refused.
+    /// Writes a wrong command when a decision is asked, and the right one after the refusal.
     struct Supervisor<'w>(&'w World, Mutex<Option<String>>);
     impl Follower for Supervisor<'_> {
         fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
@@ -488,7 +488,7 @@ fn budgets_end_what_would_begin() {
     let report = world.serve();
     assert_eq!((report.outcome, report.done, report.attempts), (Outcome::Paused, 2, 2));
     assert_eq!(report.reason.as_deref(), Some("the budget `attempts` is used up"));
-    // Of tasks that may begin at once, no more begin than the budget has.
+    // Of several ready tasks, no more start than the budget allows.
     let world = World::new(&prd, "budget.attempts = 1\nmax_parallel = 3", WRITES);
     world.approve();
     let report = world.serve();
@@ -528,14 +528,14 @@ fn an_interrupt_ends_the_tree_and_is_recorded() {
     assert!(!Path::new(&format!("/proc/{pid}")).exists(), "a worker outlived the service");
     let own = world.life().task(&"a".parse().unwrap());
     assert!(own.interrupted && own.iterations == 0);
-    // It goes on by itself, and the worker knows why.
+    // It continues automatically, and the worker knows why.
     world.script(WRITES);
     assert_eq!(world.serve().outcome, Outcome::Complete);
     assert!(world.note("prompt-work-a-2").contains("was interrupted"));
 }
 
 #[test]
-fn time_limits_and_limits_of_providers_are_not_the_same() {
+fn time_limits_differ_from_limits_of_providers() {
     let world = World::new(
         &tasks(&[("a", "true", &[])]),
         "task_timeout_junior = 1\nescalation_to_exec = false",
@@ -554,11 +554,11 @@ fn time_limits_and_limits_of_providers_are_not_the_same() {
     world.approve();
     assert_eq!(world.serve().outcome, Outcome::Complete);
     let own = world.life().task(&"a".parse().unwrap());
-    assert_eq!((own.attempts, own.iterations, own.failures), (2, 1, 0), "it is no failure of the task");
+    assert_eq!((own.attempts, own.iterations, own.failures), (2, 1, 0), "it is not a failure of the task");
 }
 
 #[test]
-fn a_worker_that_is_not_there_is_named_before_anything_starts() {
+fn missing_workers_are_reported_before_a_start() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
     fs::remove_file(world.folder.join("tools/worker.sh")).unwrap();
     world.approve();
@@ -567,7 +567,7 @@ fn a_worker_that_is_not_there_is_named_before_anything_starts() {
         missing.to_string().starts_with("not found: `") && missing.to_string().contains("of the line tier")
     );
     assert_eq!(world.life().service, None);
-    // One that may not be executed is called so.
+    // A program that is not executable is reported as such.
     let path = world.folder.join("tools/worker.sh");
     fs::write(&path, "#!/bin/sh").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
@@ -576,7 +576,7 @@ fn a_worker_that_is_not_there_is_named_before_anything_starts() {
 }
 
 #[test]
-fn an_output_of_any_kind_ends_no_service_and_its_last_line_counts() {
+fn any_output_is_handled_and_its_last_line_counts() {
     let script = "head -c 300000 /dev/urandom\nyes x | head -c 2000000\necho\necho x > a.txt\nprintf '<promise>COMPLETE</promise>'";
     let world = World::new(&tasks(&[("a", "true", &[])]), "max_log_bytes = 65536", script);
     world.approve();
@@ -588,7 +588,7 @@ fn an_output_of_any_kind_ends_no_service_and_its_last_line_counts() {
 }
 
 #[test]
-fn a_person_is_notified_and_a_hook_that_hangs_delays_nothing() {
+fn a_hanging_notification_delays_nothing() {
     let config = "notify.events = [\"attention\"]\nnotify.timeout = 1\nmax_iterations = 1\n\
         notify.command = \"cat >> NOTES/told; exec sleep 60\"";
     let world = World::new(&tasks(&[("a", "true", &[])]), "", "exit 0");

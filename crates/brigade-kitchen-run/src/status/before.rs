@@ -1,4 +1,4 @@
-//! A long status as it was seen the last time, while nothing has changed since.
+//! The cached status of a long PRD, valid while nothing changes.
 
 use brigade_fs::{Location, RelPath};
 use brigade_kitchen::PrdName;
@@ -15,7 +15,7 @@ use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
 use crate::service::done_work;
 
-/// A PRD of which something is kept.
+/// A PRD with a cache.
 pub(super) struct CachedPrd {
     path: RelPath,
     pub(super) name: PrdName,
@@ -26,7 +26,7 @@ pub(super) struct CachedPrd {
 }
 
 impl Kitchen<'_> {
-    /// Returns the PRD that is meant, if something of this kind is kept of it.
+    /// Returns the requested PRD, if it has a cache of this kind.
     pub(super) fn seen_before(&self, search: &PrdSearch, kind: &Kind) -> Result<Option<CachedPrd>, Failure> {
         let Some((path, taken)) = self.only(search)? else { return Ok(None) };
         let Location::Inside(path) = self.fs.resolve(path.as_str(), None)? else { return Ok(None) };
@@ -39,7 +39,7 @@ impl Kitchen<'_> {
         Ok(Some(CachedPrd { path, name, files, bytes, taken }))
     }
 
-    /// Returns the PRD that is meant if it has no errors, when no file has to be read to know that.
+    /// Returns the requested PRD, if it is known to be valid without reading files.
     fn only(&self, search: &PrdSearch) -> Result<Option<(RelPath, Option<PrdOrigin>)>, Failure> {
         if let PrdSearch::At(path) = search {
             return Ok(Some((path.clone(), Some(PrdOrigin::Named))));
@@ -51,8 +51,8 @@ impl Kitchen<'_> {
         Ok(candidates.pop().filter(|_| candidates.is_empty()).map(|candidate| (candidate.path, None)))
     }
 
-    /// Returns what a status is made of besides PRD and journal; `None` if something refuses to start, so that no
-    /// status is kept.
+    /// Returns the input of a status other than PRD and journal; `None` if something refuses to start, because then no
+    /// status is cached.
     fn others(&self, configuration: &Configuration, path: &RelPath) -> Result<Option<String>, Failure> {
         let crew = self.crew(configuration, None);
         let Some(ready) = crew.ready() else { return Ok(None) };
@@ -60,11 +60,11 @@ impl Kitchen<'_> {
         let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
         let has_git = self.fs.exists(&RelPath::from_static(".git"))?;
         let version = env!("CARGO_PKG_VERSION");
-        // A status names the path of its PRD, and another PRD may have the same name.
+        // A status contains the path of its PRD, and another PRD may have the same name.
         Ok(Some(format!("{version} {settings} {refused:?} {has_git} {path}")))
     }
 
-    /// Returns the status that was seen the last time, if it is that of now.
+    /// Returns the cached status, if it is still valid.
     pub(super) fn status_before(
         &self,
         search: &PrdSearch,
@@ -91,7 +91,7 @@ impl Kitchen<'_> {
         Ok(Some(report))
     }
 
-    /// Keeps a status for the next time. One that time or other files change is not kept.
+    /// Caches a status, unless it depends on the time or on other files.
     pub(super) fn keep_status(&self, standing: &PrdState, report: &StatusReport) -> Result<(), Failure> {
         let PrdState { life, prd, .. } = standing;
         let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
@@ -109,7 +109,7 @@ impl Kitchen<'_> {
             && let Some(branch) = &prd.branch_name
             && !done_work(life, &standing.name, prd).is_empty()
         {
-            // What was found wrong, or right, holds for where the branch is now.
+            // The check of the branch is valid for its current commit.
             let Some(commit) = self.tip_in_file(branch) else { return Ok(()) };
             tip = Some((branch.clone(), commit.to_string()));
         }

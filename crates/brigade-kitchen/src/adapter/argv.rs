@@ -7,30 +7,30 @@ use thiserror::Error;
 use super::skip::flag_in;
 use super::{Adapter, PromptWay};
 
-/// Which permissions a worker program gets.
+/// The permissions that a worker program should get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PermissionMode {
-    /// Those of the narrow flags.
+    /// The program asks for permissions as its narrow flags say.
     Narrow,
-    /// None of its own: config and policy say so.
+    /// The program does not check permissions. Configuration and policy must both allow it.
     Skip,
 }
 
-/// Which permissions a worker program has with its command line.
+/// The permissions that a command line gives a worker program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
     /// The narrow flags of the row were added.
     Narrow,
-    /// It skips its own permissions.
+    /// The program skips its permission checks.
     Skipped,
-    /// The command has flags for them itself, or the row has none, so that the program decides.
+    /// The program decides: the command sets the flags, or the adapter has none.
     OwnChoice,
 }
 
 impl Permissions {
-    /// Returns the word of the documents.
+    /// Returns the word used in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Permissions::Narrow => "narrow",
@@ -56,7 +56,7 @@ pub struct WorkerInvocation {
 /// Why a command cannot be started with an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArgvFault {
-    /// The command has a flag with another value than the adapter needs.
+    /// The command sets a flag to a value other than the one that the adapter needs.
     #[error("the command sets `{flag}`, which the adapter `{adapter}` has to set")]
     Taken {
         /// The flag.
@@ -70,7 +70,7 @@ pub enum ArgvFault {
         /// The flag.
         flag: String,
     },
-    /// A word has a NUL.
+    /// A word contains a NUL byte.
     #[error("a path holds a NUL character")]
     Nul,
 }
@@ -84,10 +84,10 @@ const FLAG_ALIASES: &[(&str, &str)] = &[
     ("--approval-mode", "--approvalMode"),
 ];
 
-/// A flag with its values, or a word of its own.
+/// A flag with its values, or a single argument.
 struct FlagGroup {
     words: Vec<String>,
-    /// Where it stands: behind the program, behind all words, or last of all.
+    /// Where to insert it: after the program, after all words, or at the very end.
     place: GroupPlace,
 }
 
@@ -98,7 +98,7 @@ enum GroupPlace {
     Last,
 }
 
-/// Splits words into flags with their values.
+/// Groups words into flags with their values.
 fn groups(words: &[String]) -> Vec<FlagGroup> {
     let mut groups: Vec<FlagGroup> = Vec::new();
     for word in words {
@@ -119,7 +119,7 @@ fn groups(words: &[String]) -> Vec<FlagGroup> {
 }
 
 impl Adapter {
-    /// Finds a flag in a command, in each of its spellings. Returns its position, and a value that is attached to it.
+    /// Finds a flag in a command, in any of its spellings. Returns its position and a value attached to it.
     fn find<'a>(&self, words: &'a [String], flag: &str) -> Option<(usize, Option<&'a str>)> {
         let pairs = FLAG_ALIASES.iter().filter(|(one, other)| *one == flag || *other == flag);
         let spellings: Vec<&str> = pairs.flat_map(|(one, other)| [*one, *other]).chain([flag]).collect();
@@ -141,10 +141,10 @@ impl Adapter {
         (!groups.is_empty() && groups.iter().all(is_there)).then(|| self.skip.join(" "))
     }
 
-    /// Returns what is started for an attempt: the command, and what the adapter adds to it unless it is there.
+    /// Returns what to start for an attempt: the command, and the adapter's arguments that it lacks.
     ///
-    /// `may_skip` says whether the policy allows workers to skip their own permissions. The two files are those of the
-    /// attempt; `server` is the one to attach to.
+    /// `may_skip` says whether the policy allows workers to skip permission checks. The two files belong to the
+    /// attempt. `server` is the server to attach to.
     ///
     /// # Errors
     /// Fails if the command contradicts the adapter or the policy.
@@ -164,7 +164,7 @@ impl Adapter {
             words.iter().map(fill).collect()
         };
         let mut words = command.words().to_vec();
-        // It stands behind everything that is added.
+        // The final `-` must stay last, after all added words.
         if words.last().is_some_and(|word| word == "-") && self.args.iter().any(|word| word == "-") {
             words.pop();
         }
@@ -172,7 +172,7 @@ impl Adapter {
         if let (Some(option), Some(server)) = (&self.server, server.filter(|server| !server.is_empty())) {
             added.extend([option.clone(), server.to_owned()]);
         }
-        // The words of a row of the user count as those of the command.
+        // Words from a user's adapter are checked like those of the command.
         let mut whole = words.clone();
         whole.extend(added.iter().cloned());
         let whole = Argv::new(whole).map_err(|_| ArgvFault::Nul)?;
@@ -212,7 +212,7 @@ impl Adapter {
         }
     }
 
-    /// Adds words to a command unless they are there.
+    /// Adds words that a command lacks.
     fn add(&self, words: &mut Vec<String>, added: &[String]) -> Result<(), ArgvFault> {
         let mut last = Vec::new();
         for (index, group) in groups(added).into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! When a provider's limit ends.
+//! The time at which a provider's limit ends.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use brigade_core::Timestamp;
 /// A provider's limit that a worker ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// When it ends, if that was said.
+    /// When the limit ends, if the output says so.
     pub until: Option<Timestamp>,
 }
 
 const MINUTE: i64 = 60_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// Reads the time at which a limit ends: seconds since 1970, a date with time, `in 3 hours 42 minutes`, `34.07s`, or a
-/// time of day such as `3pm (Europe/Berlin)`, which is one of the next 24 hours in local time, or in UTC if it says so.
+/// Parses the time at which a limit ends. Accepts seconds since 1970, a date with time, `in 3 hours 42 minutes`,
+/// `34.07s`, or a time of day such as `3pm (Europe/Berlin)`. A time of day is within the next 24 hours, in local time
+/// unless it names UTC.
 ///
 /// ```
 /// use brigade_kitchen::adapter::reset_time;
@@ -48,7 +49,7 @@ pub fn reset_time(text: &str, now: Timestamp, local_offset_minutes: i32) -> Opti
     time_of_day(text, now, local_offset_minutes)
 }
 
-/// Reads a sum of numbers with units, such as `3 hours 42 minutes` or `1h30m`.
+/// Parses a sum of numbers with units, such as `3 hours 42 minutes` or `1h30m`.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim_start_matches("in ").trim_start_matches("after ").trim_start();
     let mut seconds = None;
@@ -71,7 +72,7 @@ fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds?).ok().filter(|duration| duration.as_secs() < 366 * 86_400)
 }
 
-/// Reads `3pm`, `3:05 PM` or `15:00`, with a zone behind it.
+/// Parses `3pm`, `3:05 PM` or `15:00`, optionally followed by a time zone.
 fn time_of_day(text: &str, now: Timestamp, local_offset_minutes: i32) -> Option<Timestamp> {
     let text = text.trim_start_matches("at ").trim_start_matches("after ").trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(text.len());

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::limit::{Limit, reset_time};
 use super::{Adapter, Source};
 
-/// What an attempt left behind.
+/// The output of an attempt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Output<'a> {
-    /// The standard output, perhaps without its middle.
+    /// The standard output. The middle may be cut out.
     pub stdout: &'a [u8],
     /// The standard error.
     pub stderr: &'a [u8],
@@ -34,7 +34,7 @@ pub struct Tokens {
 /// What a worker program answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Its last message. `None` if the output has none where the adapter says.
+    /// Its last message. `None` if the output has no message at the adapter's place.
     pub text: Option<String>,
     /// Whether the program says that it failed.
     pub failed: bool,
@@ -42,13 +42,13 @@ pub struct Answer {
     pub cost_usd: Option<f64>,
     /// Its tokens.
     pub tokens: Option<Tokens>,
-    /// What it says about a limit. It counts only if the answer has no signal.
+    /// The limit that it reports. It counts only if the answer has no signal.
     pub limit: Option<Limit>,
-    /// The flag of its adapter that the program says it does not know. It counts only right after the start.
+    /// A flag of the adapter that the program rejects as unknown. It counts only right after the start.
     pub unknown_flag: Option<String>,
 }
 
-/// How programs say that they do not know a flag; it follows.
+/// Messages of programs about unknown flags. The flag follows the text.
 const UNKNOWN: [&str; 9] = [
     "provided but not defined",
     "unknown option",
@@ -61,11 +61,11 @@ const UNKNOWN: [&str; 9] = [
     "invalid option",
 ];
 
-/// In an answer that is longer, words about limits belong to the task.
+/// A longer answer may mention limits because the task is about them.
 const SHORT_ANSWER: usize = 600;
 
 impl Adapter {
-    /// Reads an output. `now` and the offset of local time are for the time at which a limit ends.
+    /// Reads the output of an attempt. `now` and the local offset are needed to compute when a limit ends.
     pub fn answer(&self, output: &Output<'_>, now: Timestamp, local_offset_minutes: i32) -> Answer {
         let document =
             self.is_document().then(|| Json::parse_bytes(output.stdout.trim_ascii(), Dialect::Lenient).ok());
@@ -83,7 +83,7 @@ impl Adapter {
         let is_short = |text: &&str| failed || text.len() <= SHORT_ANSWER;
         let answer = text.as_deref().filter(is_short);
         let stderr = String::from_utf8_lossy(tail(output.stderr));
-        // Where there is no answer, the program prints its reason on standard output.
+        // Without an answer, the reason of a failure is on standard output.
         let printed = String::from_utf8_lossy(tail(output.stdout));
         let places = [answer, failed.then_some(&*stderr), (failed && text.is_none()).then_some(&*printed)];
         let limit = places.into_iter().flatten().find_map(|text| self.limit(text, now, local_offset_minutes));
@@ -93,7 +93,7 @@ impl Adapter {
         Answer { text, failed, cost_usd, tokens, limit, unknown_flag }
     }
 
-    /// Returns the flag of the adapter that a line says is not known.
+    /// Returns the flag of the adapter that a line reports as unknown.
     fn unknown_flag(&self, line: &str) -> Option<String> {
         let lower = line.to_ascii_lowercase();
         let (_, rest) = UNKNOWN.iter().find_map(|words| lower.split_once(words))?;
@@ -101,7 +101,7 @@ impl Adapter {
         let named: Vec<&str> = rest.split(is_end).collect();
         let own = self.args.iter().chain(&self.narrow).chain(&self.skip);
         let mut flags = own.filter(|word| word.starts_with('-') && 1 < word.len());
-        // Some name a long flag without its dashes.
+        // Some programs print a long flag without its dashes.
         let is_bare = rest.starts_with(':') || rest.starts_with("s:");
         flags
             .find(|flag| {
@@ -124,7 +124,7 @@ impl Adapter {
         [&self.answer].into_iter().chain(&self.failed).chain(&self.cost).chain(tokens)
     }
 
-    /// Tells whether the whole output is one document, which must not be cut.
+    /// Returns whether the whole output is one JSON document, which must not be cut.
     pub fn is_document(&self) -> bool {
         self.sources().any(|source| matches!(source, Source::Json(_)))
     }
@@ -134,7 +134,7 @@ impl Adapter {
     }
 }
 
-/// The end of an output, where programs say why they failed.
+/// Returns the end of an output, where programs report why they failed.
 fn tail(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.len().saturating_sub(8192)..]
 }
@@ -144,7 +144,7 @@ fn whole(number: Option<f64>) -> u64 {
     number.unwrap_or_default() as u64
 }
 
-/// Reads lines that are JSON objects; others, such as the cut in the middle, are skipped.
+/// Parses the lines that are JSON objects and skips all others, such as a mark where the output was cut.
 fn json_lines(bytes: &[u8]) -> Vec<Json> {
     let lines =
         bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| line.starts_with(b"{"));
@@ -194,7 +194,7 @@ impl View<'_> {
     }
 }
 
-/// Follows a path into a value. `*` stands for every member or element.
+/// Collects the values at a path. `*` matches every member or element.
 fn follow<'j>(value: &'j Json, path: &[String], found: &mut Vec<&'j Json>) {
     let Some((name, rest)) = path.split_first() else {
         found.push(value);

@@ -1,4 +1,4 @@
-//! Rows of users: `[[adapter]]` in `kitchen.toml`.
+//! Adapters of users: `[[adapter]]` in `kitchen.toml`.
 
 use brigade_policy::LocatedValue;
 use brigade_policy::document::{Reader, Value};
@@ -22,7 +22,7 @@ const KEYS: &[&str] = &[
 
 const SOURCES: &str = "expected \"text\", \"json:PATH\", \"jsonl:TYPE:PATH\" or \"file\"";
 
-/// Reads the rows. Every fault is an error, because a row decides what is started.
+/// Reads the adapters. Every fault is an error, because an adapter decides what is started.
 pub(crate) fn rows(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Adapter> {
     let mut rows: Vec<Adapter> = Vec::new();
     for (index, (place, entry)) in reader.tables("adapter", value).into_iter().enumerate() {

@@ -1,34 +1,33 @@
-//! The flags with which a worker program skips its own permissions, in each of their spellings.
+//! Flags that make a worker program skip its permission checks, in all spellings.
 
 use brigade_cmdline::{Argv, risk};
 use toml::de::{DeTable, DeValue};
 
 use super::{Adapter, TABLE};
 
-/// One way in which a program skips its own permissions.
+/// One flag that makes a program skip its permission checks.
 #[derive(Clone, Copy, Debug)]
 pub struct SkipFlag {
-    /// The flag in its spellings: long ones, and short ones of one letter.
+    /// The spellings of the flag: long ones, and short ones of one letter.
     pub names: &'static [&'static str],
-    /// What it has to say.
+    /// The value that the flag needs to have this effect.
     pub says: FlagMatch,
 }
 
-/// What a flag has to say to skip permissions.
+/// The value with which a flag skips permission checks.
 #[derive(Clone, Copy, Debug)]
 pub enum FlagMatch {
-    /// It is there.
+    /// Any value, or none.
     Anything,
     /// It has this value.
     Value(&'static str),
-    /// It has a setting, `key=TOML`, and one of its values is this.
+    /// The flag sets a `key=TOML`, and one of the values is this.
     Setting(&'static str),
 }
 
-/// Returns what a word has of a flag: `Some(None)` if it is the flag, and `Some(Some(…))` if a value is attached.
+/// Returns what a word says about a flag: `Some(None)` for the flag alone, `Some(Some(…))` for a flag with a value.
 ///
-/// `shorts` are the letters of the program that take a value, where its short flags may stand in one word, as in
-/// `-pf`.
+/// `shorts` lists the program's letters that take a value. Its short flags may share one word, as in `-pf`.
 pub(super) fn flag_in<'a>(word: &'a str, name: &str, shorts: Option<&str>) -> Option<Option<&'a str>> {
     let letter = name.strip_prefix('-').filter(|rest| rest.len() == 1 && *rest != "-");
     if let (Some(letter), Some(shorts)) = (letter, shorts) {
@@ -49,7 +48,7 @@ pub(super) fn flag_in<'a>(word: &'a str, name: &str, shorts: Option<&str>) -> Op
 }
 
 impl SkipFlag {
-    /// Returns the flag if a command has it, as it says it.
+    /// Returns the flag as the command spells it, if the command has it.
     fn in_words(&self, words: &[String], shorts: Option<&str>) -> Option<String> {
         words.iter().enumerate().find_map(|(at, word)| {
             let (name, attached) = self
@@ -69,7 +68,7 @@ impl SkipFlag {
     }
 }
 
-/// Returns whether a setting has this text as its value or in it. What is not TOML is a text, perhaps in quotes.
+/// Returns whether a setting is this text or contains it. A value that is not TOML is a text, possibly quoted.
 fn sets(setting: &str, wanted: &str) -> bool {
     fn holds(value: &DeValue<'_>, wanted: &str) -> bool {
         match value {
@@ -88,8 +87,8 @@ fn sets(setting: &str, wanted: &str) -> bool {
 }
 
 impl Adapter {
-    /// Returns the flag with which a command skips permissions of the program: by this row, or by ours for a program
-    /// that it starts, also behind another one such as `env`.
+    /// Returns the flag with which a command skips permission checks. Checks the flags of this adapter, and those of
+    /// the built-in adapters for each program that the command starts, also through a wrapper such as `env`.
     pub(super) fn skipping(&self, argv: &Argv) -> Option<String> {
         let of_row = |row: &Adapter, words: &[String]| {
             row.skip_flags

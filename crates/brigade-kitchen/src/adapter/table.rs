@@ -1,7 +1,7 @@
-//! The rows of ours.
+//! The built-in adapters.
 //!
-//! `checked` names the version whose documentation or output a row was written from. None of these programs is part of
-//! the tests; their rows are tested against recorded outputs in `fixtures/kitchen/answers`.
+//! `checked` is the version whose documentation or output the row was written from. The tests do not run these
+//! programs. They use recorded outputs in `fixtures/kitchen/answers`.
 
 use std::sync::LazyLock;
 
@@ -9,15 +9,15 @@ use regex::{Regex, RegexBuilder};
 
 use super::{Adapter, FlagMatch, PromptWay, SkipFlag, Source};
 
-/// All rows of ours. The last one is `plain`, for every other program.
+/// The built-in adapters. The last one is `plain`, for all unknown programs.
 pub static TABLE: LazyLock<Vec<Adapter>> = LazyLock::new(rows);
 
-/// The row for programs that are not known.
+/// The adapter for unknown programs.
 pub(super) fn plain() -> &'static Adapter {
     TABLE.last().expect("`plain` is the last row")
 }
 
-/// What providers say when a limit is reached, with the time if they name one.
+/// Messages of providers about a reached limit, with the time if they name one.
 const LIMITS: &[&str] = &[
     r"usage limit reached\|(?P<reset>\d{10,13})",
     r"hit your (?:\w+ )*limit\b.{0,40}?\bresets? (?:at )?(?P<reset>[^\n.]{1,60})",
@@ -28,7 +28,7 @@ const LIMITS: &[&str] = &[
     r"(?:quota exceeded|RESOURCE_EXHAUSTED|rate_limit_exceeded|insufficient_quota|too many requests)",
 ];
 
-/// Compiled when the first output is searched: most commands search none.
+/// Compiled on first use, because most commands search no output.
 static COMPILED: LazyLock<Vec<Regex>> =
     LazyLock::new(|| LIMITS.iter().filter_map(|text| pattern(text)).collect());
 
@@ -63,9 +63,9 @@ const fn is_there(names: &'static [&'static str]) -> SkipFlag {
 /// Patterns that say "limit reached", perhaps with a group `reset`.
 #[derive(Clone, Debug)]
 pub enum LimitPatterns {
-    /// Those of the table.
+    /// The built-in patterns.
     Ours,
-    /// Those of a row of the user.
+    /// The patterns of a user's adapter.
     Of(Vec<Regex>),
 }
 
@@ -78,7 +78,7 @@ impl LimitPatterns {
         }
     }
 
-    /// Returns them as they are written.
+    /// Returns the patterns as text.
     pub fn texts(&self) -> Vec<String> {
         match self {
             LimitPatterns::Ours => words(LIMITS),
@@ -140,7 +140,7 @@ fn rows() -> Vec<Adapter> {
             ..adapter("claude")
         },
         Adapter {
-            // In place, there may be no repository.
+            // With work in place, the directory may not be a repository.
             args: words(&["exec", "--json", "--skip-git-repo-check", "-o", "{answer_file}", "-"]),
             narrow: words(&["--sandbox", "workspace-write"]),
             skip: words(&["--dangerously-bypass-approvals-and-sandbox"]),

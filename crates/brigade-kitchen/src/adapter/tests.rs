@@ -42,7 +42,7 @@ fn recorded_answers_are_read() {
     assert_eq!((codex.cost_usd, codex.tokens), (None, Some(Tokens { input: 24763, output: 122 })));
 
     let opencode = read("opencode", sample!("opencode.jsonl"));
-    // What a tool printed is no part of the answer.
+    // Output of a tool is not part of the answer.
     assert_eq!(opencode.text.as_deref(), Some("Done.\n<promise>ALREADY_DONE</promise>"));
     assert_eq!(opencode.tokens, Some(Tokens { input: 1500, output: 100 }));
     assert!((opencode.cost_usd.unwrap() - 0.0034).abs() < 1e-9);
@@ -91,7 +91,7 @@ fn a_long_answer_about_limits_is_no_limit() {
 }
 
 #[test]
-fn an_output_that_is_not_the_expected_one_has_no_answer() {
+fn an_unexpected_output_has_no_answer() {
     for (id, text) in [
         ("claude", "<promise>COMPLETE</promise>\n"),
         ("claude", "{\"result\": 5}"),
@@ -186,7 +186,7 @@ fn a_command_that_contradicts_is_refused() {
         start("claude --dangerously-skip-permissions", PermissionMode::Narrow, true).unwrap().permissions,
         Permissions::Skipped
     );
-    // Without the policy, the narrow flags are used.
+    // If the policy does not allow skipping, the narrow flags are used.
     let narrow = start("claude", PermissionMode::Skip, false).unwrap();
     assert_eq!(narrow.permissions, Permissions::Narrow);
     assert!(!narrow.argv.words().contains(&"--dangerously-skip-permissions".to_owned()));
@@ -230,7 +230,7 @@ fn every_way_to_skip_permissions_needs_the_policy() {
             assert_eq!(start(command, wanted, true).unwrap().permissions, Permissions::Skipped, "{command}");
         }
     }
-    // An adapter that the configuration names, and a row of the user, hide nothing.
+    // Neither a configured adapter nor a user's adapter hides the flag.
     let argv = Argv::parse("claude --dangerously-skip-permissions").unwrap();
     let named = choose(&[], Some("plain"), &argv).unwrap();
     assert!(named.start(&argv, PermissionMode::Narrow, false, "P", "A", None).is_err());
@@ -240,7 +240,7 @@ fn every_way_to_skip_permissions_needs_the_policy() {
 }
 
 #[test]
-fn other_flags_skip_nothing_and_those_of_the_command_are_its_own() {
+fn only_flags_of_the_program_skip_permissions() {
     for (command, permissions) in [
         ("claude --permission-mode plan", Permissions::OwnChoice),
         ("claude --append-system-prompt 'never --yolo'", Permissions::Narrow),

@@ -18,7 +18,7 @@ use crate::route::route;
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemas", schemars(rename = "Taken"))]
 pub enum PrdOrigin {
-    /// Somebody named it.
+    /// The command named it.
     Named,
     /// `latest.json` leads to it.
     Latest,
@@ -44,25 +44,25 @@ pub struct ValidationReport {
     pub prd_path: String,
     /// How it was found.
     pub taken: PrdOrigin,
-    /// Whether warnings count as errors, too.
+    /// Whether warnings count as errors.
     pub strict: bool,
     /// Whether it has no errors.
     pub valid: bool,
-    /// Why it cannot be worked on.
+    /// The errors, which keep Brigade from working on it.
     pub errors: Vec<Fault>,
-    /// What its author should look at.
+    /// The warnings, for the author of the PRD.
     pub warnings: Vec<Fault>,
     /// The execution fingerprint, if it is valid and nothing refuses to start it.
     pub fingerprint: Option<Fingerprint>,
-    /// Whether that was approved.
+    /// Whether this fingerprint is approved.
     pub approved: bool,
     /// The tasks.
     pub tasks: Vec<ValidatedTask>,
-    /// The ids of the tasks, each wave behind those that it depends on.
+    /// The ids of the tasks in waves. Each wave depends only on the waves before it.
     pub waves: Vec<Vec<TaskId>>,
     /// What is wrong with the configuration of the kitchen.
     pub config_issues: Vec<ErrorLine>,
-    /// Why nothing would be started for it, beyond the errors.
+    /// Other reasons why nothing would be started for it.
     pub refusals: Vec<ErrorLine>,
 }
 
@@ -82,9 +82,9 @@ impl Report for ValidationReport {
 pub struct ValidatedTask {
     /// Its id.
     pub id: TaskId,
-    /// The tier that begins.
+    /// The tier that starts the task.
     pub tier: Tier,
-    /// Why.
+    /// Why this tier was chosen.
     pub reason: String,
     /// What its title asks for.
     pub kind: CoverageKind,
@@ -108,7 +108,7 @@ pub struct ValidatedVerification {
     pub shell: bool,
 }
 
-/// Makes the report of a validation. Workspace, fingerprint and configuration are added by the caller, who knows them.
+/// Makes the report of a validation. The caller adds workspace, fingerprint and configuration.
 pub fn validation(path: &str, taken: PrdOrigin, reading: &PrdReading) -> ValidationReport {
     let prd = &reading.prd;
     let task = |task: &crate::prd::Task| {
@@ -161,11 +161,11 @@ pub struct ApprovalReport {
     pub prd_path: Option<String>,
     /// How it was found.
     pub taken: Option<PrdOrigin>,
-    /// The execution fingerprint; absent when an approval was taken back.
+    /// The execution fingerprint; absent when an approval was revoked.
     pub fingerprint: Option<Fingerprint>,
     /// Whether it is approved now.
     pub approved: bool,
-    /// Whether this command took an approval back.
+    /// Whether this command revoked an approval.
     pub revoked: bool,
     /// Every command that can be started.
     pub commands: Vec<CommandRow>,
@@ -222,7 +222,7 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// Returns the word of the documents.
+    /// Returns the word used in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             CommandKind::Worker => "worker",
@@ -251,15 +251,15 @@ pub struct CommandRow {
     pub effects: Vec<String>,
     /// The resolved program of a worker.
     pub program: Option<String>,
-    /// Which permissions of its own a worker has.
+    /// How a worker handles its permission checks.
     pub permissions: Option<Permissions>,
-    /// What a worker may write besides its worktree.
+    /// Paths outside its worktree that a worker may write.
     pub write_paths: Vec<String>,
     /// The variables that a worker gets.
     pub env_labels: Vec<String>,
 }
 
-/// Shows a command to people: its words, masked.
+/// Masks the words of a command so that it can be shown.
 pub type ShownCommand<'a> = &'a dyn Fn(&[String]) -> Vec<String>;
 
 /// Lists the commands of the tiers.
@@ -279,11 +279,11 @@ pub fn worker_commands(tiers: &Tiers<'_>, shown: ShownCommand<'_>) -> Vec<Comman
     tiers.workers.iter().map(row).collect()
 }
 
-/// Lists every command that can be started, each once: workers, setup, verification, test, notification.
+/// Lists every command that can be started, without duplicates: workers, setup, verification, test, notification.
 pub fn commands(execution: &Execution<'_>, shown: ShownCommand<'_>) -> Vec<CommandRow> {
     let (settings, grants) = (execution.tiers.settings, execution.tiers.grants);
     let mut rows = worker_commands(&execution.tiers, shown);
-    // At most what the policy gives.
+    // Verification never gets more effects than the policy grants.
     let effects: Vec<String> = match &settings.verification_effects {
         Some(asked) => {
             grants.verification_effects.iter().filter(|effect| asked.contains(effect)).cloned().collect()
@@ -365,9 +365,9 @@ impl WorkersReport {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", schemars(rename = "WhyMissing"))]
 pub enum MissingProgramReason {
-    /// There is none.
+    /// The program was not found.
     NotFound,
-    /// Its file may not be executed.
+    /// Its file is not executable.
     NotExecutable,
 }
 
@@ -389,7 +389,7 @@ pub struct TierRow {
     pub tier: Tier,
     /// Its command, as it is configured, masked.
     pub command: String,
-    /// Its adapter; absent if there is none of the configured name.
+    /// Its adapter; absent if the configured name is unknown.
     pub adapter: Option<String>,
     /// The resolved program.
     pub program: Option<String>,
@@ -398,18 +398,18 @@ pub struct TierRow {
     /// Why the program cannot be started, if it cannot.
     #[serde(default)]
     pub missing: Option<MissingProgramReason>,
-    /// What is started, masked; absent if the command cannot be.
+    /// The command line to start, masked; absent if the command cannot be started.
     pub argv: Option<Vec<String>>,
-    /// Which permissions of its own it has.
+    /// How it handles its permission checks.
     pub permissions: Option<Permissions>,
-    /// What it may write besides its worktree.
+    /// Paths outside its worktree that it may write.
     pub write_paths: Vec<String>,
     /// The variables that it gets.
     pub env_labels: Vec<String>,
 }
 
 impl TierRow {
-    /// Names the command of a tier, of which nothing else is known.
+    /// Makes a row that has only the tier and its command.
     pub fn new(tier: Tier, command: String) -> TierRow {
         TierRow {
             tier,

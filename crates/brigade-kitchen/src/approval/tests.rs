@@ -9,7 +9,7 @@ const PRD: &str = r#"{"featureName":"x","branchName":"b","walkaway":false,"const
     {"id":"a","title":"t","acceptanceCriteria":["1"],"verification":["npm test","grep x f | wc"],"passes":false,"x":1},
     {"id":"b","title":"u","verification":["npm test"],"dependsOn":["a"]}]}"#;
 
-/// The fingerprint, the items and the commands of these files.
+/// Returns the fingerprint, the items and the commands for these files.
 fn approve_config(
     prd: &str,
     toml: &str,

@@ -8,15 +8,15 @@ use super::{Config, ConfigFile};
 /// A translated configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedConfig {
-    /// The text of `kitchen.toml`, with what the file sets, and everything else as comments.
+    /// The text of `kitchen.toml`. Keys that the file does not set are comments.
     pub text: String,
-    /// How many keys it sets.
+    /// How many keys the text sets.
     pub keys: usize,
-    /// What could not be taken over, and what is not used.
+    /// What was not imported, and what has no effect.
     pub issues: Vec<ConfigIssue>,
 }
 
-/// Translates a `brigade.config`. Reading the text gives the same values as reading the file.
+/// Translates a `brigade.config`. The result sets the same values as the file.
 pub fn import(file: ConfigFile<'_>) -> ImportedConfig {
     let config = Config::read(Some(file), None);
     let text = render(&config.settings, &|key| config.places.contains_key(key.toml));

@@ -1,4 +1,4 @@
-//! The table of keys: each with its two names, its default, its range and what it means.
+//! The table of configuration keys: names, default, range and meaning.
 
 use super::value::{
     Bytes, Integrate, Keep, PhaseAction, PhaseGate, RawValue, Setting, Stall, Switch, WorkerCommand,
@@ -6,14 +6,14 @@ use super::value::{
 use crate::command::Command;
 use crate::show::EVENTS;
 
-/// What a value must be, beyond its type.
+/// A constraint on a value, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rule {
     /// Nothing.
     Any,
     /// From the first to the second number.
     Range(u64, u64),
-    /// A path that does not lead out.
+    /// A path inside the workspace.
     Inside,
     /// One of these words.
     Words(&'static [&'static str]),
@@ -108,7 +108,7 @@ macro_rules! settings {
         },)+];
 
         impl Settings {
-            /// Sets a value; the error is what was expected.
+            /// Sets a value. The error says what was expected.
             pub(super) fn set(&mut self, key: &Key, raw: &RawValue) -> Result<(), String> {
                 match key.toml {
                     $($toml => self.$field = Setting::read(raw, &key.rule)?,)+
@@ -117,7 +117,7 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// Writes a value as TOML; `None` if it is not set.
+            /// Formats a value as TOML; `None` if it is not set.
             pub fn shown(&self, key: &Key) -> Option<String> {
                 match key.toml {
                     $($toml => self.$field.toml(),)+
@@ -178,7 +178,7 @@ settings! {
     max_log_bytes: Bytes = Bytes(16 << 20), "", "max_log_bytes", free, Rule::Range(4096, 1 << 32);
     /// Longest seconds between two redraws of `status --watch`
     status_watch_interval: u64 = 30, "STATUS_WATCH_INTERVAL", "status_watch_interval", free, Rule::Range(1, 3600);
-    /// Accepted, without effect here: the variable of this name shows more, as --verbose does
+    /// Accepted, without effect: set the environment variable of this name, or use --verbose
     brigade_debug: bool = false, "BRIGADE_DEBUG", "brigade_debug", free;
 
     /// Status file for supervisors; empty for none
@@ -200,7 +200,7 @@ settings! {
     /// Seconds that the command may take
     notify_timeout: u64 = 5, "", "notify.timeout", bound, Rule::Range(1, 300);
 
-    /// Commits after which `plan` makes the codebase map anew; 0 for never
+    /// Commits after which `plan` updates the codebase map; 0 for never
     map_stale_commits: u64 = 20, "MAP_STALE_COMMITS", "map_stale_commits", free, Rule::Range(0, 100_000);
     /// Branch that `--merge` merges to; empty for that of origin, `main` or `master`
     default_branch: String = String::new(), "DEFAULT_BRANCH", "default_branch", bound;
@@ -302,7 +302,7 @@ settings! {
     cross_prd_max_related: u64 = 3, "CROSS_PRD_MAX_RELATED", "cross_prd_max_related", free, Rule::Range(0, 20);
     /// Tell the next attempt what kind of failure it was and what was tried
     smart_retry_enabled: bool = true, "SMART_RETRY_ENABLED", "smart_retry_enabled", free;
-    /// Most earlier approaches that it is told
+    /// Maximum number of earlier approaches in the prompt
     smart_retry_approach_history_max: u64 = 3, "SMART_RETRY_APPROACH_HISTORY_MAX", "smart_retry_approach_history_max", free, Rule::Range(0, 50);
 
     /// Attempts at once; 0 and 1 are one after the other
@@ -349,7 +349,7 @@ settings! {
     state_file: String = String::new(), "STATE_FILE", "state_file", free;
 }
 
-/// Keys of other versions of `brigade.config` that Brigade does not use.
+/// Keys of other versions of `brigade.config` that Brigade ignores.
 const UNUSED: &[&str] = &[
     "LOCK_HEARTBEAT_INTERVAL",
     "MODULES",
@@ -358,11 +358,11 @@ const UNUSED: &[&str] = &[
     "WORKER_HEALTH_CHECK_INTERVAL",
 ];
 
-/// How other such keys begin.
+/// Prefixes of other such keys.
 const UNUSED_STARTS: &[&str] =
     &["AIDER_", "CODEX_", "GEMINI_", "MODULE_", "OLLAMA_", "RISK_", "SERVICE_IDLE_", "SMART_RETRY_"];
 
-/// Returns whether a key is one of another version that Brigade does not use.
+/// Returns whether Brigade ignores a key of another version.
 pub(super) fn is_unused(name: &str) -> bool {
     UNUSED.contains(&name) || UNUSED_STARTS.iter().any(|start| name.starts_with(start))
 }

@@ -1,8 +1,8 @@
 //! Reads `brigade.config`, which other programs source in a shell, as data.
 //!
-//! Understood are assignments of literals, with or without `export`, in the three quotings of a shell (single quotes,
-//! double quotes, backslash), several on a line, and comments. Anything else is an issue with its line. Nothing is
-//! executed or expanded.
+//! It understands assignments of literals, with or without `export`, and comments. Values may be in single quotes,
+//! double quotes or escaped by backslashes, with several assignments on a line. Anything else is an issue with its
+//! line. Nothing is executed or expanded.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use brigade_core::{ConfigIssue, Place, Severity};
 pub struct Assignment {
     /// The name of the variable.
     pub name: String,
-    /// Where it stands.
+    /// Where the assignment is.
     pub place: Place,
-    /// The value, or why there is no value.
+    /// The value, or why it is not a literal.
     pub value: Result<String, NonLiteral>,
 }
 
@@ -29,21 +29,21 @@ pub enum NonLiteral {
     Array,
     /// `NAME+=…`
     Append,
-    /// An operator stands in it.
+    /// It contains an operator.
     Operator,
-    /// It stands in a function, a loop or a condition.
+    /// It is inside a function, a loop or a condition.
     Conditional,
-    /// It holds only for the command behind it.
+    /// It applies only to the command that follows it.
     ForCommand,
     /// A quote is never closed.
     OpenQuote,
-    /// A builtin of the shell sets the variable or takes it back.
+    /// A builtin of the shell sets or unsets the variable.
     Builtin,
-    /// It stands in the first line of a here-document.
+    /// It is on the line where a here-document begins.
     HereDocument,
-    /// The shell may have ended the file before.
+    /// It comes after a command that may end the file.
     AfterEnd,
-    /// A blank stands before the `=`, so the shell takes the name for a command.
+    /// A blank precedes the `=`, so the shell takes the name for a command.
     Blank,
 }
 
@@ -54,23 +54,21 @@ impl fmt::Display for NonLiteral {
             NonLiteral::Array => "the value is an array",
             NonLiteral::Append => "the value is appended to another",
             NonLiteral::Operator => "the value has an operator of the shell",
-            NonLiteral::Conditional => {
-                "the assignment stands in a condition, a loop, a function or a subshell"
-            }
+            NonLiteral::Conditional => "the assignment is in a condition, a loop, a function or a subshell",
             NonLiteral::ForCommand => "the assignment belongs to a command",
             NonLiteral::OpenQuote => "the quote is never closed",
-            NonLiteral::Builtin => "a command of the shell sets the value or takes it back",
-            NonLiteral::HereDocument => "the assignment stands where a here-document begins",
-            NonLiteral::AfterEnd => "the assignment stands after `return` or `exit`",
-            NonLiteral::Blank => "a blank stands before `=`",
+            NonLiteral::Builtin => "a shell command sets or unsets the variable",
+            NonLiteral::HereDocument => "the assignment is on the line where a here-document begins",
+            NonLiteral::AfterEnd => "the assignment is after `return` or `exit`",
+            NonLiteral::Blank => "there is a blank before `=`",
         })
     }
 }
 
-/// Builtins of the shell that set variables whose names are words of theirs, or take them back.
+/// Builtins of the shell that set or unset variables named by their arguments.
 const SETTERS: [&str; 6] = ["unset", "read", "mapfile", "readarray", "getopts", "printf"];
 
-/// Reads the assignments, in order, and reports everything else.
+/// Reads the assignments in order, and reports everything else.
 pub(super) fn read(file: &str, text: &str) -> (Vec<Assignment>, Vec<ConfigIssue>) {
     let mut reader = Reader {
         file,
@@ -95,31 +93,30 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     locator: Locator<'a>,
-    /// What is open.
+    /// The open blocks.
     blocks: Vec<Block>,
-    /// Whether the last word names a function that begins.
+    /// Whether the last word starts the definition of a function.
     names_function: bool,
-    /// The here-documents whose text begins with the next line: the word that ends each, and whether tabs before it are
-    /// left out.
+    /// Here-documents that begin on the next line: the word that ends each, and whether leading tabs are removed.
     documents: Vec<(String, bool)>,
-    /// Whether the shell may have ended the file.
+    /// Whether the shell may have ended the file here.
     is_ended: bool,
     found: Vec<Assignment>,
     issues: Vec<ConfigIssue>,
 }
 
-/// What an assignment may stand in.
+/// A block that can contain an assignment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     /// A condition, a loop or a group.
     Other,
-    /// A function, of which nothing happens here.
+    /// A function. Its body is not executed here.
     Function,
     /// A subshell.
     Subshell,
 }
 
-/// A word, as far as it is a literal.
+/// A word, with its value if it is a literal.
 struct Word {
     start: usize,
     raw_end: usize,
@@ -157,7 +154,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().find('\n').unwrap_or(self.rest().len());
     }
 
-    /// Skips the end of a line, and the here-documents that follow it.
+    /// Skips the end of a line, and the here-documents after it.
     fn skip_line_end(&mut self) {
         self.bump();
         for (end, is_indented) in std::mem::take(&mut self.documents) {
@@ -175,7 +172,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what begins a here-document, if that is next: `<<WORD` or `<<-WORD`.
+    /// Reads the start of a here-document, if it is next: `<<WORD` or `<<-WORD`.
     fn document(&mut self) {
         let Some(rest) = self.rest().strip_prefix("<<").filter(|rest| !rest.starts_with('<')) else { return };
         let is_indented = rest.starts_with('-');
@@ -185,7 +182,7 @@ impl<'a> Reader<'a> {
         }
         let word = self.word();
         let raw = &self.text[word.start..word.raw_end];
-        // With an expansion, it is the text itself that ends it.
+        // An end word with an expansion is compared as written.
         self.documents.push((word.value.unwrap_or_else(|_| raw.to_owned()), is_indented));
     }
 
@@ -193,7 +190,7 @@ impl<'a> Reader<'a> {
         self.blocks.last().copied()
     }
 
-    /// Reads up to the end of a line or a `;`.
+    /// Reads one statement, up to the end of the line or a `;`.
     fn statement(&mut self) {
         self.skip_blanks();
         match self.peek() {
@@ -257,11 +254,11 @@ impl<'a> Reader<'a> {
             } else if raw == "export" && at == start {
                 is_exported = true;
             } else if is_exported && word.value.is_ok() && is_name(raw) {
-                // `export NAME` changes no value.
+                // `export NAME` does not change the value.
             } else if let Some(name) = word.value.ok().filter(|word| takes_names && is_name(word)) {
                 assigned.push((name, at, Err(NonLiteral::Builtin)));
             } else {
-                // With `-f`, `unset` takes back a function.
+                // `unset -f` removes a function, not a variable.
                 takes_names = (takes_names && raw != "-f") || SETTERS.contains(&raw);
                 is_command = true;
                 self.block(raw);
@@ -280,11 +277,11 @@ impl<'a> Reader<'a> {
             };
             self.found.push(Assignment { name, place: self.place(at), value });
         }
-        // An assignment that belongs to a command is said for itself.
+        // An assignment for one command already has its own issue.
         if is_command && !is_said {
             let place = self.place(start);
-            let message = "not an assignment, and nothing in this file is executed".to_owned();
-            // One issue for each line.
+            let message = "not an assignment; commands in this file are not executed".to_owned();
+            // Reports at most one issue per line.
             if self.issues.last().is_none_or(|last: &ConfigIssue| last.place.line != place.line) {
                 let severity = Severity::Warning;
                 self.issues.push(ConfigIssue {
@@ -299,12 +296,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells whether a `=` stands behind a blank.
+    /// Returns whether a `=` follows after a blank.
     fn comes_equals(&self) -> bool {
         self.rest().starts_with([' ', '\t']) && self.rest().trim_start_matches([' ', '\t']).starts_with('=')
     }
 
-    /// Follows words that begin and end conditions, loops and functions, and those that end the file.
+    /// Tracks the words that begin and end conditions, loops and functions, and words that end the file.
     fn block(&mut self, word: &str) {
         match word {
             "{" if self.names_function => self.blocks.push(Block::Function),
@@ -318,7 +315,7 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        // The name of a function may stand behind its keyword, and its `{` in the next line.
+        // The name of a function may follow its keyword, with its `{` on the next line.
         self.names_function = word == "function"
             || word.ends_with("()")
             || (self.names_function && is_name(word) && word != "{");
@@ -352,7 +349,7 @@ impl<'a> Reader<'a> {
         self.word().value
     }
 
-    /// Skips from a parenthesis or brace to the one that closes it. Without one, the rest of the line.
+    /// Skips from a parenthesis or brace to its closing one. Without a closing one, skips to the end of the line.
     fn skip_group(&mut self) {
         let start = self.at;
         let mut depth = 0usize;
@@ -371,11 +368,11 @@ impl<'a> Reader<'a> {
                 return;
             }
         }
-        // What follows on other lines is not lost.
+        // Only this line is skipped; later lines are still read.
         self.at = start + self.text[start..].find('\n').unwrap_or(self.text.len() - start);
     }
 
-    /// Skips an expansion whose `$` or backtick is next.
+    /// Skips an expansion that begins with `$` or a backtick.
     fn skip_expansion(&mut self) {
         let sign = self.bump();
         if sign == Some('`') {
@@ -386,7 +383,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a word up to a blank, a line end or a `;` outside of quotes.
+    /// Reads a word up to an unquoted blank, line end or `;`.
     fn word(&mut self) -> Word {
         let start = self.at;
         let mut text = String::new();
@@ -453,7 +450,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 '<' => {
-                    // Of a here-string, no part begins a here-document.
+                    // A here-string does not begin a here-document.
                     blame(NonLiteral::Operator);
                     self.at += self.rest().len() - self.rest().trim_start_matches('<').len();
                     continue;

@@ -1,4 +1,4 @@
-//! The text of a new `kitchen.toml`: every key, explained, with its default.
+//! The text of a new `kitchen.toml`: every key with its explanation and default.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,17 @@ use super::keys::{KEYS, Key, Settings};
 
 const HEAD: &str = include_str!("starter/head.toml");
 
-/// The longest line.
+/// The maximum length of a line.
 const WIDTH: usize = 100;
 
 const ADAPTER: &str = include_str!("starter/adapter.toml");
 
-/// Returns the text of a new `kitchen.toml`. Nothing in it is set, so it changes nothing.
+/// Returns the text of a new `kitchen.toml`. All keys are commented out, so it changes nothing.
 pub fn starter() -> String {
     render(&Settings::default(), &|_| false)
 }
 
-/// Writes all keys. Those that are set have no `#` before them.
+/// Renders all keys. Keys that are not set are commented out.
 pub(super) fn render(settings: &Settings, is_set: &dyn Fn(&Key) -> bool) -> String {
     let mut text = HEAD.to_owned();
     let mut tables = vec![""];

@@ -16,7 +16,7 @@ pub(super) fn read(file: &str, text: &str, config: &mut Config) {
     if reader.is_toml() {
         tables(&mut reader, "", &table, config);
     }
-    // What is behind a syntax error may have another meaning, so nothing of a broken file is taken.
+    // Text after a syntax error may be misread, so nothing of a broken file is used.
     config.issues.extend(reader.into_issues());
 }
 
@@ -43,7 +43,7 @@ fn unknown(path: &str, place: Place, config: &mut Config) {
     let last = path.rsplit('.').next().unwrap_or(path);
     let tables = KEYS.iter().filter_map(|key| Some(key.toml.rsplit_once('.')?.0));
     let known = KEYS.iter().map(|key| key.toml).chain(tables).chain(["adapter"]);
-    // A key of `brigade.config`, one of another table, and a misspelt one.
+    // Suggests a key for a name from `brigade.config`, from another table, or with a typo.
     let moved =
         Key::from_shell(last).or_else(|| KEYS.iter().find(|key| key.toml.rsplit('.').next() == Some(last)));
     let near = moved.map(|key| key.toml).or_else(|| closest(path, known));

@@ -33,7 +33,7 @@ fn keys_are_unique_and_have_both_names() {
     assert_eq!(KEYS.iter().filter(|key| !key.shell.is_empty()).count(), 77);
 }
 
-/// A key of ours must not be taken for one that is not used.
+/// Checks that a name does not shadow a key that Brigade uses.
 fn is_trap(name: &str) -> bool {
     keys::is_unused(name) && !name.starts_with("SMART_RETRY_")
 }
@@ -122,13 +122,13 @@ fn a_value_that_is_taken_back_is_none() {
 }
 
 #[test]
-fn an_expansion_with_blanks_is_one_issue_and_hides_nothing() {
+fn an_expansion_is_one_issue_and_hides_no_keys() {
     for text in ["$(a b)", "$(a \"b )\" (c d) )", "`a b`", "${a:-b c}", "x$(a b)y", "$(a\n b)"] {
         let config = shell(&format!("TEST_CMD={text}\nMAX_PARALLEL=2\n"));
         assert_eq!(issues(&config), ["error 1:1 TEST_CMD"], "{text}");
         assert_eq!(config.settings.max_parallel, 2, "{text}");
     }
-    // What is never closed ends with its line.
+    // An unclosed construct ends with its line.
     for text in ["$(a b", "(a b", "`a b", "${a"] {
         let config = shell(&format!("ACTIVITY_LOG={text}\nMAX_PARALLEL=2\n"));
         assert_eq!(config.settings.max_parallel, 2, "{text}");
@@ -137,7 +137,7 @@ fn an_expansion_with_blanks_is_one_issue_and_hides_nothing() {
 }
 
 #[test]
-fn values_out_of_range_leave_the_default_and_say_what_is_allowed() {
+fn values_out_of_range_keep_the_default() {
     let config = shell(
         "ESCALATION_AFTER=0\nPHASE_GATE=maybe\nQUIET_WORKERS=yes\nMAX_PARALLEL=65\nLEARNINGS_FILE=../x\n",
     );
@@ -230,8 +230,7 @@ fn opencode_replaces_the_command_of_the_line() {
     assert_eq!((config.settings.command(Tier::Line).text(), config.issues), ("codex", vec![]));
 }
 
-/// Reads a file in which the shell would not set `LINE_CMD` for sure, and expects that the key is named and nothing is
-/// started.
+/// Checks a file where the shell might not set `LINE_CMD`: the issue names the key, and nothing is started.
 #[track_caller]
 fn check_refused(text: &str) {
     let config = shell(text);
@@ -241,7 +240,7 @@ fn check_refused(text: &str) {
 }
 
 #[test]
-fn a_command_that_the_shell_may_not_set_is_refused_by_name() {
+fn a_command_that_may_be_unset_is_refused() {
     check_refused("(LINE_CMD=x)\n");
     check_refused("(\nLINE_CMD=x\n)\n");
     check_refused("( export LINE_CMD='x y'; true )\n");

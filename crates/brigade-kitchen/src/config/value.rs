@@ -1,4 +1,4 @@
-//! The types of values.
+//! The types of configuration values.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use brigade_policy::EFFECTS;
 use super::keys::Rule;
 use crate::command::{self, Command};
 
-/// A value as a file has it.
+/// A value as a file contains it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RawValue {
-    /// A word of `brigade.config`, which knows only texts.
+    /// A word of `brigade.config`, where all values are texts.
     Word(String),
     /// A string of `kitchen.toml`.
     Text(String),
     /// A boolean.
     Truth(bool),
-    /// A number, as it is written.
+    /// A number as written.
     Number(String),
     /// A list of strings.
     Texts(Vec<String>),
@@ -41,10 +41,10 @@ pub(super) trait Setting: Sized {
     /// Whether the value names a command.
     const IS_COMMAND: bool = false;
 
-    /// Reads a value; the error is what was expected.
+    /// Parses a value. The error says what was expected.
     fn read(raw: &RawValue, rule: &Rule) -> Result<Self, String>;
 
-    /// Writes the value as TOML; `None` if it is not set.
+    /// Formats the value as TOML; `None` if it is not set.
     fn toml(&self) -> Option<String>;
 }
 
@@ -169,10 +169,10 @@ pub struct WorkerCommand {
 }
 
 impl WorkerCommand {
-    /// Reads a command.
+    /// Parses a command.
     ///
     /// # Errors
-    /// Fails, with what was expected, if the text cannot be split into words or is dangerous.
+    /// Returns what was expected if the text cannot be split into words or is dangerous.
     pub fn parse(text: &str) -> Result<WorkerCommand, String> {
         let argv = Argv::parse(text).map_err(|error| format!("a command: {error}"))?;
         match command::dangers(&argv).into_iter().next() {
@@ -181,14 +181,14 @@ impl WorkerCommand {
         }
     }
 
-    /// A default, which is known to be a command.
+    /// Makes a default from a known valid command.
     pub(super) fn known(text: &str) -> WorkerCommand {
         WorkerCommand::parse(text).expect("a command of ours can be split")
     }
 
     pub(super) fn opencode(model: &str) -> WorkerCommand {
         let mut argv = Argv::parse("opencode --model").expect("two words");
-        // A text with a NUL cannot be a setting, so the word is added.
+        // A setting cannot contain a NUL, so this cannot fail.
         let _ = argv.push(model);
         WorkerCommand { text: argv.to_string(), argv }
     }
@@ -236,7 +236,7 @@ impl Setting for Bytes {
     }
 }
 
-/// Lets keywords be the values of settings.
+/// Defines enums whose values are keywords of settings.
 macro_rules! settings {
     ($($name:ident),+ $(,)?) => {$(
         impl Setting for $name {
@@ -256,7 +256,7 @@ settings!(PhaseAction, PhaseGate, Stall, Keep, Integrate, Switch);
 words! {
     /// What follows a phase review that needs attention.
     PhaseAction {
-        /// The service goes on.
+        /// The service continues.
         Continue = "continue",
         /// A person decides.
         Pause = "pause",
@@ -268,27 +268,27 @@ words! {
 words! {
     /// What to do between two PRDs.
     PhaseGate {
-        /// Nothing.
+        /// The next PRD begins.
         Continue = "continue",
-        /// A person.
+        /// A person decides.
         Pause = "pause",
-        /// The executive.
+        /// The executive decides.
         Review = "review",
     }
 }
 
 words! {
-    /// What happens to an attempt that prints nothing.
+    /// What happens to a stalled attempt.
     Stall {
-        /// An event.
+        /// An event is written.
         Warn = "warn",
-        /// It is ended.
+        /// The attempt is ended.
         Kill = "kill",
     }
 }
 
 words! {
-    /// Which worktrees stay.
+    /// Which worktrees are kept.
     Keep {
         /// All.
         Always = "always",
@@ -302,17 +302,17 @@ words! {
     Integrate {
         /// As one commit.
         Squash = "squash",
-        /// As the worker made them, with ours on top.
+        /// As the worker made them, with a commit of Brigade on top.
         Keep = "keep",
     }
 }
 
 words! {
-    /// Whether something is used.
+    /// Whether a feature is used.
     Switch {
-        /// It is.
+        /// It is used.
         On = "on",
-        /// It is not.
+        /// It is not used.
         Off = "off",
     }
 }

@@ -1,4 +1,4 @@
-//! Takes over the state file of another program.
+//! Adopts the state file of another program.
 
 use brigade_core::json::from_json;
 use brigade_core::{Json, Object, Timestamp};
@@ -9,7 +9,7 @@ use super::{ForeignState, Life, Stage};
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
 
-/// A row of a state file. A row that has other types is left out.
+/// A row of a state file. Rows with other types are skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HistoryRow {
@@ -32,13 +32,13 @@ struct ReviewRow {
     result: String,
 }
 
-/// Reads rows of a state that was taken over. A row that has other types is left out.
+/// Reads rows of an adopted state. Rows with other types are skipped.
 pub(crate) fn rows<T: serde::de::DeserializeOwned>(list: &[Object]) -> Vec<T> {
     list.iter().filter_map(|row| from_json(&Json::Object(row.clone())).ok()).collect()
 }
 
 impl Life {
-    /// Returns what the files say about a PRD without a journal: `passes`, and the state of another program.
+    /// Returns the state of a PRD without a journal, from `passes` and the state of another program.
     pub fn before_approval(prd: &ValidPrd, state: Option<ForeignState>, at: Timestamp) -> Life {
         let mut life = Life::default();
         if let Some(state) = state {
@@ -50,7 +50,7 @@ impl Life {
         life
     }
 
-    /// Takes the state of another program over: at which tier tasks stand, and what ran when it ended.
+    /// Adopts the state of another program: the tier of each task, and the task that was running.
     pub(super) fn adopt(&mut self, state: &ForeignState) {
         let theirs = state.file();
         for row in rows::<HistoryRow>(&theirs.task_history) {

@@ -1,4 +1,4 @@
-//! What a PRD may use up, and what it did.
+//! The budget of a PRD: limits and usage.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,33 @@ use super::record::ExecutiveUsage;
 use crate::config::Settings;
 use crate::names::Tier;
 
-/// At this part of a limit, a warning is due.
+/// The part of a limit at which a warning is due.
 const WARN_AT: f64 = 0.8;
 
-/// What attempts used, by tier.
+/// The usage of attempts, by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// By tier.
+    /// The usage of each tier.
     pub by_tier: BTreeMap<Tier, TierUsage>,
 }
 
-/// What the attempts of a tier used.
+/// The usage of the attempts of a tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TierUsage {
     /// Starts of its worker, reviews and decisions included.
     pub attempts: u64,
-    /// Its minutes.
+    /// Minutes of its worker.
     pub minutes: f64,
     /// Dollars that its worker reported.
     pub reported_usd: f64,
-    /// Minutes for which it reported no cost.
+    /// Minutes of runs that reported no cost.
     pub unpriced_minutes: f64,
 }
 
 impl TierUsage {
-    /// Returns the dollars: those that were reported, and the other minutes at the rate of the tier.
+    /// Returns the cost in dollars: reported costs, and unpriced minutes at the tier's rate.
     pub fn cost_usd(&self, rate: f64) -> f64 {
         self.reported_usd + self.unpriced_minutes * rate
     }
@@ -46,7 +46,7 @@ impl Usage {
         self.by_tier.entry(tier).or_default().attempts += 1;
     }
 
-    /// Adds what an attempt used.
+    /// Adds the usage of an attempt.
     pub fn add(&mut self, tier: Tier, seconds: f64, cost_usd: Option<f64>) {
         let minutes = seconds.max(0.0) / 60.0;
         let spent = self.by_tier.entry(tier).or_default();
@@ -57,7 +57,7 @@ impl Usage {
         }
     }
 
-    /// Counts starts of the executive, and adds what they used.
+    /// Counts starts of the executive, and adds their usage.
     pub fn add_usage(&mut self, used: &[ExecutiveUsage]) {
         for ExecutiveUsage { seconds, cost_usd, .. } in used {
             self.start(Tier::Executive);
@@ -80,7 +80,7 @@ impl Usage {
         self.by_tier.values().fold(0.0, |sum, spent| sum + spent.reported_usd)
     }
 
-    /// Returns the dollars: those that were reported, and the minutes of the others at the rates of their tiers.
+    /// Returns the cost in dollars: reported costs, and unpriced minutes at the rates of their tiers.
     pub fn cost_usd(&self, settings: &Settings) -> f64 {
         let cost = |(tier, spent): (&Tier, &TierUsage)| spent.cost_usd(settings.cost_rate(*tier));
         self.by_tier.iter().fold(0.0, |sum, row| sum + cost(row))
@@ -100,7 +100,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits of the settings. Ceilings of the policy are never exceeded.
+    /// Returns the limits from the settings, capped by the ceilings of the policy.
     pub fn from_settings(settings: &Settings, ceiling: Limits) -> Limits {
         let least = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -117,16 +117,16 @@ impl Limits {
     }
 }
 
-/// How far a budget is used up.
+/// How much of a budget is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// 80 % or more, or the threshold of a warning.
+    /// 80 % or more, or the threshold for a warning.
     Warning,
     /// All of it. No new attempt starts.
     Reached,
 }
 
-/// Lists the budgets that are nearly or wholly used up: `cost_usd`, `minutes`, `attempts`.
+/// Lists the budgets that need a warning or are used up: `cost_usd`, `minutes`, `attempts`.
 pub fn budget(spent: &Usage, limits: &Limits, settings: &Settings) -> Vec<(&'static str, Budget)> {
     let cost = spent.cost_usd(settings);
     let rows = [

@@ -1,4 +1,4 @@
-//! Questions that wait for somebody, and their answers.
+//! Decisions that people or the executive make, and their answers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,18 @@ use thiserror::Error;
 
 use crate::names::TaskId;
 
-/// Names a decision: `d-` and 12 to 32 lower-case hex digits. It is random, and made after the worker's tree has ended.
+/// The id of a decision: `d-` and 12 to 32 lower-case hex digits. It is random, and made after the worker's processes
+/// have ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId(String);
 
-/// A text that names no decision.
+/// A text that is not the id of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected `d-` and 12 to 32 hex digits")]
 pub struct InvalidDecisionId;
 
 impl DecisionId {
-    /// Makes an id of random bytes.
+    /// Makes an id from random bytes.
     pub fn of_random(bytes: [u8; 8]) -> DecisionId {
         DecisionId(format!("d-{}", bytes.map(|byte| format!("{byte:02x}")).concat()))
     }
@@ -77,14 +78,14 @@ impl schemars::JsonSchema for DecisionId {
     }
 }
 
-/// What a decision is about.
+/// The kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
     /// A task failed or is blocked.
     Failure,
-    /// A worker asks what belongs to its task.
+    /// A worker asks about the scope of its task.
     Scope,
     /// A person checks a task by hand.
     Manual,
@@ -97,7 +98,7 @@ pub enum DecisionKind {
 }
 
 impl DecisionKind {
-    /// Returns the words that answer it; none if it is answered by a text.
+    /// Returns the possible answers; empty if the answer is a text.
     pub const fn choices(self) -> &'static [&'static str] {
         match self {
             DecisionKind::Failure => &["retry", "skip", "abort"],
@@ -108,15 +109,15 @@ impl DecisionKind {
     }
 }
 
-/// A question that waits for somebody.
+/// A question that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Its id.
     pub id: DecisionId,
-    /// What it is about.
+    /// The kind of decision.
     pub about: DecisionKind,
-    /// The task, if it is about one.
+    /// The task, if the decision concerns one.
     pub task: Option<TaskId>,
     /// What happened, masked.
     pub context: String,
@@ -137,21 +138,21 @@ pub enum AnsweredBy {
     Executive,
 }
 
-/// An answer.
+/// An answer to a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// One of the choices, or a text.
     pub choice: String,
-    /// Who.
+    /// Who answered.
     pub by: AnsweredBy,
-    /// Why.
+    /// The reason for the answer.
     #[serde(default)]
     pub reason: Option<String>,
-    /// What the next attempt is told.
+    /// Guidance for the next attempt.
     #[serde(default)]
     pub guidance: Option<String>,
-    /// Whether it is what was said. An unclear answer of the executive is replaced.
+    /// Whether the choice is the given answer. An unclear answer of the executive is replaced by a default.
     #[serde(default = "default_true", skip_serializing_if = "is_yes")]
     pub is_clear: bool,
 }
@@ -165,7 +166,7 @@ fn is_yes(is_clear: &bool) -> bool {
     *is_clear
 }
 
-/// Why an answer does not fit a decision.
+/// Why an answer is not valid for a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AnswerFault {
     /// It is not one of the choices.
@@ -177,10 +178,10 @@ pub enum AnswerFault {
 }
 
 impl Decision {
-    /// Checks that an answer fits.
+    /// Checks that an answer is valid.
     ///
     /// # Errors
-    /// Fails if it is not one of the choices, or an empty text.
+    /// Fails if the answer is not one of the choices, or is an empty text.
     pub fn accepts(&self, choice: &str) -> Result<(), AnswerFault> {
         let choices = self.about.choices();
         if choices.is_empty() {

@@ -11,23 +11,23 @@ use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
 use crate::signal::{GateStatus, Signal};
 
-/// The most approaches that are kept of a task.
+/// The maximum number of approaches that are kept per task.
 const MAX_APPROACHES: usize = 50;
 
-/// Why a task failed whose reviews said nothing clear.
+/// The reason when two reviews of a task were unclear.
 const UNCLEAR_TWICE: &str = "the review gave no clear verdict twice";
 
 /// Adds an entry to a history, and drops the oldest ones.
 fn keep<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
-    // Dropping many at once keeps a long journal linear.
+    // Dropping many at once keeps the fold of a long journal linear.
     if 2 * MAX_HISTORY <= list.len() {
         list.drain(..list.len() - MAX_HISTORY);
     }
 }
 
 impl Life {
-    /// Reads a whole journal. Records of newer versions are counted.
+    /// Builds a life from a whole journal. Counts records of newer versions.
     pub fn from_entries(entries: impl IntoIterator<Item = Entry>) -> Life {
         let mut life = Life::default();
         for entry in entries {
@@ -40,8 +40,8 @@ impl Life {
         life
     }
 
-    /// Applies one record. A record that does not fit, such as the end of an attempt that never began, changes only
-    /// what it names.
+    /// Applies one record. A record that does not fit, such as the end of an unknown attempt, changes only what it
+    /// names.
     pub fn apply(&mut self, at: Timestamp, record: &Record) {
         match record {
             Record::Approved { fingerprint, items, passed, path, .. } => {
@@ -64,7 +64,7 @@ impl Life {
                     is_paused: false,
                 });
                 self.skips_in_a_row = 0;
-                // It may have other budgets.
+                // A new approval may bring other budgets.
                 self.budgets.clear();
                 self.decisions.iter_mut().for_each(|decided| decided.is_past = decided.answer.is_some());
             }
@@ -159,7 +159,7 @@ impl Life {
                     }
                 }
                 None if *moved => {
-                    // The tree is another one, so what was run on the old one says nothing about it.
+                    // The tree changed, so results of commands on the old tree no longer count.
                     let mut is_its = false;
                     self.check(task, run, |checking| {
                         (checking.verified, checking.tested, checking.commit) = (0, false, None);
@@ -192,7 +192,7 @@ impl Life {
             Record::DecisionAsked { decision } => {
                 if let Some(task) = &decision.task {
                     let life = self.tasks.entry(task.clone()).or_default();
-                    // A failed task stays failed while its decision waits; a checked one waits.
+                    // A failed task stays failed, and a checked one stays checked, while its decision is pending.
                     if !matches!(life.stage, Stage::Ended(_) | Stage::Checking(_)) {
                         life.stage = Stage::Waiting(decision.id.clone());
                     }
@@ -255,7 +255,7 @@ impl Life {
         }
     }
 
-    /// A person said that a task is done, whatever became of it here.
+    /// Marks a task as done because a person said so, whatever its state.
     fn passed(&mut self, at: Timestamp, task: &TaskId) {
         if !self.can_be_passed(task) {
             return;
@@ -273,7 +273,7 @@ impl Life {
         }
     }
 
-    /// Counts starts of the executive. Of a task, they cost something and are no attempt.
+    /// Counts starts of the executive. They cost something, but do not count as attempts of a task.
     fn used(&mut self, used: &[ExecutiveUsage]) {
         self.spent.add_usage(used);
         for ExecutiveUsage { task, seconds, cost_usd, .. } in used {
@@ -283,7 +283,7 @@ impl Life {
         }
     }
 
-    /// What a service paused for may be over.
+    /// Records activity, after which the reason of a pause may no longer hold.
     fn note_activity(&mut self) {
         self.service.iter_mut().for_each(|service| service.is_paused = false);
     }
@@ -310,12 +310,12 @@ impl Life {
         let life = self.tasks.entry(task.clone()).or_default();
         let tier = life.tier.unwrap_or(Tier::Line);
         if let Some(attempt) = life.runs.iter_mut().rev().find(|attempt| attempt.run == *run) {
-            // What could not be started took no time.
+            // A worker that could not be started took no time.
             attempt.worked = 0.0 < *seconds;
         }
         life.spent.add(tier, *seconds, *cost_usd);
         if life.outcome().is_some_and(TaskOutcome::is_done) {
-            // Meanwhile a person said that it is done.
+            // Meanwhile a person marked the task as done.
             self.spent.add(tier, *seconds, *cost_usd);
             return;
         }
@@ -330,7 +330,7 @@ impl Life {
         let because = reason.clone().unwrap_or_default();
         match how {
             AttemptEnd::Limit => {
-                // It is no failure of the task.
+                // A limit of the provider is not a failure of the task.
                 if let Some(until) = until {
                     self.limits.insert(tier, (*until, None));
                 }
@@ -374,7 +374,7 @@ impl Life {
         }
     }
 
-    /// Changes what was found out about the claim of a run. Records of an older run change nothing.
+    /// Changes the check of a run's claim. Records of an older run have no effect.
     fn check(&mut self, task: &TaskId, run: &RunId, change: impl FnOnce(&mut ClaimCheck)) {
         if let Some(Stage::Checking(checking)) = self.tasks.get_mut(task).map(|life| &mut life.stage)
             && checking.run == *run
@@ -383,7 +383,7 @@ impl Life {
         }
     }
 
-    /// Ends the check of a run with a failure.
+    /// Ends the check of a run as a failure.
     fn failed(&mut self, at: Timestamp, task: &TaskId, run: &RunId, feedback: Feedback, status: &str) {
         let is_checked = self
             .tasks
@@ -399,7 +399,7 @@ impl Life {
         life.stage = Stage::Open;
         life.failures += 1;
         let failure = (feedback.clone(), life.tree.clone());
-        // Without a known tree, nothing is known about changes.
+        // Without a known tree, it is unknown whether anything changed.
         let is_same = failure.1.is_some() && life.last_failure.as_ref() == Some(&failure);
         life.repeats = if is_same { life.repeats + 1 } else { 1 };
         life.last_failure = Some(failure);
@@ -408,7 +408,7 @@ impl Life {
         self.event(task, at, status, None);
     }
 
-    /// Returns what a review counts as: the second one in a row without a clear verdict is a failure.
+    /// Returns how a review counts. The second unclear one in a row is a failure.
     fn verdict(
         &self,
         task: &TaskId,
@@ -455,7 +455,7 @@ impl Life {
         life.ended_at = Some(at);
         life.stuck = stuck;
         if outcome.is_done() {
-            // Feedback ends with its task.
+            // Feedback is cleared when the task ends.
             (life.feedback, life.guidance, life.question, life.last_error) = (None, None, None, None);
             self.skips_in_a_row = 0;
             self.done_since_phase_review += 1;
@@ -472,7 +472,7 @@ impl Life {
             TaskOutcome::Skipped => "skipped",
         };
         let seconds = self.tasks.get(task).map(|life| life.spent.minutes() * 60.0);
-        // The attempt that said so is in the history already.
+        // The attempt with that signal is already in the history.
         let last = self.history.tasks.iter_mut().rev().find(|event| event.task == *task);
         if let Some(last) = last.filter(|last| outcome == TaskOutcome::Blocked && last.status == status) {
             last.seconds = seconds;
@@ -485,7 +485,7 @@ impl Life {
         let Some(decided) = self.decisions.iter_mut().find(|decided| decided.decision.id == *id) else {
             return;
         };
-        // The first answer counts.
+        // Only the first answer counts.
         if decided.answer.is_some() {
             return;
         }
@@ -597,7 +597,7 @@ fn command_feedback(
 }
 
 impl std::fmt::Display for Feedback {
-    /// Writes the failure in a sentence without a final stop.
+    /// Formats the failure as a sentence without a final stop.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Feedback::Attempt(text, _) => f.write_str(text),

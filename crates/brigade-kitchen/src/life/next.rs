@@ -8,72 +8,72 @@ use crate::prd::Task;
 use crate::route::route;
 use crate::signal::{Choice, Ending, FailureDecision, Iteration, Signal};
 
-/// Where tasks are worked on.
+/// Where workers work on tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workplace {
-    /// Each in a worktree of its own, from which commits go to the branch.
+    /// In a separate worktree per task. Commits go to the branch.
     Worktrees,
     /// In the workspace, one after the other, without commits.
     InPlace,
 }
 
-/// What happens next with a task.
+/// The next step of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An attempt begins.
+    /// Start an attempt.
     Attempt {
         /// The tier.
         tier: Tier,
-        /// The number of the attempt, over all tiers.
+        /// The number of the attempt, across all tiers.
         number: u64,
     },
-    /// An attempt runs.
+    /// Wait for the running attempt.
     Running,
-    /// It goes to a higher tier.
+    /// Hand the task to a higher tier.
     Escalate {
-        /// The tier so far.
+        /// The current tier.
         from: Tier,
-        /// The tier from now on.
+        /// The new tier.
         to: Tier,
-        /// Why.
+        /// Why it is escalated.
         reason: String,
     },
-    /// The verification commands from this position on run.
+    /// Run the verification commands from a position on.
     Verify {
-        /// The position of the first one, from 0.
+        /// The position of the first command, from 0.
         from: usize,
     },
-    /// Changed lines are searched for markers.
+    /// Search the changed lines for markers.
     Scan,
-    /// The test command runs.
+    /// Run the test command.
     Test,
-    /// The executive reviews.
+    /// Start a review by the executive.
     Review,
-    /// The commit is made.
+    /// Make the commit.
     Commit,
-    /// The branch moves to the commit.
+    /// Move the branch to the commit.
     Integrate,
-    /// The task ends.
+    /// End the task.
     End {
-        /// How.
+        /// How it ends.
         outcome: TaskOutcome,
-        /// Why.
+        /// Why it ends so.
         reason: Option<String>,
         /// Whether it is stuck.
         stuck: bool,
         /// The task that did its work.
         absorbed_by: Option<TaskId>,
     },
-    /// Somebody is asked.
+    /// Ask for a decision.
     Ask(Question),
-    /// A decision waits.
+    /// Wait for a pending decision.
     Wait(DecisionId),
-    /// The task has ended.
+    /// Nothing: the task has ended.
     Ended(TaskOutcome),
 }
 
 impl Step {
-    /// Returns whether it checks a claim, or takes what was checked to the branch.
+    /// Returns whether the step checks a claim, or brings checked work to the branch.
     pub const fn is_check(&self) -> bool {
         matches!(
             self,
@@ -82,19 +82,19 @@ impl Step {
     }
 }
 
-/// A question for somebody.
+/// A question for a person or the executive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What it is about.
+    /// The kind of decision.
     pub about: DecisionKind,
     /// What happened.
     pub context: String,
 }
 
-/// Tells the next step of a task whose dependencies are done.
+/// Returns the next step of a task whose dependencies are done.
 ///
-/// The step is the same until a record changes the life, so whatever a killed service had begun is begun again, and
-/// what it had recorded is not.
+/// The step stays the same until a record changes the life. After a kill, unrecorded work is therefore repeated and
+/// recorded work is not.
 pub fn next(task: &Task, life: &Life, settings: &Settings, workplace: Workplace) -> Step {
     let nothing = TaskLife::default();
     let own = life.tasks.get(&task.id).unwrap_or(&nothing);
@@ -122,7 +122,7 @@ fn step_after_end(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome
         decision.task.as_ref() == Some(&task.id)
             && decision.about == DecisionKind::Failure
             && own.ended_at.is_none_or(|ended| ended <= decision.created_at)
-            // An abort ended its service. What becomes of the task is asked again in the next one.
+            // An abort ended an earlier service. The current one asks about the task again.
             && (!decided.is_past || decided.answer.as_ref().is_none_or(|answer| answer.choice != "abort"))
     };
     if life.decisions.iter().rev().any(|decided| is_answered(&decided)) {
@@ -145,8 +145,8 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
     };
     let above = tier.above().filter(|_| may_escalate(tier, settings));
     let due = escalation(tier, own, settings);
-    // Only a worker that says so is blocked, also in the last attempt; failures go on in the tier until the attempts
-    // are used up.
+    // In the highest tier, only a worker's own signal makes a task blocked, also in the last attempt. After failures it
+    // retries until the attempts are used up.
     if let (Some(reason), None, true) = (&due, above, own.asks_for_more.is_some()) {
         return end(TaskOutcome::Blocked, reason.clone(), false);
     }
@@ -169,7 +169,7 @@ fn may_escalate(from: Tier, settings: &Settings) -> bool {
     settings.escalation_enabled && (from == Tier::Line || settings.escalation_to_exec)
 }
 
-/// Lists the tiers that a task of this tier may come to, itself included.
+/// Lists the tiers that a task of this tier may reach, including this one.
 pub fn tiers_ahead(tier: Tier, settings: &Settings) -> Vec<Tier> {
     let mut tiers = vec![tier];
     while let Some(last) = tiers.last().copied()
@@ -181,12 +181,12 @@ pub fn tiers_ahead(tier: Tier, settings: &Settings) -> Vec<Tier> {
     tiers
 }
 
-/// Returns the last error as the end of a reason.
+/// Returns the last error, as the end of a reason.
 fn last(own: &TaskLife) -> String {
     own.last_error.as_deref().map(|error| format!("; the last one: {error}")).unwrap_or_default()
 }
 
-/// Returns why a task should go to a higher tier.
+/// Returns why a task should be escalated, if it should.
 fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String> {
     if let Some(reason) = &own.asks_for_more {
         return Some(reason.clone());
@@ -203,7 +203,7 @@ fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String>
     is_late.then(|| "the time of the tier is used up".to_owned())
 }
 
-/// Returns whether finished work of a tier is reviewed.
+/// Returns whether finished work of a tier gets a review.
 pub fn is_reviewed(tier: Tier, settings: &Settings) -> bool {
     settings.review_enabled && (tier == Tier::Line || !settings.review_junior_only)
 }
@@ -251,21 +251,21 @@ fn check(
     }
 }
 
-/// How an attempt is recorded: as it ended, judged by what changed.
+/// The recorded result of an attempt, after checking its claim against its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptVerdict {
-    /// How, in a word.
+    /// How it ended.
     pub how: AttemptEnd,
     /// The signal, if it counts.
     pub signal: Option<Signal>,
-    /// Why it does not count.
+    /// Why the signal does not count.
     pub reason: Option<String>,
-    /// What kind of failure that is.
+    /// The kind of failure.
     pub miss: Option<Miss>,
 }
 
-/// Judges the end of an attempt. A claim to have completed the task with nothing changed needs verification, and one
-/// that another task did the work needs that task to be done.
+/// Judges the end of an attempt. A claim of completion without changes needs verification. A claim that another task
+/// did the work needs that task to be done.
 pub fn judge(
     ending: &Ending,
     changed: bool,
@@ -306,8 +306,8 @@ pub fn judge(
     }
 }
 
-/// Returns the answer to a failure when nobody watches: that of the executive, if it is clear. The first unclear one
-/// counts as retry, the next as skip; when the retries of a task are used up, it is skipped.
+/// Returns the answer to a failure when no person decides: the executive's, if it is clear. The first unclear answer
+/// counts as retry, the next as skip. A task without retries left is skipped.
 pub fn walkaway_answer(decided: Option<FailureDecision>, own: &TaskLife, settings: &Settings) -> Answer {
     let unclear = || {
         let choice = if own.unclear_decisions == 0 { Choice::Retry } else { Choice::Skip };
@@ -321,7 +321,7 @@ pub fn walkaway_answer(decided: Option<FailureDecision>, own: &TaskLife, setting
     let mut decided = decided.unwrap_or_else(unclear);
     if decided.choice == Choice::Retry && settings.walkaway_max_retries <= own.retries {
         decided.choice = Choice::Skip;
-        decided.reason = Some(format!("{} retries were in vain", own.retries));
+        decided.reason = Some(format!("{} retries failed", own.retries));
     }
     let choice = match decided.choice {
         Choice::Retry => "retry",

@@ -1,4 +1,4 @@
-//! The records of a PRD's journal.
+//! Records of a PRD's journal.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
 use crate::signal::Signal;
 
-/// The version of the records that this version writes.
+/// The version of records that this program writes.
 pub const VERSION: u32 = 1;
 
 /// A line of the journal: `{"v":1,"seq":N,"at":…,"kind":…,…}`. `seq` has no gaps.
@@ -25,17 +25,17 @@ pub struct Line {
     pub seq: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// What happened.
+    /// The record.
     #[serde(flatten)]
     pub record: Record,
 }
 
-/// A line as it was read.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// A record that this version knows.
+    /// A record of a known version.
     Known(Box<Line>),
-    /// A record of a newer version. It is kept, never rewritten, and nothing is concluded from it.
+    /// A record of a newer version. It is kept unchanged, and has no effect.
     Newer {
         /// Its number.
         seq: u64,
@@ -50,7 +50,7 @@ impl Line {
         Line { v: VERSION, seq, at, record }
     }
 
-    /// Writes the line without its line feed.
+    /// Formats the line without its line feed.
     ///
     /// # Errors
     /// Never fails for records of this version.
@@ -60,10 +60,10 @@ impl Line {
 }
 
 impl Entry {
-    /// Reads a line. One that is neither a known nor a newer record is foreign.
+    /// Parses a line. A line that is neither a known nor a newer record is foreign.
     ///
     /// # Errors
-    /// Fails for a foreign line, which the caller sets aside.
+    /// Fails for a foreign line. The caller sets it aside.
     pub fn read(json: Json) -> Result<Entry, Mismatch> {
         #[derive(Deserialize)]
         struct Head {
@@ -87,25 +87,25 @@ impl Entry {
     }
 }
 
-/// How an attempt ended, in a word.
+/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
-    /// With a signal.
+    /// With a signal that counts.
     Said,
-    /// Without one that counts.
+    /// Without a signal that counts.
     Iteration,
-    /// At the limit of the provider.
+    /// At a limit of the provider.
     Limit,
     /// At its time limit.
     TimeLimit,
-    /// Because it printed nothing.
+    /// Because it printed nothing for too long.
     Stalled,
-    /// Because the service was interrupted or died.
+    /// Because the service was interrupted or killed.
     Interrupted,
 }
 
-/// What kind of failure it was that an attempt does not count, besides that it gave no signal.
+/// Why an attempt does not count, other than a missing signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Miss {
@@ -113,9 +113,9 @@ pub enum Miss {
     Setup,
     /// The worker could not be started.
     NotStarted,
-    /// The worker claimed something that does not count.
+    /// The claim of the worker does not count.
     Claim,
-    /// The worker changed what belongs to git, or its folder is gone.
+    /// The worker changed git metadata, or its directory is missing.
     Git,
 }
 
@@ -136,9 +136,9 @@ impl Miss {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandResult {
-    /// With 0.
+    /// With exit code 0.
     Passed,
-    /// With another code, or by a signal.
+    /// With another exit code, or by a signal.
     Failed,
     /// At its time limit.
     TimedOut,
@@ -146,31 +146,31 @@ pub enum CommandResult {
     NotStarted,
 }
 
-/// What a review said.
+/// The result of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ReviewResult {
-    /// The task is good.
+    /// The task passes.
     Pass,
-    /// It is not.
+    /// The task fails.
     Fail,
-    /// Nothing clear. The second one in a row is a failure.
+    /// No clear verdict. The second one in a row is a failure.
     Unclear,
 }
 
-/// What a start of the executive used that has no record of its own.
+/// The usage of a start of the executive that has no separate record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutiveUsage {
-    /// The task that it was about.
+    /// The task, if the start concerned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// How long it took.
     pub seconds: f64,
-    /// What it reported as its cost.
+    /// The cost that it reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The run that has its receipt. Absent in records of older versions.
+    /// The run with its receipt. Absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<RunId>,
 }
@@ -182,20 +182,20 @@ pub struct ExecutiveUsage {
 pub enum TaskOutcome {
     /// It is done.
     Complete,
-    /// It was done before.
+    /// Earlier work did it already.
     AlreadyDone,
     /// Another task did it.
     Absorbed,
     /// No tier can do it.
     Blocked,
-    /// It has used up its attempts.
+    /// Its attempts are used up.
     Failed,
-    /// Somebody left it out.
+    /// It was skipped by a decision.
     Skipped,
 }
 
 impl TaskOutcome {
-    /// Returns it in words for people.
+    /// Returns the outcome in words for people.
     pub const fn as_text(self) -> &'static str {
         match self {
             TaskOutcome::Complete => "done",
@@ -214,8 +214,8 @@ impl TaskOutcome {
 }
 
 impl Record {
-    /// Lists the runs whose receipts there are by this record, with what each was; but not that of an attempt, of which
-    /// only the end of its record says whether its worker was started.
+    /// Lists the runs that have a receipt according to this record, with their kinds. Runs of attempts are not listed:
+    /// only the end of an attempt shows whether its worker was started.
     pub fn receipts(&self) -> Vec<(&RunId, &'static str)> {
         fn one<'r>(receipt: &'r Option<RunId>, what: &'static str) -> Vec<(&'r RunId, &'static str)> {
             receipt.iter().map(|run| (run, what)).collect()
@@ -237,7 +237,7 @@ impl Record {
         }
     }
 
-    /// Returns the task that it is about, if it is about one.
+    /// Returns the task of the record, if it concerns one.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Record::AttemptEnded { task, .. }
@@ -260,10 +260,10 @@ macro_rules! records {
         }
 
         impl Record {
-            /// The words of the kinds.
+            /// The names of all kinds.
             pub const KINDS: &[&str] = &[$($kind),+];
 
-            /// Returns the word of the kind.
+            /// Returns the name of the kind.
             pub const fn kind(&self) -> &'static str {
                 match self { $(Record::$name { .. } => $kind,)+ }
             }
@@ -272,26 +272,27 @@ macro_rules! records {
 }
 
 records! {
-    /// A person approved what is executed.
+    /// A person approved the execution.
     Approved = "approved" {
         /// The execution fingerprint.
         fingerprint: Fingerprint,
-        /// What was approved, for showing what changed since.
+        /// The approved items, to show later what changed.
         #[serde(default)]
         items: BTreeMap<String, String>,
-        /// The tasks that the file said were done. Others count as done only by what happens here.
+        /// The tasks marked as done in the file. Other tasks count as done only by records of the journal.
         #[serde(default)]
         passed: Vec<TaskId>,
-        /// Who.
+        /// Who approved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// The file of the PRD, relative to the workspace. Absent for the tiers, and in records of older versions.
+        /// The file of the PRD, relative to the workspace. Absent for approvals of tiers, and in records of older
+        /// versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
     }
-    /// A person took the approval back.
+    /// A person revoked the approval.
     Revoked = "revoked" {
-        /// Who.
+        /// Who revoked it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     }
@@ -299,7 +300,7 @@ records! {
     ServiceStarted = "service_started" {
         /// Its id.
         service: String,
-        /// Who it is, as the process crate writes it.
+        /// Its process identity, in the format of the process crate.
         #[serde(default)]
         process: Option<String>,
         /// Whether failures are decided without a person.
@@ -315,12 +316,12 @@ records! {
     ServiceEnded = "service_ended" {
         /// Its id.
         service: String,
-        /// How.
+        /// How it ended.
         outcome: Outcome,
-        /// Why.
+        /// Why it ended so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// What the executive used for this, and for what came to nothing before.
+        /// Usage of the executive that no earlier record has.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ExecutiveUsage>,
     }
@@ -328,7 +329,7 @@ records! {
     TaskStarted = "task_started" {
         /// The task.
         task: TaskId,
-        /// The tier that begins.
+        /// The tier that starts it.
         tier: Tier,
         /// The commit that its worktree was made from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -345,9 +346,9 @@ records! {
         run: RunId,
         /// The tier.
         tier: Tier,
-        /// The number of the attempt, over all tiers.
+        /// The number of the attempt, across all tiers.
         attempt: u64,
-        /// Who it is, as the process crate writes it.
+        /// The worker's process identity, in the format of the process crate.
         #[serde(default)]
         process: Option<String>,
     }
@@ -357,37 +358,37 @@ records! {
         task: TaskId,
         /// The run.
         run: RunId,
-        /// How, in a word.
+        /// How it ended.
         how: AttemptEnd,
-        /// What the worker said.
+        /// The worker's signal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<Signal>,
-        /// Why it needs another attempt, or is blocked.
+        /// Why another attempt is needed, or why the task is blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// What kind of failure that is.
+        /// The kind of failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         miss: Option<Miss>,
         /// How long it took.
         seconds: f64,
-        /// What it cost, as the worker said.
+        /// The cost that the worker reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
         /// The tokens that it used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<Tokens>,
-        /// Whether anything changed since the task began.
+        /// Whether anything changed since the task started.
         changed: bool,
-        /// What the work tree was at the end, so that two attempts can be compared.
+        /// The final tree of the worktree, to compare attempts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<String>,
-        /// How the worker went about it.
+        /// The approach of the worker.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approach: Option<String>,
-        /// Until when the provider's limit holds.
+        /// When the provider's limit ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
-        /// The run of the setup before it, which has its receipt.
+        /// The run of the setup before it, which has a receipt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setup: Option<RunId>,
     }
@@ -395,7 +396,7 @@ records! {
     Verification = "verification" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
         /// The position of the command in the task, from 0.
         index: u64,
@@ -409,7 +410,7 @@ records! {
         /// The last lines of its output, masked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
-        /// The run that has its receipt. Absent in records of older versions.
+        /// The run with its receipt. Absent in records of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<RunId>,
     }
@@ -417,7 +418,7 @@ records! {
     Test = "test" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
         /// The command.
         command: String,
@@ -429,7 +430,7 @@ records! {
         /// The last lines of its output, masked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
-        /// The run that has its receipt. Absent in records of older versions.
+        /// The run with its receipt. Absent in records of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<RunId>,
     }
@@ -437,18 +438,18 @@ records! {
     Todo = "todo" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
-        /// Where there are some, as `file:line: marker`.
+        /// Where markers were found, as `file:line: marker`.
         found: Vec<String>,
     }
-    /// The executive reviewed.
+    /// The executive reviewed a task.
     Review = "review" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
-        /// What it said.
+        /// The verdict.
         result: ReviewResult,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -456,10 +457,10 @@ records! {
         /// How long it took.
         #[serde(default)]
         seconds: f64,
-        /// What it cost.
+        /// The cost that it reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// The run that has its receipt. Absent in records of older versions.
+        /// The run with its receipt. Absent in records of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<RunId>,
     }
@@ -467,12 +468,12 @@ records! {
     Committed = "committed" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
         /// The commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
-        /// Why there is none: settings or hooks of git that the attempt changed.
+        /// Why it was refused: the attempt changed settings or hooks of git.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
     }
@@ -480,18 +481,18 @@ records! {
     Integrated = "integrated" {
         /// The task.
         task: TaskId,
-        /// The attempt's run.
+        /// The run of the attempt.
         run: RunId,
-        /// The commit that the branch is at.
+        /// The new commit of the branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
-        /// The files in which the work conflicts with that of other tasks.
+        /// The files that conflict with the work of other tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflict: Vec<String>,
-        /// Whether the task stands on a new tip and has to be verified there.
+        /// Whether the task was moved to a new tip and must be verified there.
         #[serde(default)]
         moved: bool,
-        /// What the work tree is on the new tip.
+        /// The tree of the worktree on the new tip.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<String>,
     }
@@ -499,16 +500,16 @@ records! {
     TaskEnded = "task_ended" {
         /// The task.
         task: TaskId,
-        /// How.
+        /// How it ended.
         outcome: TaskOutcome,
-        /// Why.
+        /// Why it ended so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Whether it was stuck.
+        /// Whether it ended because it was stuck.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stuck: bool,
     }
-    /// A task was handed to a higher tier.
+    /// A task was escalated to a higher tier.
     Escalated = "escalated" {
         /// The task.
         task: TaskId,
@@ -526,24 +527,24 @@ records! {
         /// The other task.
         absorbed_by: TaskId,
     }
-    /// A question waits for somebody.
+    /// A decision is needed.
     DecisionAsked = "decision_asked" {
         /// The decision.
         #[serde(flatten)]
         decision: Decision,
     }
-    /// It was answered.
+    /// A decision was answered.
     DecisionAnswered = "decision_answered" {
         /// The decision.
         id: DecisionId,
         /// The answer.
         #[serde(flatten)]
         answer: Answer,
-        /// What the executive used for this, and for what came to nothing before.
+        /// Usage of the executive that no earlier record has.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ExecutiveUsage>,
     }
-    /// What belongs to a task was decided.
+    /// The scope of a task was decided.
     ScopeDecided = "scope_decided" {
         /// The task.
         task: TaskId,
@@ -554,9 +555,9 @@ records! {
         /// Why.
         #[serde(default)]
         rationale: String,
-        /// Whether a person said so.
+        /// Whether a person decided.
         by_person: bool,
-        /// What the executive used for this, and for what came to nothing before.
+        /// Usage of the executive that no earlier record has.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ExecutiveUsage>,
     }
@@ -564,25 +565,25 @@ records! {
     PhaseReview = "phase_review" {
         /// How many tasks were done.
         completed: u64,
-        /// How many there are.
+        /// How many tasks there were.
         total: u64,
-        /// What it said.
+        /// The verdict.
         status: String,
         /// Its text.
         #[serde(default)]
         content: String,
-        /// What the executive used for this, and for what came to nothing before.
+        /// Usage of the executive that no earlier record has.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ExecutiveUsage>,
     }
-    /// What stands between two PRDs was passed, or not.
+    /// The gate between two PRDs gave a verdict.
     PhaseGate = "phase_gate" {
-        /// What was said.
+        /// The verdict.
         status: String,
         /// Its text.
         #[serde(default)]
         content: String,
-        /// What the executive used for this, and for what came to nothing before.
+        /// Usage of the executive that no earlier record has.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ExecutiveUsage>,
     }
@@ -590,32 +591,32 @@ records! {
     LimitWait = "limit_wait" {
         /// The tier.
         tier: Tier,
-        /// Until when.
+        /// When the limit ends.
         until: Timestamp,
-        /// What the tier starts: with another program, there is another limit.
+        /// The command and adapter of the tier. Another command has another limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<Fingerprint>,
     }
-    /// A budget is nearly or wholly used up.
+    /// A budget needs a warning or is used up.
     Budget = "budget" {
-        /// Which: `cost_usd`, `minutes` or `attempts`.
+        /// The budget: `cost_usd`, `minutes` or `attempts`.
         what: String,
         /// Whether it is used up.
         reached: bool,
     }
-    /// Settings changed while a service runs.
+    /// Settings were reloaded while a service runs.
     ConfigReloaded = "config_reloaded" {
-        /// The keys.
+        /// The changed keys.
         keys: Vec<String>,
     }
-    /// What was running is no longer.
+    /// The service was interrupted.
     Interrupted = "interrupted" {
-        /// The tasks whose attempts ended by it.
+        /// The tasks whose attempts were interrupted.
         tasks: Vec<TaskId>,
     }
-    /// The state file of another program was taken over.
+    /// The state file of another program was adopted.
     Adopted = "adopted" {
-        /// Its members.
+        /// The adopted state.
         state: ForeignState,
     }
 }

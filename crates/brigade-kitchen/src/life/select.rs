@@ -1,4 +1,4 @@
-//! Which tasks begin now, and how far a PRD is.
+//! Selects the tasks that start now, and computes the progress of a PRD.
 
 use brigade_core::{Timestamp, closest};
 use thiserror::Error;
@@ -19,20 +19,20 @@ pub struct RunSet(Vec<bool>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", unknown_tasks_text(.unknown, .known))]
 pub struct UnknownTasks {
-    /// What was typed.
+    /// The unknown ids.
     pub unknown: Vec<String>,
-    /// The ids that there are.
+    /// The ids in the PRD.
     pub known: Vec<TaskId>,
 }
 
-/// Why tasks cannot be chosen.
+/// Why a selection of tasks is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SelectTasksError {
-    /// Ids are not in the PRD.
+    /// Some ids are not in the PRD.
     #[error(transparent)]
     Unknown(#[from] UnknownTasks),
-    /// The choice leaves none.
-    #[error("no task is left of those that were chosen: {0}")]
+    /// The selection has no tasks.
+    #[error("no task is left in the selection: {0}")]
     Empty(String),
 }
 
@@ -54,12 +54,12 @@ fn unknown_tasks_text(unknown: &[String], known: &[TaskId]) -> String {
 }
 
 impl RunSet {
-    /// All tasks of a PRD.
+    /// Selects all tasks of a PRD.
     pub fn all(prd: &ValidPrd) -> RunSet {
         RunSet(vec![true; prd.tasks.len()])
     }
 
-    /// Chooses tasks: `only` these, without `skip`, from one on until another, in the order of the file.
+    /// Selects tasks: `only` these, without `skip`, from one task up to another, in the order of the file.
     ///
     /// # Errors
     /// Fails if an id is not in the PRD, or no task is left.
@@ -98,13 +98,13 @@ impl RunSet {
         Ok(set)
     }
 
-    /// Returns whether a task is served.
+    /// Returns whether a task is selected.
     pub fn has(&self, task: usize) -> bool {
         self.0.get(task).copied().unwrap_or_default()
     }
 
-    /// Returns the waves of the tasks that would run: those that are not done, and wait for nobody, neither themselves
-    /// nor by what they depend on.
+    /// Returns the waves of the tasks that would run. Tasks that are done are left out, and so are tasks that wait for
+    /// a decision, directly or through a dependency.
     pub fn waves(&self, prd: &ValidPrd, life: &Life, progress: &Progress) -> Vec<Vec<usize>> {
         let Progress { failed, blocked, skipped, waiting, .. } = progress;
         let stopped: Vec<usize> =
@@ -115,22 +115,22 @@ impl RunSet {
     }
 }
 
-/// A task whose attempt begins now.
+/// A task that starts an attempt now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
     /// The position of the task.
     pub task: usize,
     /// The tier.
     pub tier: Tier,
-    /// The number of the attempt, over all tiers.
+    /// The number of the attempt, across all tiers.
     pub number: u64,
 }
 
-/// Chooses the tasks whose attempts begin now, in the order of the file.
+/// Selects the tasks that start an attempt now, in the order of the file.
 ///
-/// A task begins when everything that it depends on is done, when there is room in its tier and in all, when its tier
-/// does not wait for a provider, and when no other task of the same exclusive name is on its way. In place, and where
-/// one attempt may run at once, one task is on its way at a time: the next one stands on its work.
+/// A task starts when its dependencies are done, a slot is free in its tier and in total, its tier does not wait for a
+/// provider, and no other task with the same exclusive name is in progress. In place, or with a limit of one attempt,
+/// only one task is in progress at a time, because the next task builds on its work.
 pub fn select(
     prd: &ValidPrd,
     life: &Life,
@@ -143,7 +143,7 @@ pub fn select(
     let mut by_tier = [0_u64; 3];
     let mut exclusive: Vec<&str> = Vec::new();
     let mut on_the_way = 0_u64;
-    // A claim of a task that is not served is checked by a later service, and holds up none of this one.
+    // Claims of tasks that are not selected are checked by a later service. They do not hold up this one.
     for (_, task) in prd.tasks.iter().enumerate().filter(|(at, _)| set.has(*at)) {
         let Some(own) = life.tasks.get(&task.id) else { continue };
         let is_running = matches!(own.stage, Stage::Attempting { .. });
@@ -152,7 +152,7 @@ pub fn select(
             by_tier[own.tier.unwrap_or(Tier::Line) as usize] += 1;
         }
         if is_running || matches!(own.stage, Stage::Checking(_)) {
-            // One that waits for somebody holds up no other, except in place.
+            // A task with a pending decision does not hold up others, except in place.
             let waits = workplace == Workplace::Worktrees && life.decision_of(&task.id).is_some();
             on_the_way += u64::from(!waits);
             exclusive.extend(task.exclusive.as_deref());
@@ -186,19 +186,19 @@ pub fn select(
 }
 
 impl Life {
-    /// Returns until when a tier waits for its provider. With another command, it need not wait.
+    /// Returns when the provider's limit of a tier ends. A limit of another command does not count.
     pub fn limit(&self, tier: Tier, settings: &Settings) -> Option<Timestamp> {
         let (until, command) = self.limits.get(&tier)?;
         command.is_none_or(|command| command == settings.worker_of(tier)).then_some(*until)
     }
 }
 
-/// Returns whether everything that a task depends on is done.
+/// Returns whether all dependencies of a task are done.
 pub fn is_ready(prd: &ValidPrd, life: &Life, task: usize) -> bool {
     prd.graph().needs(task).iter().all(|need| life.is_done(&prd.tasks[*need].id))
 }
 
-/// Marks the tasks that can never begin, because they depend on a skipped one.
+/// Marks the tasks that can never start because they depend on a skipped task.
 pub fn unreachable(prd: &ValidPrd, life: &Life) -> Vec<bool> {
     let is_skipped = |at: &usize| life.outcome(&prd.tasks[*at].id) == Some(TaskOutcome::Skipped);
     let mut marked = prd.graph().behind((0..prd.tasks.len()).filter(is_skipped));
@@ -208,38 +208,38 @@ pub fn unreachable(prd: &ValidPrd, life: &Life) -> Vec<bool> {
     marked
 }
 
-/// How far a service is with the tasks that it serves, by their positions.
+/// The progress of a service: the positions of its tasks by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Done.
+    /// Tasks that are done.
     pub done: Vec<usize>,
-    /// Failed.
+    /// Tasks that failed.
     pub failed: Vec<usize>,
-    /// Blocked.
+    /// Tasks that are blocked.
     pub blocked: Vec<usize>,
-    /// Left out.
+    /// Tasks that were skipped.
     pub skipped: Vec<usize>,
-    /// Behind a skipped task.
+    /// Tasks that depend on a skipped task.
     pub unreachable: Vec<usize>,
-    /// On their way: an attempt runs, or its claim is checked.
+    /// Tasks with a running attempt or a claim that is being checked.
     pub running: Vec<usize>,
-    /// A decision waits, or would have to be asked.
+    /// Tasks with a pending decision, or that need one.
     pub waiting: Vec<usize>,
-    /// They could begin, now or when a provider lets them.
+    /// Tasks that can start, now or when a provider's limit ends.
     pub ready: Vec<usize>,
-    /// They depend on tasks that are not done.
+    /// Tasks that depend on unfinished tasks.
     pub held: Vec<usize>,
-    /// Whether somebody said that the service ends.
+    /// Whether a decision aborted the service.
     pub aborted: bool,
 }
 
 impl Progress {
-    /// Returns whether nothing can go on by itself.
+    /// Returns whether no task can continue without a decision.
     pub fn is_at_end(&self) -> bool {
         self.aborted || (self.running.is_empty() && self.ready.is_empty())
     }
 
-    /// Returns how the service ends when nothing can go on.
+    /// Returns the outcome of a service in which no task can continue.
     pub fn outcome(&self) -> Outcome {
         let open = [
             &self.failed,
@@ -262,11 +262,11 @@ impl Progress {
     }
 }
 
-/// The most tasks that a reason names.
+/// The maximum number of tasks that a reason names.
 const MAX_NAMED: usize = 3;
 
 impl Progress {
-    /// Says why not every task that was served is done, as far as nobody is asked.
+    /// Returns why some selected tasks are not done. Pending decisions are not considered.
     pub fn incomplete_reason(&self, prd: &ValidPrd, life: &Life, set: &RunSet) -> Option<String> {
         let id = |at: usize| &prd.tasks[at].id;
         let mut found: Vec<String> = Vec::new();
@@ -292,7 +292,7 @@ impl Progress {
     }
 }
 
-/// Tells how far a service is.
+/// Computes the progress of a service.
 pub fn progress(
     prd: &ValidPrd,
     life: &Life,

@@ -1,4 +1,4 @@
-//! The state file beside a PRD, and one of another program that is taken over.
+//! The state file of a PRD, and the adopted state of another program.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,9 @@ use brigade_core::json::{Mismatch, from_json};
 use brigade_core::{Dialect, Json, Object};
 use serde::{Deserialize, Serialize};
 
-/// The state of a PRD in the form of the state file. It holds the newest 1,000 entries of each list.
+/// The state of a PRD in the format of the state file. It has the newest 1,000 entries of each list.
 ///
-/// Its rows are objects as they were read or made, because rows of other programs have members that Brigade does not
-/// know.
+/// The rows are plain objects, because rows of other programs have members that Brigade does not know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -22,7 +21,7 @@ pub struct StateFile {
     pub last_start_time: Option<String>,
     /// The task that runs or waits.
     pub current_task: Option<String>,
-    /// What happened to tasks.
+    /// Events of tasks.
     pub task_history: Vec<Object>,
     /// Escalations.
     pub escalations: Vec<Object>,
@@ -34,14 +33,14 @@ pub struct StateFile {
     pub phase_reviews: Vec<Object>,
     /// Decisions about scope.
     pub scope_decisions: Vec<Object>,
-    /// Decisions about failures that no person made.
+    /// Decisions about failures made without a person.
     pub walkaway_decisions: Vec<Object>,
-    /// Members of other programs, as they were taken over.
+    /// Members of other programs, as adopted.
     #[serde(flatten)]
     pub others: BTreeMap<String, Json>,
 }
 
-/// The state of another program: a state file, with its members as they were written. Nothing else is recorded as one.
+/// The state file of another program, with its members unchanged. Only such files are recorded as adopted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Json", into = "Json")]
 pub struct ForeignState {
@@ -64,10 +63,10 @@ impl From<ForeignState> for Json {
 }
 
 impl ForeignState {
-    /// Reads what another program wrote.
+    /// Parses the state file of another program.
     ///
     /// # Errors
-    /// Fails if it is no state file, with what is wrong, without a final stop.
+    /// Returns what is wrong, without a final stop, if the bytes are not a state file.
     pub fn read(bytes: &[u8]) -> Result<ForeignState, String> {
         let json = Json::parse_bytes(bytes, Dialect::Lenient)
             .map_err(|error| format!("line {}, column {}: not JSON", error.line, error.column))?;
@@ -77,7 +76,7 @@ impl ForeignState {
         ForeignState::try_from(json).map_err(|error| error.to_string())
     }
 
-    /// Returns the state file that it is.
+    /// Returns it as a state file.
     pub fn file(&self) -> &StateFile {
         &self.file
     }
@@ -97,7 +96,7 @@ mod tests {
         let theirs = r#"{"escalations":[{"theirs":1.50}],"unknown":{"a":1}}"#;
         let read = record(theirs).unwrap();
         assert!(brigade_core::json::to_json(&read).unwrap().to_compact().ends_with(&format!("{theirs}}}")));
-        // What cannot be read does not silently become an empty state, which ours would be written over.
+        // An unreadable state must not become an empty one, which would then replace the file.
         assert!(record(r#"{"escalations":"none"}"#).is_err());
         assert!(record("[]").is_err());
     }

@@ -9,7 +9,7 @@ mod approved;
 mod chance;
 mod ends;
 
-/// A PRD of tasks with further members.
+/// Returns a PRD whose tasks have these additional members.
 fn prd(tasks: &[(&str, &str)]) -> ValidPrd {
     let row = |(id, members): &(&str, &str)| format!("{{\"id\":\"{id}\",\"title\":\"t\"{members}}}");
     let tasks: Vec<String> = tasks.iter().map(row).collect();
@@ -21,7 +21,7 @@ fn id(text: &str) -> TaskId {
     text.parse().unwrap()
 }
 
-/// A journal that is written line by line, and the life that it says.
+/// A journal that is written line by line, and the life computed from it.
 struct TestJournal {
     prd: ValidPrd,
     settings: Settings,
@@ -80,7 +80,7 @@ impl TestJournal {
         });
     }
 
-    /// One attempt with this end.
+    /// Writes one attempt with this ending.
     fn attempt(&mut self, task: &str, ending: &Ending, changed: bool) -> RunId {
         let run = self.begin(task);
         self.end(task, &run, ending, changed);
@@ -104,7 +104,7 @@ impl TestJournal {
         });
     }
 
-    /// A service begins.
+    /// Starts a service.
     fn serve(&mut self) {
         let service = format!("s-{}", self.lines.len());
         let (process, walkaway, branch, total) = (None, false, None, 1);
@@ -135,7 +135,7 @@ impl TestJournal {
         self.write(Record::DecisionAnswered { id: id.clone(), answer, used: vec![] });
     }
 
-    /// Does what a step without a worker says.
+    /// Executes a step that needs no worker.
     fn bookkeep(&mut self, task: &str) -> bool {
         match self.step(task) {
             Step::Escalate { from, to, reason } => {
@@ -162,7 +162,7 @@ impl TestJournal {
         chosen.iter().map(|begin| (begin.task, begin.tier)).collect()
     }
 
-    /// The journal as text, read again.
+    /// Returns the life computed from the journal's text.
     fn again(&self) -> Life {
         let entries = self
             .lines
@@ -226,7 +226,7 @@ fn a_task_goes_the_whole_way() {
     };
     book.write(committed("c1"));
     assert_eq!(book.step("a"), Step::Integrate);
-    // Another task moved the branch: this one stands on a new tip, and is verified there again.
+    // Another task moved the branch, so this one is moved to the new tip and verified there again.
     let integrated = |commit: Option<&str>, moved| Record::Integrated {
         task: id("a"),
         run: run.clone(),
@@ -259,7 +259,7 @@ fn a_task_goes_the_whole_way() {
     assert_eq!((task.commit.as_deref(), task.reviewed, task.attempts), (Some("c2"), true, 1));
     assert_eq!(book.progress().outcome(), Outcome::Complete);
     assert_eq!(book.life, book.again());
-    // Two reviews were reported at 50 cents, and a minute of the line costs 5.
+    // Two reviews reported 50 cents each, and a minute of the line costs 5.
     assert!((book.life.spent.cost_usd(&book.settings) - 1.05).abs() < 1e-9);
 }
 
@@ -286,7 +286,7 @@ fn every_failure_is_an_iteration_with_its_feedback() {
     assert_eq!((task.failures, task.iterations, task.attempts), (4, 4, 4));
     let words: Vec<&str> = book.life.history.tasks.iter().map(|event| event.status.as_str()).collect();
     assert_eq!(words, ["iteration_1", "verification_failed", "todo_warnings", "conflict"]);
-    // A record of an older run changes nothing.
+    // A record of an older run has no effect.
     book.verified("a", &"a-1".parse().unwrap(), 0, CommandResult::Failed);
     assert_eq!(book.life.task(&id("a")).failures, 4);
 }
@@ -313,7 +313,7 @@ fn two_unclear_reviews_are_a_failure() {
     }
     assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Line, number: 2 });
     assert_eq!(book.life.task(&id("a")).feedback.unwrap().class(), "review");
-    // What is shown of it is a failure with its reason, too.
+    // The shown reviews are also a failure with its reason.
     let reviews: Vec<_> =
         book.life.history.reviews.iter().map(|(.., result, why)| (*result, why.as_str())).collect();
     let fail = (ReviewResult::Fail, "the review gave no clear verdict twice");
@@ -326,7 +326,7 @@ fn two_unclear_reviews_are_a_failure() {
 }
 
 #[test]
-fn a_claim_without_a_change_is_judged_like_already_done() {
+fn an_unchanged_claim_counts_as_already_done() {
     let mut book = TestJournal::new(prd(&[("a", VERIFIED), ("b", JUNIOR), ("c", JUNIOR)]));
     let run = book.said("a", Signal::Complete, false);
     assert_eq!(book.step("a"), Step::Verify { from: 0 });
@@ -334,10 +334,10 @@ fn a_claim_without_a_change_is_judged_like_already_done() {
     book.verified("a", &run, 1, CommandResult::Passed);
     assert!(book.bookkeep("a"));
     assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
-    // Without verification, nothing shows that it is done.
+    // Without verification, nothing proves that it is done.
     book.said("b", Signal::Complete, false);
     assert_eq!(book.step("b"), Step::Attempt { tier: Tier::Line, number: 2 });
-    // The absorbing task has to be done.
+    // The absorbing task must be done.
     book.said("c", Signal::Absorbed(id("b")), false);
     assert_eq!(book.step("c"), Step::Attempt { tier: Tier::Line, number: 2 });
     book.said("c", Signal::Absorbed(id("c")), false);
@@ -346,13 +346,13 @@ fn a_claim_without_a_change_is_judged_like_already_done() {
     assert!(book.bookkeep("c"));
     let task = book.life.task(&id("c"));
     assert_eq!((task.outcome(), task.absorbed_by), (Some(TaskOutcome::Absorbed), Some(id("a"))));
-    // With changes it goes the whole way.
+    // With changes, all checks run.
     book.said("b", Signal::AlreadyDone, true);
     assert_eq!(book.step("b"), Step::Scan);
 }
 
 #[test]
-fn a_task_escalates_after_failures_and_at_once_when_blocked() {
+fn a_task_escalates_after_failures_or_when_blocked() {
     let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     for _ in 0..3 {
         book.attempt("a", &no_signal(), true);
@@ -360,7 +360,7 @@ fn a_task_escalates_after_failures_and_at_once_when_blocked() {
     assert!(matches!(book.step("a"), Step::Escalate { from: Tier::Line, to: Tier::Sous, .. }));
     assert!(book.bookkeep("a"));
     assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Sous, number: 4 });
-    // It survives a restart.
+    // The life is the same after a restart.
     assert_eq!(book.again(), book.life);
     book.attempt("a", &Ending::TimeLimit, true);
     assert!(matches!(book.step("a"), Step::Escalate { from: Tier::Sous, to: Tier::Executive, .. }));
@@ -395,13 +395,13 @@ fn attempts_are_bounded_in_all_tiers_together() {
 }
 
 #[test]
-fn who_is_blocked_in_the_last_attempt_is_blocked() {
+fn a_task_blocked_in_the_last_attempt_is_blocked() {
     let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.max_iterations = 1;
     book.settings.escalation_enabled = false;
     book.said("a", Signal::Blocked, true);
     assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Blocked, .. }));
-    // With a tier above there is none to go there, so it failed.
+    // The tier above is switched off, so the task failed.
     let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     book.settings.max_iterations = 1;
     book.said("a", Signal::Blocked, true);
@@ -409,7 +409,7 @@ fn who_is_blocked_in_the_last_attempt_is_blocked() {
 }
 
 #[test]
-fn a_failed_task_goes_on_where_it_stood_after_retry() {
+fn a_retried_task_continues_in_its_tier() {
     let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"]")]));
     book.settings.max_iterations = 1;
     book.attempt("a", &no_signal(), true);
@@ -420,7 +420,7 @@ fn a_failed_task_goes_on_where_it_stood_after_retry() {
     book.answer(&decision, "retry", AnsweredBy::Person);
     assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Sous, number: 2 });
     assert_eq!(book.life.task(&id("a")).guidance.as_deref(), Some("try the other way"));
-    // A second answer changes nothing.
+    // A second answer has no effect.
     book.answer(&decision, "skip", AnsweredBy::Person);
     assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Sous, number: 2 });
     book.attempt("a", &no_signal(), true);
@@ -486,7 +486,7 @@ fn tasks_begin_as_there_is_room() {
         ("f", ",\"complexity\":\"junior\",\"dependsOn\":[\"d\"]"),
         ("g", JUNIOR),
     ]));
-    // One senior, not the other task of `db`, three in all.
+    // One senior task, not the other task of `db`, three in total.
     assert_eq!(book.chosen(), [(0, Tier::Sous), (3, Tier::Line), (4, Tier::Line)]);
     book.settings.parallel_line = Some(1);
     assert_eq!(book.chosen(), [(0, Tier::Sous), (3, Tier::Line)]);
@@ -494,7 +494,7 @@ fn tasks_begin_as_there_is_room() {
     assert_eq!(book.chosen(), [(0, Tier::Sous), (1, Tier::Sous), (3, Tier::Line)]);
     let run = book.begin("a");
     assert_eq!(book.chosen(), [(1, Tier::Sous), (3, Tier::Line)]);
-    // A claim that is checked keeps its exclusive name, and leaves room for attempts.
+    // A task being checked keeps its exclusive name, but needs no slot for attempts.
     book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: SignalSource::Tag }, true);
     book.settings.parallel_line = None;
     assert_eq!(book.chosen(), [(1, Tier::Sous), (3, Tier::Line), (4, Tier::Line)]);
@@ -516,7 +516,7 @@ fn a_run_set_is_typed_by_ids() {
     let SelectTasksError::Unknown(unknown) = &error else { panic!("{error}") };
     assert_eq!(unknown.unknown, ["US-9", "x/y"]);
     assert!(error.to_string().contains("did you mean `US-1`") && error.to_string().contains("US-4"));
-    // A choice that leaves nothing is no success of everything.
+    // An empty selection must not count as complete.
     let empty =
         |only: &[&str], skip: &[&str], from, until| set(only, skip, from, until).unwrap_err().to_string();
     assert!(empty(&["US-1"], &["US-1"], None, None).ends_with("only US-1, skip US-1"));
@@ -526,7 +526,7 @@ fn a_run_set_is_typed_by_ids() {
 #[test]
 fn what_was_done_at_the_approval_is_done() {
     let mut book = TestJournal::new(prd(&[("a", ",\"passes\":true"), ("b", ",\"dependsOn\":[\"a\"]")]));
-    // Before the approval, `passes` counts for nothing.
+    // Before the approval, `passes` does not count.
     assert_eq!(book.chosen().len(), 1);
     book.write(Record::Approved {
         fingerprint: Fingerprint::of_bytes(b"x"),
@@ -633,8 +633,8 @@ fn a_decision_takes_only_its_choices() {
     assert!("d-../../x0000".parse::<DecisionId>().is_err() && "d-0123".parse::<DecisionId>().is_err());
 }
 
-/// The layout of saved lives has a number, because a cache of another layout must not be read. When this fails, the
-/// layout or the fold changed: take the next number in `saved.rs`, and then the hash from here.
+/// A cache with another layout must not be read. If this fails, the layout or the fold changed: increase the version in
+/// `saved.rs`, then update the hash here.
 #[test]
 fn a_saved_life_is_that_of_its_layout() {
     let mut book = TestJournal::new(prd(&[("a", ""), ("b", ",\"dependsOn\":[\"a\"]")]));

@@ -1,4 +1,4 @@
-//! Manifests: what they describe, which commands run the tests, and where programs begin.
+//! Manifests: what they describe, which commands run tests, and where programs start.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Manifest, Survey, TestCommand, inside, split};
 
-/// A manifest that is known by its name.
+/// A manifest, recognized by its name.
 pub(super) struct Project<'s> {
     path: &'s str,
     folder: &'s str,
@@ -17,7 +17,7 @@ pub(super) struct Project<'s> {
     known: &'s BTreeSet<&'s str>,
 }
 
-/// Manifests by name, and what each describes.
+/// Names of manifests, with a description.
 const MANIFESTS: &[(&str, &str)] = &[
     ("CMakeLists.txt", "CMake project"),
     ("Cargo.toml", "Rust package"),
@@ -46,7 +46,7 @@ const MANIFESTS: &[(&str, &str)] = &[
     ("tox.ini", "tox environments"),
 ];
 
-/// The most members of a list that is shown.
+/// The maximum number of list members that are shown.
 const MAX_MEMBERS: usize = 8;
 
 impl<'s> Project<'s> {
@@ -73,7 +73,7 @@ impl<'s> Project<'s> {
         self.known.contains(inside(self.folder, name).as_str())
     }
 
-    /// Returns whether there is a file below a folder beside the manifest.
+    /// Returns whether a folder next to the manifest contains a file.
     fn has_below(&self, folder: &str) -> bool {
         let start = format!("{}/", inside(self.folder, folder));
         self.known.range(start.as_str()..).next().is_some_and(|path| path.starts_with(&start))
@@ -165,7 +165,7 @@ impl<'s> Project<'s> {
         if self.has(wrapper) { format!("./{wrapper}") } else { program.to_owned() }
     }
 
-    /// Returns whether a folder above has the project of which this one is a part.
+    /// Returns whether this project is part of a Gradle project in a parent folder.
     fn is_in_gradle(&self) -> bool {
         ancestors(self.folder).any(|folder| {
             ["settings.gradle", "settings.gradle.kts"]
@@ -174,7 +174,7 @@ impl<'s> Project<'s> {
         })
     }
 
-    /// A package of a workspace is tested with it.
+    /// Returns the test command. A package of a workspace is tested with the workspace.
     fn cargo_test(&self) -> Option<String> {
         let table = self.toml()?;
         if at(&table, &["workspace"]).is_some() {
@@ -188,7 +188,7 @@ impl<'s> Project<'s> {
     fn node_test(&self) -> Option<String> {
         let json = self.json()?;
         let script = json.get("scripts")?.get("test")?.as_str()?;
-        // What `npm init` writes tests nothing.
+        // The placeholder script of `npm init` runs no tests.
         if script.contains("no test specified") {
             return None;
         }
@@ -219,7 +219,7 @@ impl<'s> Project<'s> {
         }
     }
 
-    /// Lists the files where the programs of the project begin, as it says itself.
+    /// Lists the entry points that the manifest declares.
     pub(super) fn entry_points(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut file = |path: &str| {
@@ -267,7 +267,7 @@ fn is_solution(name: &str) -> bool {
     [".sln", ".csproj", ".fsproj"].iter().any(|end| name.ends_with(end))
 }
 
-/// Lists the folders above one, the nearest first; the last is the root.
+/// Lists the ancestors of a folder, the nearest first and the root last.
 fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors((!folder.is_empty()).then(|| split(folder).0), |folder| {
         (!folder.is_empty()).then(|| split(folder).0)

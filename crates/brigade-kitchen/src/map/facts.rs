@@ -1,10 +1,10 @@
-//! What names of files and folders say.
+//! Facts derived from the names of files and folders.
 
 use std::collections::BTreeMap;
 
 use super::{Convention, Folder, Language, inside, split};
 
-/// Languages by the end of a name. Data and prose are none.
+/// Languages by file extension. Data and prose are left out.
 const LANGUAGES: &[(&str, &[&str])] = &[
     ("C", &["c", "h"]),
     ("C#", &["cs"]),
@@ -46,7 +46,7 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("Zig", &["zig"]),
 ];
 
-/// Folders that hold what programs made, whatever stands beside them.
+/// Folders that always hold generated files.
 const GENERATED: &[&str] = &[
     ".cache",
     ".dart_tool",
@@ -75,7 +75,7 @@ const GENERATED: &[&str] = &[
     "venv",
 ];
 
-/// Folders that do where one of these files stands beside them.
+/// Folders that hold generated files if one of these files is next to them.
 const GENERATED_BESIDE: &[(&str, &[&str])] = &[
     (".build", &["Package.swift"]),
     ("_build", &["mix.exs", "dune-project", "rebar.config"]),
@@ -94,7 +94,7 @@ const GENERATED_BESIDE: &[(&str, &[&str])] = &[
     ("zig-out", &["build.zig"]),
 ];
 
-/// Folders of programs that keep versions, and of Brigade.
+/// State directories of version control systems and of Brigade.
 const STATE: &[&str] = &[".brigade", ".git", ".hg", ".jj", ".svn"];
 
 /// Files whose text is read.
@@ -110,7 +110,7 @@ const WANTED: &[&str] = &[
     "setup.cfg",
 ];
 
-/// Files that say what is customary.
+/// Files that describe conventions.
 const CONVENTIONS: &[(&str, &str)] = &[
     (".clang-format", "formatting of C and C++"),
     (".cursorrules", "instructions for agents"),
@@ -139,8 +139,8 @@ const CONVENTIONS: &[(&str, &str)] = &[
     ("tsconfig.json", "types of TypeScript"),
 ];
 
-/// Returns whether a folder is left out: it holds what a program made, keeps versions, or is Brigade's own. `beside`
-/// has the names that stand beside it.
+/// Returns whether a folder is left out: it holds generated files, version control data or the state of Brigade.
+/// `beside` lists the names in the same parent folder.
 ///
 /// ```
 /// use brigade_kitchen::map::is_generated;
@@ -159,7 +159,7 @@ pub fn is_generated(name: &str, beside: &[&str]) -> bool {
         || made_from.is_some_and(|(_, files)| files.iter().any(&is_there))
 }
 
-/// Returns whether the text of a file tells more than its name.
+/// Returns whether the text of a file is read, not only its name.
 pub fn is_wanted(path: &str) -> bool {
     WANTED.contains(&split(path).1)
 }
@@ -168,7 +168,7 @@ fn language(path: &str) -> Option<&'static str> {
     let name = split(path).1;
     let (stem, end) = name.rsplit_once('.')?;
     let end = end.to_ascii_lowercase();
-    // `x.d.ts` and the like are of their language, `.sh` alone is a name.
+    // `x.d.ts` has the language of `.ts`. `.sh` alone is a name without an extension.
     (!stem.is_empty())
         .then(|| LANGUAGES.iter().find(|(_, ends)| ends.contains(&end.as_str())).map(|(name, _)| *name))
         .flatten()
@@ -186,7 +186,7 @@ pub(super) fn languages<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<Languag
     found
 }
 
-/// Lists the folders down to a depth, each with its files. Of many, the upper ones and those with most files.
+/// Lists folders down to a depth, with their file counts. Prefers upper folders and those with the most files.
 pub(super) fn layout(paths: &[String], depth: usize, most: usize) -> Vec<Folder> {
     let mut folders: BTreeMap<&str, (u64, BTreeMap<&'static str, u64>)> = BTreeMap::new();
     for path in paths {
@@ -214,7 +214,7 @@ pub(super) fn layout(paths: &[String], depth: usize, most: usize) -> Vec<Folder>
     found
 }
 
-/// Returns whether a program begins in a file, by its name and place.
+/// Returns whether a file looks like an entry point, by its name and folder.
 pub(super) fn is_entry_point(path: &str) -> bool {
     let (folder, name) = split(path);
     let last = split(folder).1;
@@ -235,7 +235,7 @@ pub(super) fn is_entry_point(path: &str) -> bool {
     }
 }
 
-/// Returns what a file says about what is customary.
+/// Returns the convention that a file describes.
 pub(super) fn convention(path: &str) -> Option<Convention> {
     let (folder, name) = split(path);
     let is_workflow = folder == ".github/workflows" && (name.ends_with(".yml") || name.ends_with(".yaml"));
@@ -244,7 +244,7 @@ pub(super) fn convention(path: &str) -> Option<Convention> {
     what.map(|what| Convention { path: path.to_owned(), what: what.to_owned() })
 }
 
-/// Says where tests stand: in folders of their own, or beside what they test.
+/// Describes where tests are: in separate folders, or next to the code that they test.
 pub(super) fn tests_beside(paths: &[String]) -> Vec<Convention> {
     let mut folders: BTreeMap<String, u64> = BTreeMap::new();
     let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
@@ -272,7 +272,7 @@ pub(super) fn tests_beside(paths: &[String]) -> Vec<Convention> {
         .collect();
     found.extend(ends.into_iter().map(|(end, count)| Convention {
         path: format!("*{end}"),
-        what: format!("{count} {} of tests beside what they test", files(count)),
+        what: format!("{count} {} of tests next to the code", files(count)),
     }));
     found
 }

@@ -48,12 +48,12 @@ fn test_commands_are_those_of_the_manifests() {
         &[("settings.gradle", ""), ("build.gradle", ""), ("app/build.gradle", "")],
         &[("", "gradle test")],
     );
-    // A broken manifest says nothing, and breaks nothing.
+    // A broken manifest is ignored.
     check_tests(&[("Cargo.toml", "[workspace"), ("package.json", "{"), ("composer.json", "[]")], &[]);
 }
 
 #[test]
-fn a_map_has_every_part_and_is_the_same_for_the_same_files() {
+fn a_map_is_complete_and_depends_only_on_files() {
     let files = [
         ("Cargo.toml", "[package]\nname = 'words'\n[[bin]]\npath = 'tools/count.rs'\n"),
         ("src/lib.rs", ""),
@@ -70,14 +70,14 @@ fn a_map_has_every_part_and_is_the_same_for_the_same_files() {
     assert_eq!(
         map.text(&EarlierMap::default()),
         "# Codebase map at commit 0123abcd\n\n\
-         Made by `brigade map` from the names of 10 files. What stands below a heading `Notes` at the end is kept.\n\n\
+         Made by `brigade map` from the names of 10 files. Text below a heading `Notes` at the end is kept.\n\n\
          ## Languages\n\n- Rust: 4 files\n- TypeScript: 2 files\n\n\
          ## Test commands\n\n- `cargo test`, as `Cargo.toml` says\n\n\
          ## Manifests\n\n- `Cargo.toml`: Rust package words\n\n\
          ## Entry points\n\n- `src/lib.rs`\n- `src/main.rs`\n- `tools/count.rs`\n\n\
          ## Conventions\n\n- `AGENTS.md`: instructions for agents\n\
          - `.github/workflows/ci.yml`: continuous integration\n- `tests`: 1 file of tests\n\
-         - `*.test.ts`: 1 file of tests beside what they test\n\n\
+         - `*.test.ts`: 1 file of tests next to the code\n\n\
          ## Layout\n\n- `.github/`: 1 file\n- `.github/workflows/`: 1 file\n- `docs/`: 1 file\n\
          - `src/`: 2 files, mostly Rust\n- `tests/`: 1 file, mostly Rust\n- `tools/`: 1 file, mostly Rust\n\
          - `web/`: 2 files, mostly TypeScript\n- `web/ui/`: 2 files, mostly TypeScript\n"
@@ -130,7 +130,7 @@ fn only_maps_of_ours_are_known() {
 }
 
 #[test]
-fn an_excerpt_has_whole_lines_and_what_was_written_first() {
+fn an_excerpt_has_whole_lines_from_the_start() {
     let mut known = EarlierMap::default();
     known.set_worker(None, "How it works.");
     let text = draw(&survey(&[("a/b.py", ""), ("tox.ini", "")])).text(&known);

@@ -1,33 +1,32 @@
-//! The map in Markdown, and what is kept of an earlier one.
+//! Renders the map as Markdown, and keeps parts of an earlier map.
 
 use std::fmt::Write as _;
 
 use super::{CodeMap, MAX_ROWS};
 
-/// The first words of every map of ours.
-/// How the sentence about the origin of the file begins.
+/// How the sentence about the origin of the file begins. Every map of Brigade has it.
 const MADE_BY: &str = include_str!("made_by.txt");
 
 const HEAD: &str = "# Codebase map ";
 
-/// Behind these words of the first line stands the commit.
+/// The words before the commit in the first line.
 const AT: &str = "at commit ";
 
-/// The heading of the part of the executive, and that of the notes of people.
+/// The headings of the executive's part and of people's notes.
 const WORKER: &str = "## From the executive chef";
 const NOTES: &str = "## Notes";
 
-/// The longest part of the executive.
+/// The maximum length of the executive's part, in lines.
 const MAX_LINES: usize = 120;
 
-/// What an earlier map says that a new one keeps.
+/// The parts of an earlier map that a new one keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierMap {
-    /// The commit that it was made at.
+    /// The commit of the earlier map.
     pub commit: Option<String>,
-    /// The part of the executive, with its heading.
+    /// The executive's part, with its heading.
     pub worker: Option<String>,
-    /// The notes of people, with their heading.
+    /// People's notes, with their heading.
     pub notes: Option<String>,
 }
 
@@ -66,8 +65,8 @@ impl EarlierMap {
         })
     }
 
-    /// Replaces the part of the executive with what it wrote now. Headings in it become those of smaller parts, so that
-    /// none ends it.
+    /// Replaces the executive's part with new text. Headings in the text are demoted, so that none of them ends the
+    /// part.
     pub fn set_worker(&mut self, commit: Option<&str>, written: &str) {
         let mut part = match commit {
             Some(commit) => format!("{WORKER}, {AT}{commit}\n"),
@@ -88,14 +87,14 @@ impl EarlierMap {
     }
 }
 
-/// Shows a name of others as code on one line.
+/// Formats a foreign name as code on one line.
 fn code(text: &str) -> String {
     let plain: String =
         text.chars().map(|c| if c.is_control() || c == '`' { '\u{fffd}' } else { c }).collect();
     format!("`{plain}`")
 }
 
-/// Shows a text of others on one line.
+/// Formats a foreign text on one line.
 fn plain(text: &str) -> String {
     let is_mark = |c: char| c.is_control() || matches!(c, '`' | '<' | '>' | '|');
     text.chars().map(|c| if is_mark(c) { ' ' } else { c }).collect::<String>().trim().to_owned()
@@ -120,7 +119,7 @@ fn files(count: u64) -> String {
 }
 
 impl CodeMap {
-    /// Writes the map, with what is kept of an earlier one.
+    /// Renders the map, with the parts kept from an earlier one.
     pub fn text(&self, known: &EarlierMap) -> String {
         let mut out = match &self.commit {
             Some(commit) => format!("{HEAD}{AT}{commit}\n"),
@@ -129,7 +128,7 @@ impl CodeMap {
         let cut = if self.is_cut { ", and there are more" } else { "" };
         let _ = write!(
             out,
-            "\n{MADE_BY}{}{cut}. What stands below a heading `Notes` at the end is kept.\n",
+            "\n{MADE_BY}{}{cut}. Text below a heading `Notes` at the end is kept.\n",
             files(self.files)
         );
         let language = |own: &super::Language| format!("{}: {}", own.name, files(own.files));
@@ -157,7 +156,7 @@ impl CodeMap {
     }
 }
 
-/// Returns the beginning of a map for a prompt, whole lines, with the part of the executive before the layout.
+/// Returns the start of a map for a prompt, in whole lines, with the executive's part before the layout.
 pub fn excerpt(text: &str, limit: usize) -> String {
     let parts = split_parts(text);
     let is_written = |part: &&&str| part.starts_with(WORKER) || part.starts_with(NOTES);
@@ -174,7 +173,7 @@ pub fn excerpt(text: &str, limit: usize) -> String {
     out
 }
 
-/// Splits a text before its headings of the second level.
+/// Splits a text before each heading of the second level.
 fn split_parts(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

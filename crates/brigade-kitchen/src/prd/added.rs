@@ -1,4 +1,4 @@
-//! Tasks that a review of the PRD adds. They are a change like any other: nothing of them runs before it is approved.
+//! Appends tasks that a review of the PRD proposed. Like any change of a PRD, they need approval before they run.
 
 use brigade_core::Json;
 use brigade_core::json::{Dialect, PlacedData, PlacedValue};
@@ -15,17 +15,17 @@ pub enum AddTasksError {
     Faults(Vec<Fault>),
 }
 
-/// Appends tasks to a PRD, none of them done, and returns the new text and their ids. Every other byte stays as it was.
+/// Appends unfinished tasks to a PRD, and returns the new text and their ids. Every other byte stays the same.
 ///
 /// # Errors
-/// Fails if the file has no list of tasks, or would have errors.
+/// Fails if the file has no list of tasks, or the result would have errors.
 pub fn add_tasks(file: &str, bytes: &[u8], tasks: &[Json]) -> Result<(Vec<u8>, Vec<TaskId>), AddTasksError> {
     let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(|_| AddTasksError::NoTasks)?;
     let list =
         document.members().iter().find(|member| member.key == "tasks").ok_or(AddTasksError::NoTasks)?;
     let PlacedData::Array(entries) = &list.value.data else { return Err(AddTasksError::NoTasks) };
     let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
-    // New tasks stand as the last one does.
+    // New tasks are indented like the last one.
     let (at, space) = match entries.last() {
         Some(last) => (last.at.end, &bytes[last.at.start - before(last.at.start)..last.at.start]),
         None => (list.value.at.start + 1, &b"\n"[..]),

@@ -1,11 +1,11 @@
-//! The dependencies between tasks: cycles, waves, and what depends on what.
+//! The dependency graph of tasks: cycles, waves and dependents.
 
 use std::collections::HashMap;
 
 use super::Task;
 use crate::names::TaskId;
 
-/// The dependencies of tasks, by their positions in the PRD. Unknown ones and those on the task itself are left out.
+/// The dependency graph of tasks, by their positions in the PRD. Unknown and self dependencies are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     positions: HashMap<TaskId, usize>,
@@ -14,7 +14,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the dependencies. Of tasks with the same id, the first one counts.
+    /// Builds the graph. If tasks share an id, the first one counts.
     pub fn new(tasks: &[Task]) -> Graph {
         let mut positions = HashMap::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
@@ -40,17 +40,17 @@ impl Graph {
         self.positions.get(id).copied()
     }
 
-    /// Returns what a task depends on directly.
+    /// Returns the direct dependencies of a task.
     pub fn needs(&self, task: usize) -> &[usize] {
         &self.needs[task]
     }
 
-    /// Returns which tasks depend on a task directly.
+    /// Returns the direct dependents of a task.
     pub fn needed_by(&self, task: usize) -> &[usize] {
         &self.needed_by[task]
     }
 
-    /// Marks the tasks that depend, directly or not, on one of these; the given ones are not marked by themselves.
+    /// Marks all tasks that depend on the given ones, directly or not. The given tasks themselves are not marked.
     pub fn behind(&self, tasks: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut marked = vec![false; self.needs.len()];
         let mut open: Vec<usize> = tasks.into_iter().collect();
@@ -64,8 +64,8 @@ impl Graph {
         marked
     }
 
-    /// Lists cycles: one, as short as possible, for each group of tasks that depend on each other. The first task of a
-    /// cycle depends on the second one, and the last on the first.
+    /// Lists one shortest cycle for each group of tasks that depend on each other. The first task of a cycle depends on
+    /// the second one, and the last on the first.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let mut cycles: Vec<Vec<usize>> =
             self.groups().iter().filter_map(|group| self.shortest_cycle(group)).collect();
@@ -73,7 +73,7 @@ impl Graph {
         cycles
     }
 
-    /// The strongly connected components with more than one task, by the algorithm of Tarjan without recursion.
+    /// Returns the strongly connected components with several tasks, by Tarjan's algorithm without recursion.
     fn groups(&self) -> Vec<Vec<usize>> {
         const NEW: usize = usize::MAX;
         let count = self.needs.len();
@@ -120,7 +120,7 @@ impl Graph {
         groups
     }
 
-    /// A shortest way from the first task of a group back to it.
+    /// Returns a shortest path from the first task of a group back to it.
     fn shortest_cycle(&self, group: &[usize]) -> Option<Vec<usize>> {
         let start = *group.first()?;
         let mut came_from = HashMap::new();
@@ -147,10 +147,10 @@ impl Graph {
     }
 }
 
-/// Returns the waves of tasks: each wave depends only on those before it. Tasks in a cycle, and those behind one, are
-/// in none.
+/// Returns the waves of tasks: each wave depends only on those before it. Tasks in a cycle, and tasks that depend on
+/// one, are in no wave.
 ///
-/// `is_wanted` chooses the tasks; the others count as done.
+/// `is_wanted` selects the tasks. All others count as done.
 pub fn waves(graph: &Graph, is_wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let wanted: Vec<bool> = (0..graph.needs.len()).map(is_wanted).collect();
     let mut missing: Vec<usize> =

@@ -1,11 +1,11 @@
-//! Warnings about tasks that can be worked on, but may not be done well.
+//! Lints: warnings about tasks that are valid but may not be done well.
 
 use brigade_core::words;
 
 use super::{Fault, FaultCode, Prd, Task, VerificationKind};
 use crate::words::Words;
 
-/// Which warnings a PRD gets beyond those about single values.
+/// The optional lints that check a PRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lints {
     /// Criteria that cannot be checked (`CRITERIA_LINT_ENABLED`).
@@ -14,28 +14,28 @@ pub struct Lints {
     pub pattern_only: bool,
     /// A PRD in which nothing runs the feature as a whole (`E2E_DETECTION_ENABLED`).
     pub end_to_end: bool,
-    /// What a single task lacks: criteria, a complexity, the verification that its title asks for.
+    /// A task without criteria, complexity, or the verification that its title needs.
     pub tasks: bool,
 }
 
 impl Lints {
-    /// All warnings, as without a configuration.
+    /// All lints, the default.
     pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true, tasks: true };
 
-    /// None of them, for readers that want only to know whether a PRD is valid.
+    /// No lints, for readers that only need to know whether a PRD is valid.
     pub const NONE: Lints = Lints { criteria: false, pattern_only: false, end_to_end: false, tasks: false };
 }
 
 use VerificationKind::{Integration, Smoke, Unit};
 
-/// What the verification of a task must have, by words of its title.
+/// The kinds of verification that a task needs, by words of its title.
 const COVERAGE: &[(&[&str], &[VerificationKind])] = &[
     (&["connect", "integrate", "wire"], &[Integration]),
     (&["flow", "workflow", "user can"], &[Smoke, Integration]),
     (&["add", "create", "implement"], &[Unit, Integration]),
 ];
 
-/// Phrases that leave open when a criterion is met.
+/// Phrases that make a criterion vague.
 const VAGUE: &[&str] = &[
     "appropriate",
     "appropriately",
@@ -87,7 +87,7 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
         for (index, criterion) in task.acceptance_criteria.iter().enumerate().filter(|_| lints.criteria) {
             if let Some(phrase) = vague_word(criterion) {
                 let field = format!("acceptanceCriteria[{index}]");
-                let message = format!("`{phrase}` leaves open when the criterion is met");
+                let message = format!("`{phrase}` is vague; say how to check the criterion");
                 warn(FaultCode::VagueCriterion, &field, message);
             }
         }
@@ -115,20 +115,20 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
 }
 
 words! {
-    /// What the title of a task asks for.
+    /// The kind of work that the title of a task describes.
     CoverageKind {
         /// Something new.
         Create = "create",
-        /// Parts that work together.
+        /// Parts that must work together.
         Connect = "connect",
-        /// A way through several parts.
+        /// A user flow through several parts.
         Flow = "flow",
         /// Anything else.
         Other = "other",
     }
 }
 
-/// Returns what the title of a task asks for: `connect`, `flow`, `create` or `other`.
+/// Returns the kind of work that the title of a task describes.
 pub fn coverage_kind(task: &Task) -> CoverageKind {
     let title = Words::new(&task.title);
     let kinds = [CoverageKind::Connect, CoverageKind::Flow, CoverageKind::Create].into_iter().zip(COVERAGE);
@@ -136,7 +136,7 @@ pub fn coverage_kind(task: &Task) -> CoverageKind {
     found.map_or(CoverageKind::Other, |(kind, _)| kind)
 }
 
-/// Returns what the verification of a task lacks for its title.
+/// Returns which verification a task lacks for the work in its title.
 fn coverage(task: &Task) -> Option<String> {
     if task.verification_has_errors {
         return None;
@@ -151,14 +151,14 @@ fn coverage(task: &Task) -> Option<String> {
     Some(format!("a task to `{word}` needs {} verification", kinds.join(" or ")))
 }
 
-/// Returns the phrase that makes a criterion vague. A number or quoted text makes it checkable.
+/// Returns the phrase that makes a criterion vague. A number or a quoted text makes any criterion checkable.
 fn vague_word(criterion: &str) -> Option<&'static str> {
     let is_exact = criterion.contains(|c: char| c.is_ascii_digit() || matches!(c, '`' | '"' | '\''));
     if is_exact {
         return None;
     }
     let words = Words::new(criterion);
-    // The longest phrase says most.
+    // The longest phrase explains the most.
     let found = VAGUE.iter().copied().filter(|phrase| words.has_exactly(phrase));
     found.max_by_key(|phrase| phrase.len())
 }

@@ -1,4 +1,4 @@
-//! The one change that Brigade makes to a PRD.
+//! Marks a task as done in its PRD, the only value that Brigade changes there.
 
 use brigade_core::json::{Dialect, PlacedData, PlacedValue};
 use thiserror::Error;
@@ -11,14 +11,14 @@ pub enum MarkDoneError {
     /// The file is no longer JSON.
     #[error("the PRD is not JSON: {0}")]
     Syntax(brigade_core::JsonError),
-    /// No task, or more than one, has the id, or it has `passes` twice.
+    /// Not exactly one task has the id, or the task has `passes` twice.
     #[error("the PRD does not have exactly one task `{0}` with one `passes`")]
     Ambiguous(TaskId),
 }
 
-/// Sets `passes` of a task to `true`, and returns the new text. Every other byte stays as it was.
+/// Sets `passes` of a task to `true`, and returns the new text. Every other byte stays the same.
 ///
-/// A task without `passes` gets it as its last member. The rest of the PRD need not be valid.
+/// A task without `passes` gets it as its last member. The rest of the PRD may be invalid.
 ///
 /// ```
 /// use brigade_kitchen::prd::set_passes;
@@ -30,7 +30,7 @@ pub enum MarkDoneError {
 /// ```
 ///
 /// # Errors
-/// Fails if the bytes are not JSON, or the task is not there exactly once.
+/// Fails if the bytes are not JSON, or not exactly one task has the id.
 pub fn set_passes(bytes: &[u8], task: &TaskId) -> Result<Vec<u8>, MarkDoneError> {
     let document = PlacedValue::parse(bytes, Dialect::Strict).map_err(MarkDoneError::Syntax)?;
     let ambiguous = || MarkDoneError::Ambiguous(task.clone());
@@ -46,7 +46,7 @@ pub fn set_passes(bytes: &[u8], task: &TaskId) -> Result<Vec<u8>, MarkDoneError>
     let (range, text) = match (passes.next(), passes.next()) {
         (Some(passes), None) => (passes.value.at.clone(), "true".to_owned()),
         (None, _) => {
-            // The id is a member, so there is a last one.
+            // The task has at least the member `id`.
             let last = entry.members().last().ok_or_else(ambiguous)?;
             let space = last.key_at.start - space_before(bytes, last.key_at.start)..last.key_at.start;
             let space = String::from_utf8_lossy(&bytes[space]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_member_is_added_in_the_style_of_the_last_one() {
+    fn a_missing_member_is_formatted_like_the_last_one() {
         check(
             "{\"tasks\": [\n    {\n      \"id\": \"a\",\n      \"title\": \"x\"\n    }\n]}",
             "a",

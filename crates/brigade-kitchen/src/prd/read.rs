@@ -13,15 +13,15 @@ use crate::command::{Command, CommandFault};
 use crate::names::{TaskId, is_branch_name};
 use crate::route::infer;
 
-/// Up to this many members of an object are compared with each other.
+/// Objects with more members than this are checked for duplicates with a hash map.
 const MAX_COMPARED_MEMBERS: usize = 16;
 
-/// For this many unknown dependencies, a similar id is searched.
+/// The maximum number of unknown dependencies for which a similar id is suggested.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// Reads a PRD. Never fails: what was understood is returned with all errors and warnings.
+/// Reads a PRD. Never fails: the result has what could be read, with all errors and warnings.
 ///
-/// `file` is the name used in places.
+/// `file` is the file name used in messages.
 pub fn read(file: &str, bytes: &[u8], lints: Lints) -> PrdReading {
     let mut reading = PrdReading {
         prd: Prd::default(),
@@ -38,7 +38,7 @@ pub fn read(file: &str, bytes: &[u8], lints: Lints) -> PrdReading {
             return reading;
         }
     };
-    // The text is UTF-8, because it was parsed.
+    // The bytes are valid UTF-8, because they were parsed.
     let whole = String::from_utf8_lossy(bytes);
     let mut reader = Reader {
         file,
@@ -65,14 +65,14 @@ struct Reader<'a> {
     file: &'a str,
     locator: Locator<'a>,
     faults: Vec<Fault>,
-    /// The id of the task that is read.
+    /// The id of the current task.
     task: Option<String>,
-    /// The path of the object that is read, such as `tasks[1].`.
+    /// The path of the current object, such as `tasks[1].`.
     prefix: String,
     suggestions: usize,
 }
 
-/// An entry of `dependsOn`, and where it is written.
+/// An entry of `dependsOn`, and its place.
 struct Dependency {
     id: Option<TaskId>,
     shown: String,
@@ -97,12 +97,12 @@ impl Reader<'_> {
         self.fault(FaultCode::Type, field, value.at.start, message);
     }
 
-    /// Reports keys that occur twice, at any depth.
+    /// Reports duplicate keys at any depth.
     fn duplicate_keys(&mut self, value: &PlacedValue<'_>) {
         match &value.data {
             PlacedData::Array(elements) => elements.iter().for_each(|element| self.duplicate_keys(element)),
             PlacedData::Object(members) => {
-                // Few members are compared with each other faster than they are hashed.
+                // For few members, comparing pairs is faster than hashing.
                 let mut seen = HashMap::new();
                 for (at, member) in members.iter().enumerate() {
                     let earlier = if members.len() <= MAX_COMPARED_MEMBERS {
@@ -114,7 +114,7 @@ impl Reader<'_> {
                     if let Some(first) = earlier {
                         let (line, _) = self.locator.locate(first);
                         let message =
-                            format!("the key `{}` stands in line {line} already", shown(&member.key));
+                            format!("duplicate key `{}`; it is already in line {line}", shown(&member.key));
                         self.fault(FaultCode::DuplicateKey, "", member.key_at.start, message);
                     }
                     self.duplicate_keys(&member.value);
@@ -150,7 +150,7 @@ impl Reader<'_> {
                 "branchName" => {
                     prd.branch_name = self.text("branchName", value);
                     if prd.branch_name.as_deref().is_some_and(|name| !is_branch_name(name)) {
-                        let message = "git takes this for no name of a branch";
+                        let message = "not a valid branch name for git";
                         self.fault(FaultCode::BranchName, "branchName", value.at.start, message);
                     }
                 }
@@ -187,7 +187,7 @@ impl Reader<'_> {
             return;
         };
         if entries.is_empty() {
-            self.fault(FaultCode::Tasks, "tasks", value.at.start, "there are no tasks");
+            self.fault(FaultCode::Tasks, "tasks", value.at.start, "the list of tasks is empty");
         }
         let mut dependencies = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
@@ -293,12 +293,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks what the tasks depend on, once all are known.
+    /// Checks the dependencies after all tasks were read.
     fn dependencies(&mut self, tasks: &mut [Task], found: Vec<Vec<Dependency>>) {
         let mut places: HashMap<TaskId, (usize, Place)> = HashMap::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
             if let Some((_, first)) = places.get(&task.id) {
-                let message = format!("the task of line {} has this id", first.line.unwrap_or_default());
+                let message = format!("the task in line {} has the same id", first.line.unwrap_or_default());
                 let place = task.place.clone();
                 let (code, field) = (FaultCode::DuplicateId, Some(task.field("id")));
                 let task = Some(task.id.to_string());
@@ -342,7 +342,7 @@ impl Reader<'_> {
     }
 
     fn unknown_dependency(&mut self, dependency: &Dependency, tasks: &[Task]) {
-        let mut message = format!("there is no task `{}`", dependency.shown);
+        let mut message = format!("unknown task `{}`", dependency.shown);
         if 0 < self.suggestions {
             self.suggestions -= 1;
             if let Some(near) = closest(&dependency.shown, tasks.iter().map(|task| task.id.as_str())) {
@@ -398,7 +398,7 @@ impl Reader<'_> {
         known.map(|(_, complexity)| *complexity)
     }
 
-    /// Reads the entries of a verification, and whether one has an error and is left out.
+    /// Reads the entries of a verification. Also returns whether an entry was left out because of an error.
     fn verification(&mut self, value: &PlacedValue<'_>) -> (Vec<Verification>, bool) {
         let mut found = Vec::new();
         let entries = match &value.data {
@@ -572,7 +572,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Reads what a person checks: `true`, a text, or a list of texts.
+    /// Reads the manual verification: `true`, a text, or a list of texts.
     fn manual(&mut self, value: &PlacedValue<'_>) -> Vec<String> {
         match &value.data {
             PlacedData::Bool(true) => vec!["check the acceptance criteria by hand".to_owned()],
@@ -582,9 +582,9 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the error for a task that a walkaway service must not begin with.
+/// Returns the error of a task that an unattended service must not start.
 pub(super) fn pattern_only(task: &Task) -> Fault {
-    let message = "nobody watches a walkaway service, and this task is verified only by patterns: add a unit, \
+    let message = "a walkaway service runs unattended, and only patterns verify this task: add a unit, \
                    integration or smoke command";
     Fault {
         code: FaultCode::WalkawayPatternOnly,
@@ -595,7 +595,7 @@ pub(super) fn pattern_only(task: &Task) -> Fault {
     }
 }
 
-/// Returns the members without later ones of the same key; those are reported.
+/// Returns the members without duplicates, which are reported elsewhere.
 fn first_occurrences<'m, 'a>(members: &'m [PlacedEntry<'a>]) -> impl Iterator<Item = &'m PlacedEntry<'a>> {
     let is_first = |at: usize| !members[..at].iter().any(|earlier| earlier.key == members[at].key);
     members.iter().enumerate().filter(move |(at, _)| is_first(*at)).map(|(_, member)| member)
@@ -605,7 +605,7 @@ fn empty_or_kind(value: &PlacedValue<'_>) -> &'static str {
     if value.as_str().is_some() { "an empty one" } else { value.kind() }
 }
 
-/// Makes an id or a key safe and short enough for a message.
+/// Makes an id or key safe and short enough for a message.
 fn shown(text: &str) -> String {
     text::short(&text::escape_terminal(text), 64)
 }

@@ -42,7 +42,7 @@ fn faults(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A PRD with these members of its only task.
+/// Returns a PRD whose only task has these members.
 fn one(members: &str) -> String {
     format!(
         "{{\"featureName\":\"x\",\"tasks\":[\n{{\"id\":\"a\",\"complexity\":\"auto\",\"title\":\"t\",\n\"acceptanceCriteria\":[\"3\"]{members}}}]}}"
@@ -146,7 +146,7 @@ fn no_message_quotes_a_command() {
     }
 }
 
-/// A PRD of these dependencies.
+/// Returns a PRD with these dependencies.
 fn depending(edges: &[(&str, &[&str])]) -> String {
     let task = |(id, on): &(&str, &[&str])| {
         format!(
@@ -166,7 +166,7 @@ fn a_cycle_is_named_whole_through_any_dependency() {
     assert_eq!((cycle.code, cycle.task.as_deref()), (FaultCode::Cycle, Some("a")));
     assert_eq!(cycle.message, "the tasks depend on each other: a → d → c → b → a");
     assert_eq!((cycle.place.line, cycle.place.column), (Some(2), Some(83)));
-    // Two groups of tasks, two errors.
+    // Two groups of tasks give two errors.
     let text = depending(&[("a", &["b"]), ("b", &["a"]), ("c", &["d", "a"]), ("d", &["c"]), ("e", &["a"])]);
     let reading = read("prd.json", text.as_bytes(), Lints::ALL);
     assert_eq!(reading.errors.iter().map(|fault| fault.code).collect::<Vec<_>>(), [FaultCode::Cycle; 2]);
@@ -175,7 +175,7 @@ fn a_cycle_is_named_whole_through_any_dependency() {
 }
 
 #[test]
-fn a_walkaway_prd_needs_more_than_patterns_however_they_are_written() {
+fn a_walkaway_prd_needs_more_than_patterns() {
     for entry in ["\"grep -q x f\"", "{\"type\":\"pattern\",\"cmd\":\"npm test\"}"] {
         let text = one(&format!(",\"verification\":[{entry}]"));
         let walkaway = text.replacen('{', "{\"walkaway\":true,", 1);
@@ -221,7 +221,7 @@ fn verification_has_to_fit_the_title() {
 }
 
 #[test]
-fn vague_criteria_are_named_unless_they_have_numbers_or_quotes() {
+fn vague_criteria_need_numbers_or_quotes() {
     let vague = |criterion: &str| {
         let text = one("").replace("[\"3\"]", &format!("[{criterion:?}]"));
         faults(&text).iter().any(|fault| fault.starts_with("vague_criterion"))
@@ -235,7 +235,7 @@ fn vague_criteria_are_named_unless_they_have_numbers_or_quotes() {
     assert!(read("prd.json", text.as_bytes(), quiet).warnings.is_empty());
 }
 
-/// A large PRD with random dependencies on earlier tasks.
+/// Returns a large PRD with random dependencies on earlier tasks.
 fn large(count: usize) -> String {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut random = |below: usize| {
@@ -268,7 +268,7 @@ fn ten_thousand_tasks_are_validated_fast() {
     let took = start.elapsed();
     assert_eq!(waves.iter().map(Vec::len).sum::<usize>(), 10_000);
     assert!(0 < routes);
-    // A release build has 200 ms; tests are built without optimisation.
+    // A release build has 200 ms. Unoptimized tests have more.
     let limit = if cfg!(debug_assertions) { Duration::from_secs(20) } else { Duration::from_millis(200) };
     assert!(took < limit, "{took:?}");
 }
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn tasks_without_a_cycle_are_in_waves_after_what_they_need(edges in prop::collection::vec((0..12usize, 0..12usize), 0..24)) {
+    fn waves_follow_dependencies(edges in prop::collection::vec((0..12usize, 0..12usize), 0..24)) {
         let names: Vec<String> = (0..12).map(|at| format!("t{at}")).collect();
         let on = |task: usize| -> Vec<&str> {
             edges.iter().filter(|(from, to)| *from == task && from != to).map(|(_, to)| names[*to].as_str()).collect()
@@ -309,7 +309,7 @@ proptest! {
         let graph = Graph::new(&reading.prd.tasks);
         let waves = waves(&graph, |_| true);
         let in_wave: usize = waves.iter().map(Vec::len).sum();
-        // Exactly a cycle keeps tasks out of the waves, and exactly then there is an error.
+        // There is an error exactly if a cycle keeps tasks out of the waves.
         prop_assert_eq!(graph.cycles().is_empty(), in_wave == 12);
         prop_assert_eq!(reading.errors.is_empty(), in_wave == 12);
         for cycle in graph.cycles() {

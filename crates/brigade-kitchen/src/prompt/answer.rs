@@ -1,9 +1,9 @@
-//! How a worker answers: the result file, or tags. No line here counts as one.
+//! The instructions on how to answer: by result file or by tags. No line of them counts as a tag itself.
 
 use super::Writer;
 use crate::signal::{Role, TABLE};
 
-/// The words of the result file of a role: the members and what they mean.
+/// The members of a role's result file, with their meanings.
 fn members(role: Role) -> &'static [(&'static str, &'static str)] {
     match role {
         Role::Work => &[

@@ -1,10 +1,10 @@
-//! What the next attempt is told about the one before.
+//! The feedback in a prompt about the previous attempt.
 
 use super::Writer;
 use crate::life::{CommandResult, Feedback, TaskLife};
 use crate::signal::break_tags;
 
-/// Returns the first line of a feedback block. That of a failed review is as the specification has it.
+/// Returns the first line of a feedback block. The line for a failed review is prescribed by the specification.
 pub fn feedback(feedback: &Feedback) -> String {
     match feedback {
         Feedback::Review(reason) => {
@@ -14,7 +14,7 @@ pub fn feedback(feedback: &Feedback) -> String {
         Feedback::Command { is_test: true, result: CommandResult::TimedOut, .. } => {
             "⚠️ PREVIOUS ATTEMPT: the test command hung and was ended at its time limit".to_owned()
         }
-        // The other texts have parts of others only in their second half, which is quoted below.
+        // Other feedback quotes foreign text only in the details below.
         Feedback::Command { .. } | Feedback::Markers(_) => format!("⚠️ PREVIOUS ATTEMPT: {feedback}"),
         Feedback::Attempt(..) => "⚠️ PREVIOUS ATTEMPT: it did not count".to_owned(),
         Feedback::Manual(_) => "⚠️ PREVIOUS ATTEMPT: a person checked it and found it not done".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
                 "Lines that you changed have TODO, FIXME, HACK or XXX. Do what they say, or take them out:",
             ),
             Feedback::Conflict(_) => {
-                writer.line("The branch moved on. Your work stands on the new state; adapt it there:");
+                writer.line("The branch changed. Your work was moved to its new state; adapt it there:");
             }
             _ => {}
         }
@@ -47,7 +47,7 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
     }
     if let Some(guidance) = &life.guidance {
         writer.section("Guidance");
-        writer.quoted("whoever decided to try again says", guidance);
+        writer.quoted("guidance for this attempt", guidance);
     }
     for (question, answer) in &life.scope {
         writer.section("What belongs to the task");
@@ -55,7 +55,7 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
     }
 }
 
-/// Quotes what the failure is known by.
+/// Quotes the details of a failure.
 pub(super) fn details(writer: &mut Writer, last: &Feedback) {
     match last {
         Feedback::Attempt(text, _) | Feedback::CommitRefused(text) => writer.quoted("why", text),

@@ -50,7 +50,7 @@ fn failed(feedback: Feedback, text: &str) -> TaskLife {
     }
 }
 
-/// Every prompt with this text in every place where text of others can be.
+/// Returns every prompt, with this text in every place that takes foreign text.
 fn prompts(text: &str) -> Vec<String> {
     let (prd, name, texts) = (prd(text), name(), vec![text.to_owned(); 4]);
     let context = context(&prd, &name, &texts, text);
@@ -91,7 +91,7 @@ fn prompts(text: &str) -> Vec<String> {
     all
 }
 
-/// What a worker leaves behind that prints its prompt.
+/// Returns the evidence of a worker that prints its prompt.
 fn echo(prompt: &str) -> signal::Evidence<'_> {
     signal::Evidence {
         exit: Exit::Code(0),
@@ -102,7 +102,7 @@ fn echo(prompt: &str) -> signal::Evidence<'_> {
     }
 }
 
-/// Checks that a worker that echoes a prompt says nothing at all.
+/// Checks that a worker that echoes a prompt gives no signal.
 fn says_nothing(prompt: &str) {
     assert_eq!(Tags::find(prompt), Tags::default(), "{prompt}");
     let evidence = echo(prompt);
@@ -111,7 +111,7 @@ fn says_nothing(prompt: &str) {
     assert_eq!(signal::read_decision(&evidence), None);
     assert!(signal::read_phase_review(&evidence).is_none() && signal::gated(&evidence).is_none());
     assert!(signal::read_scope_answer(&evidence).is_none() && signal::read_plan(&evidence).is_none());
-    // Writing the prompt to the result file says nothing either.
+    // Writing the prompt to the result file gives no signal either.
     let result = ResultFile::Bytes(prompt.as_bytes());
     assert!(matches!(
         signal::classify_ending(&signal::Evidence { result, ..evidence }).0,
@@ -137,8 +137,8 @@ fn sections_stand_in_their_order() {
             "Interruption",
             "Guidance",
             "What belongs to the task",
-            "What was tried before",
-            "Why it is yours now",
+            "Earlier approaches",
+            "Why you have this task",
             "Related work",
             "How to answer",
         ]
@@ -238,7 +238,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_the_task_says_an_echoed_prompt_says_nothing(
+    fn an_echoed_prompt_gives_no_signal(
         text in "(<promise>|</promise>|COMPLETE|BLOCKED|<review>PASS</review>|<learning>|</learning>|<reason>|\n|```|~~~|> |    |[a-z ]){0,16}",
     ) {
         for prompt in prompts(&text) {

@@ -1,20 +1,20 @@
-//! Lines for people who follow a service.
+//! The lines of the activity log of a service.
 
 use brigade_core::Timestamp;
 use brigade_core::text::{escape_terminal, short};
 
 use crate::names::{PrdName, TaskId, Tier};
 
-/// The longest reason in a line.
+/// The maximum length of a reason in a line.
 const MAX_REASON: usize = 200;
 
-/// Returns a number with what it counts, such as `1 start` and `2 starts`.
+/// Returns a number with its noun, such as `1 start` and `2 starts`.
 pub fn pluralize(count: u64, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
 }
 
-/// Writes seconds as people do: `45s`, `3m 45s`, `1h 2m`.
+/// Formats seconds for people: `45s`, `3m 45s`, `1h 2m`.
 ///
 /// ```
 /// use brigade_kitchen::show::duration;
@@ -29,7 +29,7 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-/// The time of day in square brackets, in the time of this host.
+/// Formats the local time of day in square brackets.
 fn clock(now: Timestamp, local_offset_minutes: i32) -> String {
     let micros = now.unix_micros() + i64::from(local_offset_minutes) * 60_000_000;
     let text = Timestamp::from_unix_micros(micros).to_string();
@@ -98,8 +98,8 @@ pub fn slow(prd: &PrdName, task: &TaskId, tier: Tier, minutes: u64, expected: u6
     format!("⚠️ {} running {minutes}m (expected ~{expected}m for {})", prd.shown(task), tier.title())
 }
 
-/// Returns the name of a worker's log: `add-auth-US-005-sous-2026-01-19-143022.log`. A name that is taken gets a number
-/// from 2 on.
+/// Returns the name of a worker's log: `add-auth-US-005-sous-2026-01-19-143022.log`. From 2 on, the number is added to
+/// the name, for names that already exist.
 pub fn worker_log(prd: &PrdName, task: &TaskId, tier: Tier, now: Timestamp, number: u32) -> String {
     let compact = now.compact();
     let (date, time) = compact.split_once('-').unwrap_or((&compact, ""));

@@ -1,4 +1,4 @@
-//! The shortest form of a status.
+//! The brief form of a status.
 
 use brigade_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
 use crate::service::Outcome;
 
-/// The status in its shortest form, and the status file of supervisors: six members in this order, and the reason only
-/// with attention.
+/// The brief form of a status, also used as the status file of supervisors. It has six members in this order. The
+/// reason is present only if attention is needed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Brief {
@@ -19,36 +19,36 @@ pub struct Brief {
     pub done: u64,
     /// How many there are.
     pub total: u64,
-    /// The task that runs; of several the oldest.
+    /// The running task; the oldest if there are several.
     pub current: Option<TaskId>,
     /// Its tier.
     pub worker: Option<Tier>,
-    /// Seconds since its attempt began.
+    /// Seconds since its attempt started.
     pub elapsed: u64,
-    /// Whether somebody should look.
+    /// Whether a person needs to act.
     pub attention: bool,
-    /// Why.
+    /// Why a person needs to act.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What the shortest form of a status is made of, whenever it is looked at.
+/// The facts from which a brief status can be made at any later time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {
     done: u64,
     total: u64,
-    /// The attempt that runs if a service does, of several the oldest.
+    /// The attempt of a running service; the oldest if there are several.
     attempt: Option<(TaskId, Option<Tier>, Timestamp)>,
     waits_for: Option<String>,
-    /// Whether the journal has no end of the last service but an interruption.
+    /// Whether the last service has no recorded end other than an interruption.
     is_open: bool,
 }
 
-/// The layout of a glance as bytes. A change of it, or of what is glanced at, takes the next number.
+/// The layout version of an encoded glance. Increase it when the layout or the computed facts change.
 const GLANCE: u32 = 3;
 
 impl Glance {
-    /// Looks at the tasks of a PRD and their life.
+    /// Collects the facts from a PRD and its life.
     pub fn new(prd: &ValidPrd, life: &Life) -> Glance {
         let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
             Stage::Attempting { since, .. } => Some((id.clone(), own.tier, *since)),
@@ -66,7 +66,7 @@ impl Glance {
         }
     }
 
-    /// Says what somebody has to decide, or why the last service paused.
+    /// Returns the pending decision, or why the last service paused.
     fn waits_for(life: &Life) -> Option<String> {
         if let Some(decision) = life.waiting().next() {
             let task = decision.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
@@ -79,14 +79,14 @@ impl Glance {
         is_used_up.then(|| "a budget is used up".to_owned()).or_else(reason)
     }
 
-    /// Returns why somebody should look.
+    /// Returns why a person needs to act.
     pub(super) fn attention(&self, is_running: bool) -> Option<String> {
-        // A service that has no end in the journal and does not run was killed; Ctrl-C is recorded.
+        // A service without a recorded end that does not run was killed. Ctrl-C is recorded as an end.
         let interrupted = || (self.is_open && !is_running).then(|| "the service was interrupted".to_owned());
         self.waits_for.clone().or_else(interrupted)
     }
 
-    /// Makes the shortest form of a status.
+    /// Makes the brief status for a point in time.
     pub fn brief(&self, is_running: bool, now: Timestamp) -> Brief {
         let attempt = self.attempt.as_ref().filter(|_| is_running);
         let reason = self.attention(is_running);
@@ -101,18 +101,18 @@ impl Glance {
         }
     }
 
-    /// Writes it as bytes that only a program of the same layout reads.
+    /// Encodes the glance for programs with the same layout.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         layout::to_bytes(GLANCE, self)
     }
 
-    /// Reads what [`Glance::to_bytes`] wrote; `None` for other bytes.
+    /// Decodes bytes of [`Glance::to_bytes`]; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Glance> {
         layout::from_bytes(GLANCE, bytes)
     }
 }
 
-/// Makes the shortest form of a status.
+/// Makes the brief form of a status.
 ///
 /// ```
 /// use brigade_kitchen::show::Brief;

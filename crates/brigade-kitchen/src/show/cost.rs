@@ -1,4 +1,4 @@
-//! What the workers of a PRD cost, by tier and task.
+//! Costs of a PRD by tier and task.
 
 use brigade_core::{Report, SchemaId};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::life::{Life, Limits};
 use crate::names::{TaskId, Tier};
 
-/// What `cost` reports.
+/// The report of `cost`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -21,17 +21,17 @@ pub struct KitchenCostReport {
     pub target: String,
     /// The PRD, relative to the workspace.
     pub prd_path: String,
-    /// How it was found.
+    /// How the PRD was found.
     pub taken: PrdOrigin,
     /// Starts of workers, reviews included.
     pub attempts: u64,
     /// Minutes of workers.
     pub minutes: f64,
-    /// Dollars: as workers reported, else by the rates of their tiers.
+    /// Dollars, as reported by workers or else computed from the rates of their tiers.
     pub cost_usd: f64,
-    /// How many of the dollars workers reported.
+    /// The part of the dollars that workers reported.
     pub reported_usd: f64,
-    /// What may be spent.
+    /// The budget limits.
     pub limits: Limits,
     /// By tier.
     pub tiers: Vec<TierCost>,
@@ -43,7 +43,7 @@ impl Report for KitchenCostReport {
     const SCHEMA: SchemaId = "brigade.kitchen-cost.v1";
 }
 
-/// What a tier cost.
+/// The costs of a tier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -58,14 +58,14 @@ pub struct TierCost {
     pub cost_usd: f64,
 }
 
-/// What a task cost.
+/// The costs of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TaskCost {
     /// The task.
     pub id: TaskId,
-    /// The tier that it is with.
+    /// Its current tier.
     pub tier: Tier,
     /// Attempts.
     pub attempts: u64,
@@ -75,7 +75,7 @@ pub struct TaskCost {
     pub cost_usd: f64,
 }
 
-/// Returns what each tier cost.
+/// Returns the costs of each tier.
 pub fn tier_costs(life: &Life, settings: &Settings) -> Vec<TierCost> {
     let row = |tier: &Tier| {
         let spent = life.spent.by_tier.get(tier).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The events file of supervisors: one JSON object a line.
+//! The events file of supervisors: one JSON object per line.
 
 use brigade_core::Timestamp;
 use brigade_core::json::{from_json, to_json};
@@ -14,11 +14,11 @@ use crate::service::Outcome;
 /// A line of the events file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventLine {
-    /// When.
+    /// When it happened.
     pub ts: Timestamp,
     /// The prefix of the PRD.
     pub prd: String,
-    /// The number of the record in the journal that it is about, or the last one before it.
+    /// The number of its journal record, or of the last record before it.
     pub seq: u64,
     /// What happened.
     #[serde(flatten)]
@@ -26,7 +26,7 @@ pub struct EventLine {
 }
 
 impl EventLine {
-    /// Returns what happened as a word.
+    /// Returns the name of the event.
     pub fn word(&self) -> String {
         #[derive(Deserialize)]
         struct EventName {
@@ -37,7 +37,7 @@ impl EventLine {
     }
 }
 
-/// What happened, in the words of supervisors.
+/// An event, in the vocabulary of supervisors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the members are those of the reference, and have its names")]
@@ -161,7 +161,7 @@ pub enum Event {
     },
 }
 
-/// The names of all events, in their order.
+/// The names of all events, in order.
 pub const EVENTS: &[&str] = &[
     "service_start",
     "task_start",
@@ -193,13 +193,13 @@ pub const EVENTS: &[&str] = &[
 ];
 
 impl EventLine {
-    /// Writes the line without its line feed: valid JSON, whatever the texts hold.
+    /// Formats the line as valid JSON without a line feed.
     pub fn to_text(&self) -> String {
         to_json(self).unwrap_or_default().to_compact()
     }
 }
 
-/// Returns the events of a record. `life` is that after it.
+/// Returns the events of a record. `life` is the state after the record.
 pub fn events(name: &PrdName, prd: &ValidPrd, life: &Life, line: &Line) -> Vec<EventLine> {
     let line_of = |event| EventLine { ts: line.at, prd: name.prefix().to_owned(), seq: line.seq, event };
     of_record(prd, life, line).into_iter().map(line_of).collect()
@@ -242,7 +242,7 @@ fn of_record(prd: &ValidPrd, life: &Life, line: &Line) -> Vec<Event> {
             exit_code: *exit_code,
         }],
         Record::Review { task, result, reason, .. } => {
-            // What it counts as is in the life: the second unclear one is a failure.
+            // Only the life knows how it counts: a second unclear review is a failure.
             let last = life.history.reviews.last().filter(|(at, of, ..)| *at == line.at && of == task);
             let (result, reason) = match last {
                 Some((_, _, counted, why)) if counted != result => (*counted, why.clone()),

@@ -1,4 +1,4 @@
-//! A status that is kept until something changes.
+//! A cached status that is valid until something changes.
 
 use brigade_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use crate::layout;
 use crate::life::Life;
 use crate::prd::ValidPrd;
 
-/// A status in which only the time goes on: nothing runs, and everything that it was made of is as it was.
+/// A cached status of a PRD without a running service. Only its times depend on when it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptStatus {
-    /// Without its long lists. It leaves members out, so its own form has no fixed layout.
+    /// The report without its long lists, encoded as JSON because some members are optional.
     #[serde(with = "layout::text")]
     report: StatusReport,
     tasks: Vec<TaskRow>,
     issues: Vec<String>,
-    /// The tasks that began and have not ended, by their rows, and when they began.
+    /// The rows of tasks that have started and not ended, with the time of their start.
     begun: Vec<(usize, Timestamp)>,
-    /// A branch, and the commit that it has to point at.
+    /// A branch, and the commit that it must point at for the status to be valid.
     pub tip: Option<(String, String)>,
     /// How the PRD is found if it is the only one.
     pub taken_alone: PrdOrigin,
 }
 
-/// The layout of a status as bytes. A change of it, or of what a status is made of, takes the next number.
+/// The layout version of an encoded status. Increase it when the layout or the contents of a status change.
 const LAYOUT_VERSION: u32 = 2;
 
 impl KeptStatus {
-    /// Takes the status of a PRD that no service works on.
+    /// Keeps the status of a PRD that no service works on.
     pub fn new(
         report: &StatusReport,
         prd: &ValidPrd,
@@ -46,7 +46,7 @@ impl KeptStatus {
         KeptStatus { begun: begun.collect(), report, tasks, issues, tip, taken_alone }
     }
 
-    /// Returns the status of now.
+    /// Returns the status for a point in time.
     pub fn into_report(self, now: Timestamp) -> StatusReport {
         let KeptStatus { mut report, mut tasks, issues, begun, .. } = self;
         for (row, since) in begun {
@@ -58,12 +58,12 @@ impl KeptStatus {
         report
     }
 
-    /// Writes it as bytes that only a program of the same layout reads.
+    /// Encodes the status for programs with the same layout.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         layout::to_bytes(LAYOUT_VERSION, self)
     }
 
-    /// Reads what [`KeptStatus::to_bytes`] wrote; `None` for other bytes.
+    /// Decodes bytes of [`KeptStatus::to_bytes`]; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<KeptStatus> {
         layout::from_bytes(LAYOUT_VERSION, bytes)
     }

@@ -1,19 +1,18 @@
-//! The files of what workers learned, and of what they found beyond their tasks. People and the bash program write in
-//! them, too, so what stands there stays as it is.
+//! The learnings and backlog files. People and the `brigade` shell program also edit them, so existing text is kept.
 
 use std::ops::Range;
 
-/// What begins a block of the bash program: `## [US-001] Line Cook (2026-01-19)`.
+/// The start of a block that the shell program wrote: `## [US-001] Line Cook (2026-01-19)`.
 const BLOCK: &str = "## [";
 
-/// What ends it.
+/// The end of such a block.
 const BLOCK_END: &str = "---";
 
-/// Something that a worker learned or found, and its bytes in the file.
+/// A learning or finding, with its bytes in the file.
 struct Entry {
     text: String,
     at: Range<usize>,
-    /// Whether it stands below the title of Brigade's own list.
+    /// Whether it is below the title of Brigade's own list.
     is_ours: bool,
 }
 
@@ -24,10 +23,10 @@ enum ParserState {
     Block,
 }
 
-/// A file as it was read.
+/// A parsed file.
 struct List {
     entries: Vec<Entry>,
-    /// Whether the title stands there, and nothing after it swallows what is appended.
+    /// Whether the title exists and appended text would belong to its list.
     is_open: bool,
 }
 
@@ -67,7 +66,7 @@ fn read(text: &str, title: &str) -> List {
     List { entries, is_open: is_ours && place != ParserState::Block }
 }
 
-/// Lists what stands in such a file, the oldest first: items of lists, and blocks of the bash program.
+/// Lists the entries of such a file, the oldest first: list items, and blocks of the shell program.
 ///
 /// ```
 /// use brigade_kitchen::show::list_entries;
@@ -79,8 +78,8 @@ pub fn list_entries(text: &str) -> Vec<String> {
     read(text, "").entries.into_iter().map(|entry| entry.text).collect()
 }
 
-/// Adds entries to such a file, each once, below a title of Brigade. Of the entries there, the oldest go when there are
-/// more than `most`; every other byte stays. Returns `None` if nothing is new.
+/// Adds new entries to such a file, below a title of Brigade. If there are more than `most` entries, the oldest are
+/// removed. Every other byte stays the same. Returns `None` if nothing is new.
 pub fn list_with(text: &str, title: &str, new: &[String], most: usize) -> Option<String> {
     let list = read(text, title);
     let mut added: Vec<&str> = Vec::new();
@@ -135,7 +134,7 @@ mod tests {
         check("mine", &["a"], 9, Some("mine\n\n# Learnings\n\n- a\n"));
         check(OF_BASH, &["Add rate limiting\n- and more"], 9, None);
         check(OF_BASH, &["a"], 9, Some(&format!("{OF_BASH}\n# Learnings\n\n- a\n")));
-        // A block without an end would swallow what follows.
+        // A block without an end would include the text after it.
         let open = "# Learnings\n\n- a\n\n## [b] Sous Chef\nc\n";
         check(open, &["d"], 9, Some(&format!("{open}\n# Learnings\n\n- d\n")));
         assert_eq!(list_entries(&format!("{open}\n# Learnings\n\n- d\n")), ["a", "c", "d"]);

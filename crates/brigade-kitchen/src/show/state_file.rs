@@ -1,10 +1,10 @@
-//! `prd-X.state.json`: the state file that other programs read and wrote.
+//! `prd-X.state.json`: the state file that other programs also read and write.
 
 use brigade_core::{Json, Object, Timestamp};
 
 use crate::life::{Life, MAX_HISTORY, Stage, StateFile};
 
-/// Makes a row; members without a value are left out.
+/// Makes a row without the members that have no value.
 fn row<const N: usize>(members: [(&str, Json); N]) -> Object {
     let members = members.into_iter().filter(|(_, value)| !value.is_null());
     members.map(|(name, value)| (name.to_owned(), value)).collect()
@@ -14,7 +14,7 @@ fn time(at: Timestamp) -> Json {
     Json::from(at.to_string())
 }
 
-/// Joins rows that were taken over with ours, and keeps the newest.
+/// Joins adopted rows with Brigade's own, and keeps the newest.
 fn merge_entries(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -> Vec<Object> {
     adopted.extend(ours);
     let surplus = adopted.len().saturating_sub(MAX_HISTORY);
@@ -23,7 +23,7 @@ fn merge_entries(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -
 }
 
 impl StateFile {
-    /// Makes the state file of a life.
+    /// Makes the state file for a life.
     pub fn from_life(life: &Life) -> StateFile {
         let history = &life.history;
         let adopted = history.adopted.as_ref().map(|theirs| theirs.file().clone()).unwrap_or_default();
@@ -48,7 +48,7 @@ impl StateFile {
                 ("timestamp", time(*at)),
             ])
         });
-        // The state file knows two results; an unclear one is none.
+        // The format has two results, so unclear reviews are left out.
         let reviews = history.reviews.iter().filter_map(|(at, task, result, reason)| {
             let result = match result {
                 crate::life::ReviewResult::Pass => "PASS",
@@ -116,7 +116,7 @@ impl StateFile {
         }
     }
 
-    /// Writes the file: indented, in the order of the members above.
+    /// Formats the file, indented and in the order of the members.
     pub fn to_text(&self) -> String {
         let mut text = Vec::new();
         // Writing to memory cannot fail.
@@ -125,7 +125,7 @@ impl StateFile {
     }
 }
 
-/// Returns the task that runs, else the one that waits; of several the oldest.
+/// Returns the running task, else the waiting one; the oldest if there are several.
 fn current_task(life: &Life) -> Option<String> {
     let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
         Stage::Attempting { since, .. } => Some((0, *since, id)),

@@ -1,4 +1,4 @@
-//! Where a PRD stands: the document of `status`, and the object of its brief form.
+//! The status of a PRD: the report of `status`.
 
 use brigade_core::{Fingerprint, Object, Report, SchemaId, Timestamp};
 use brigade_policy::ErrorLine;
@@ -16,7 +16,7 @@ use crate::prd::{Complexity, Task, ValidPrd};
 use crate::route::route;
 use crate::service::Outcome;
 
-/// What a status is made from.
+/// The input of a status.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The PRD.
@@ -25,19 +25,19 @@ pub struct View<'a> {
     pub name: &'a PrdName,
     /// Its path, relative to the workspace.
     pub path: &'a str,
-    /// What its journal says.
+    /// The state from its journal.
     pub life: &'a Life,
     /// The settings.
     pub settings: &'a Settings,
     /// Where its tasks are worked on.
     pub workplace: Workplace,
-    /// The execution fingerprint of now.
+    /// The current execution fingerprint.
     pub fingerprint: Option<Fingerprint>,
-    /// Whether a service has it now.
+    /// Whether a service works on it.
     pub running: bool,
-    /// Its limits.
+    /// Its budget limits.
     pub limits: Limits,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
@@ -59,23 +59,23 @@ pub struct StatusReport {
     pub prd_path: String,
     /// How many tasks there are.
     pub total_tasks: u64,
-    /// How many are done.
+    /// How many tasks are done.
     pub completed_tasks: u64,
-    /// How many are not.
+    /// How many tasks are not done.
     pub pending_tasks: u64,
     /// The task that runs or waits.
     pub current_task: Option<CurrentTask>,
-    /// How many escalations there were.
+    /// The number of escalations.
     pub escalations: u64,
     /// Reviews of the PRD.
     pub phase_reviews: PhaseReviews,
-    /// Whether somebody should look.
+    /// Whether a person needs to act.
     pub needs_attention: bool,
-    /// Why.
+    /// Why a person needs to act.
     pub attention_reason: Option<String>,
     /// The tasks, in the order of the file.
     pub tasks: Vec<TaskRow>,
-    /// What stands before the ids of the tasks.
+    /// The prefix shown before the ids of the tasks.
     pub prefix: String,
     /// How the last service ended.
     pub outcome: Option<Outcome>,
@@ -85,21 +85,21 @@ pub struct StatusReport {
     pub service: Option<String>,
     /// The branch.
     pub branch: Option<String>,
-    /// The commit of the task that was integrated last.
+    /// The commit of the last integrated task.
     pub commit: Option<String>,
-    /// The execution fingerprint of now.
+    /// The current execution fingerprint.
     pub fingerprint: Option<Fingerprint>,
-    /// Whether that was approved.
+    /// Whether this fingerprint is approved.
     pub approved: bool,
-    /// What waits for somebody.
+    /// Decisions that wait for a person.
     pub decisions: Vec<DecisionRow>,
     /// The newest escalations.
     pub escalation_history: Vec<EscalationRow>,
-    /// What was spent.
+    /// What was spent, and the limits.
     pub budget: BudgetRow,
-    /// What is wrong with the configuration.
+    /// Problems of the configuration.
     pub config_issues: Vec<ErrorLine>,
-    /// What is wrong with the PRD's state.
+    /// Problems of the PRD's state.
     pub issues: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ pub struct CurrentTask {
     pub id: TaskId,
     /// The tier.
     pub worker: Tier,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
 }
 
@@ -125,7 +125,7 @@ pub struct CurrentTask {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PhaseReviews {
-    /// How many there were.
+    /// The number of reviews.
     pub count: u64,
     /// The last one.
     pub last: Option<PhaseRow>,
@@ -140,17 +140,17 @@ pub struct PhaseReviews {
 pub struct PhaseRow {
     /// How many tasks were done.
     pub completed_tasks: u64,
-    /// How many there were.
+    /// How many tasks there were.
     pub total_tasks: u64,
-    /// What was said.
+    /// The verdict.
     pub status: String,
     /// The text.
     pub content: String,
-    /// When.
+    /// When it was made.
     pub timestamp: Timestamp,
 }
 
-/// Where a task stands, in a word.
+/// The status of a task, as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -173,22 +173,22 @@ pub enum TaskStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Marker {
-    /// Done and, where review is on for it, reviewed.
+    /// Done, and reviewed if reviews are on for it.
     #[serde(rename = "✓")]
     Done,
     /// Running.
     #[serde(rename = "→")]
     Running,
-    /// Worked on; waits for review, verification or a decision.
+    /// An attempt is done; review, verification or a decision is pending.
     #[serde(rename = "◐")]
     Waiting,
-    /// Not begun.
+    /// Not started.
     #[serde(rename = "○")]
     Open,
 }
 
 impl TaskStatus {
-    /// Returns the word of the documents.
+    /// Returns the word used in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             TaskStatus::Pending => "pending",
@@ -227,25 +227,25 @@ pub struct TaskRow {
     pub id: TaskId,
     /// Its title.
     pub title: String,
-    /// How hard it is, as the file says.
+    /// Its complexity, as written in the file.
     pub complexity: Option<Complexity>,
     /// Whether it is done.
     pub completed: bool,
     /// Whether it runs or waits.
     pub is_current: bool,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
     /// Its marker.
     pub marker: Marker,
-    /// The tier that it is with, or that begins.
+    /// Its current tier, or the one that will start it.
     pub tier: Tier,
-    /// Why that tier begins.
+    /// Why that tier starts it.
     pub route_reason: String,
     /// How many attempts were started.
     pub attempts: u64,
-    /// Whether it went to a higher tier.
+    /// Whether it was escalated to a higher tier.
     pub escalated: bool,
-    /// Whether it is reviewed.
+    /// Whether it was reviewed.
     pub reviewed: bool,
     /// Its commit.
     pub commit: Option<String>,
@@ -253,30 +253,30 @@ pub struct TaskRow {
     pub worktree: Option<String>,
     /// The task that did its work.
     pub absorbed_by: Option<TaskId>,
-    /// What it cost.
+    /// Its cost in dollars.
     pub cost_usd: f64,
-    /// Seconds since it began; of an ended task until its end.
+    /// Seconds since it started; for an ended task, until its end.
     pub elapsed: Option<u64>,
     /// The last error.
     pub last_error: Option<String>,
-    /// The decision that it waits for.
+    /// The pending decision about it.
     pub decision: Option<DecisionId>,
 }
 
-/// A decision, as people and programs see it.
+/// A decision, as shown to people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DecisionRow {
     /// Its id.
     pub id: DecisionId,
-    /// What it is about.
+    /// The kind of decision.
     pub kind: DecisionKind,
     /// The PRD's name.
     pub prd: PrdName,
     /// The task.
     pub task: Option<TaskId>,
-    /// The words that answer it; none if it is answered by a text.
+    /// The possible answers; empty if the answer is a text.
     pub choices: Vec<String>,
     /// What happened.
     pub context: String,
@@ -288,10 +288,10 @@ pub struct DecisionRow {
     /// Who answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AnsweredBy>,
-    /// Why.
+    /// The reason for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the next attempt is told.
+    /// Guidance for the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
 }
@@ -303,17 +303,17 @@ pub struct DecisionRow {
 pub struct EscalationRow {
     /// The task.
     pub task: TaskId,
-    /// The tier before.
+    /// The tier before it.
     pub from: Tier,
-    /// The tier after.
+    /// The tier after it.
     pub to: Tier,
-    /// Why.
+    /// Why it was escalated.
     pub reason: String,
-    /// When.
+    /// When it was escalated.
     pub timestamp: Timestamp,
 }
 
-/// What was spent, and what may be.
+/// What was spent, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -328,7 +328,7 @@ pub struct BudgetRow {
     pub limits: Limits,
 }
 
-/// Returns the decision as people and programs see it.
+/// Returns a decision as shown to people and programs.
 pub fn decision_row(prd: &PrdName, decided: &DecisionState) -> DecisionRow {
     let (decision, answer) = (&decided.decision, decided.answer.as_ref());
     DecisionRow {
@@ -346,12 +346,12 @@ pub fn decision_row(prd: &PrdName, decided: &DecisionState) -> DecisionRow {
     }
 }
 
-/// Reads rows of the state that was taken over.
+/// Reads a list of rows of the adopted state.
 fn adopted<T: serde::de::DeserializeOwned>(life: &Life, list: fn(&StateFile) -> &[Object]) -> Vec<T> {
     life.history.adopted.as_ref().map(|theirs| rows(list(theirs.file()))).unwrap_or_default()
 }
 
-/// A row of the state file of another program.
+/// An escalation in the state file of another program.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AdoptedEscalation {
@@ -374,7 +374,7 @@ struct AdoptedPhase {
     timestamp: Timestamp,
 }
 
-/// Lists the newest escalations, those of another program first.
+/// Lists the newest escalations. Those of another program come first.
 fn escalations(life: &Life) -> Vec<EscalationRow> {
     let before = adopted::<AdoptedEscalation>(life, |theirs| &theirs.escalations).into_iter().map(|row| {
         EscalationRow {
@@ -395,7 +395,7 @@ fn escalations(life: &Life) -> Vec<EscalationRow> {
     before.chain(ours).collect()
 }
 
-/// Lists the newest reviews of the PRD, those of another program first.
+/// Lists the newest phase reviews. Those of another program come first.
 fn phases(life: &Life) -> Vec<PhaseRow> {
     let before =
         adopted::<AdoptedPhase>(life, |theirs| &theirs.phase_reviews).into_iter().map(|row| PhaseRow {
@@ -424,7 +424,7 @@ fn task_status(own: &TaskLife, is_unreachable: bool, is_served: bool) -> TaskSta
         Stage::Ended(TaskOutcome::Failed) => TaskStatus::Failed,
         Stage::Ended(TaskOutcome::Skipped) => TaskStatus::Skipped,
         Stage::Attempting { .. } if is_served => TaskStatus::Running,
-        // Its service is gone, so nothing of it runs.
+        // Without a service, the attempt no longer runs.
         Stage::Attempting { .. } => TaskStatus::Interrupted,
         Stage::Checking(_) | Stage::Waiting(_) => TaskStatus::Waiting,
         Stage::Open if own.interrupted => TaskStatus::Interrupted,
@@ -462,7 +462,7 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
     let needs_review = is_reviewed(tier, view.settings) && own.commit.is_some();
     let elapsed = own.started_at.map(|started| own.ended_at.unwrap_or(view.now).since(started).as_secs());
     let completed = view.life.is_done(&task.id);
-    // Between two attempts, nothing goes on without a service.
+    // Between two attempts, a task is current only while a service runs.
     let is_held = matches!(own.stage, Stage::Checking(_) | Stage::Waiting(_));
     TaskRow {
         id: task.id.clone(),
@@ -479,7 +479,7 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
         escalated: own.escalated,
         reviewed: own.reviewed,
         commit: own.commit.clone(),
-        // It is removed when the task is done.
+        // The worktree is removed when the task is done.
         worktree: own.worktree.clone().filter(|_| !completed),
         absorbed_by: own.absorbed_by.clone(),
         cost_usd: own.spent.cost_usd(view.settings),
@@ -489,7 +489,7 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
     }
 }
 
-/// Makes a status. Workspace, and what is wrong with configuration and journal, are added by the caller.
+/// Makes a status. The caller adds the workspace, and problems of the configuration and the journal.
 pub fn status(view: &View<'_>) -> StatusReport {
     let life = view.life;
     let unreachable = unreachable(view.prd, life);
@@ -523,7 +523,7 @@ pub fn status(view: &View<'_>) -> StatusReport {
             worker: task.tier,
             status: task.status,
         }),
-        // What is no longer kept is counted, too.
+        // Older escalations that were dropped from the history count, too.
         escalations: escalations.len() as u64
             + surplus(life.history.escalation_count, life.history.escalations.len()),
         phase_reviews: PhaseReviews {
@@ -560,13 +560,13 @@ pub fn status(view: &View<'_>) -> StatusReport {
     }
 }
 
-/// Returns how the last service ended; a task that failed or was skipped keeps a PRD from being complete.
+/// Returns how the last service ended. A PRD with a failed or skipped task is not complete.
 fn outcome(view: &View<'_>) -> Option<Outcome> {
     let service = view.life.service.as_ref().filter(|_| !view.running)?;
     match service.ended {
         None => Some(Outcome::Interrupted),
         Some(Outcome::Paused) if service.is_paused => Some(Outcome::Paused),
-        // Tasks may have been answered or reopened since.
+        // Since then, tasks may have been answered or reopened.
         Some(Outcome::Complete | Outcome::Paused) => {
             let set = RunSet::all(view.prd);
             Some(progress(view.prd, view.life, view.settings, &set, view.workplace).outcome())
@@ -575,7 +575,7 @@ fn outcome(view: &View<'_>) -> Option<Outcome> {
     }
 }
 
-/// Lists what the file says and the journal does not.
+/// Lists tasks that only the file marks as done.
 fn issues(view: &View<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if view.life.approval.is_some() {

@@ -1,4 +1,4 @@
-//! The report of a PRD in Markdown: tasks, attempts, escalations, reviews, decisions, cost, commits, what was skipped.
+//! The summary of a PRD in Markdown: tasks, attempts, escalations, reviews, decisions, cost, commits, skipped tasks.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use crate::approval::PrdOrigin;
 use crate::config::Settings;
 use crate::life::{AnsweredBy, Life, ReviewResult};
 
-/// The first words of every report, by which one is recognized before it is replaced.
+/// The first words of every summary. A file is replaced only if it begins with them.
 pub const SUMMARY_HEAD: &str = "# Summary of ";
 
-/// What `summary` reports.
+/// The report of `summary`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub struct SummaryReport {
     pub prd_path: String,
     /// How it was found.
     pub taken: PrdOrigin,
-    /// The file that was written; absent if none was asked for.
+    /// The file that was written; absent if none was requested.
     pub path: Option<String>,
     /// The report in Markdown.
     pub text: String,
@@ -57,7 +57,7 @@ impl SummaryReport {
     }
 }
 
-/// Makes a text safe inside of Markdown: on one line, without marks that begin something.
+/// Escapes a text for Markdown, on one line.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -71,7 +71,7 @@ fn plain(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Writes the report of a PRD.
+/// Renders the summary of a PRD.
 pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> String {
     let mut text = format!("{SUMMARY_HEAD}{}\n\n", plain(&status.feature_name));
     let outcome = match status.outcome {
@@ -158,7 +158,7 @@ fn tasks(text: &mut String, status: &StatusReport) {
     }
 }
 
-/// Lists what is not done, and why.
+/// Lists the tasks that are not done, with reasons.
 fn left_out(text: &mut String, status: &StatusReport) {
     let is_open = |task: &&TaskRow| {
         matches!(
@@ -184,7 +184,7 @@ fn left_out(text: &mut String, status: &StatusReport) {
     }
 }
 
-/// Returns the command that takes up a task again that failed or was skipped.
+/// Returns the command that retries failed and skipped tasks.
 pub fn retry(prd_path: &str) -> Option<Argv> {
     let words = ["brigade", "kitchen", "resume", prd_path, "retry"];
     Argv::new(words.map(str::to_owned).to_vec()).ok()

@@ -28,7 +28,7 @@ fn prd() -> ValidPrd {
     read("prd-login.json", text.as_bytes(), Lints::ALL).valid().unwrap()
 }
 
-/// A journal in which US-1 is done after a review, US-2 runs after an escalation, and US-3 was skipped.
+/// Returns a journal: US-1 is done and reviewed, US-2 runs after an escalation, and US-3 was skipped.
 fn journal() -> Vec<Line> {
     let run: brigade_core::RunId = "r1".parse().unwrap();
     let decision = Decision {
@@ -163,7 +163,7 @@ fn a_status_says_where_every_task_stands() {
     assert_eq!((status.escalations, status.approved, status.needs_attention), (1, true, false));
     assert_eq!((status.commit.as_deref(), status.branch.as_deref()), (Some("c1"), Some("feature/login")));
     assert!((status.budget.cost_usd - 0.25).abs() < 1e-9 && status.budget.attempts == 3);
-    // `passes` that somebody else set counts for nothing, and is said.
+    // A `passes` that Brigade did not set is reported and does not count.
     assert_eq!(status.issues.len(), 1);
     assert!(status.issues[0].starts_with("login/US-2: `passes`"));
     let text = serde_json::to_string(&status).unwrap();
@@ -209,7 +209,7 @@ fn the_brief_form_has_six_members_in_their_order() {
 }
 
 #[test]
-fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
+fn an_idle_task_is_current_only_during_a_service() {
     let mut lines = journal();
     let record = Record::AttemptEnded {
         setup: None,
@@ -236,7 +236,7 @@ fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
 }
 
 #[test]
-fn a_service_that_paused_needs_attention_until_somebody_acts() {
+fn a_paused_service_needs_attention_until_answered() {
     let mut lines = journal();
     let mut write = |record| {
         lines.push(Line::new(lines.len() as u64 + 1, at(200), record));
@@ -305,7 +305,7 @@ fn events_are_json_with_their_members() {
 }
 
 #[test]
-fn the_state_file_has_the_members_of_the_specification() {
+fn the_state_file_follows_the_specification() {
     let state = StateFile::from_life(&life(&journal()));
     let json = Json::parse(&state.to_text()).unwrap();
     for member in [
@@ -380,7 +380,7 @@ fn a_state_file_holds_the_newest_thousand() {
 }
 
 #[test]
-fn lines_for_people_are_as_the_specification_writes_them() {
+fn activity_lines_follow_the_specification() {
     let name = PrdName::of_path("prd-add-auth.json").unwrap();
     let (task, now) = (id("US-005"), at(2730));
     assert_eq!(
@@ -407,10 +407,10 @@ fn lines_for_people_are_as_the_specification_writes_them() {
     assert_eq!(worker_log(&name, &task, Tier::Sous, now, 2), "add-auth-US-005-sous-2026-01-19-124530-2.log");
 }
 
-/// The layout of kept statuses has a number, because a cache of another layout must not be read. When this fails, the
-/// layout or what a status is made of changed: take the next number in `kept.rs`, and then the hash from here.
+/// A cache with another layout must not be read. If this fails, the layout or the contents of a status changed:
+/// increase the version in `kept.rs`, then update the hash here.
 #[test]
-fn a_kept_status_is_that_of_its_layout_and_its_time_goes_on() {
+fn a_kept_status_has_its_layout_and_current_times() {
     let lines = journal();
     let life = life(&lines);
     let tip = Some(("feature/login".to_owned(), "c".repeat(40)));

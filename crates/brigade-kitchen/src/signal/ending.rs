@@ -1,4 +1,4 @@
-//! How an attempt ends. First match wins: time limit, killed, stalled; the result file; tags; the exit code.
+//! Classifies how an attempt ended. The first match wins: time limit, killed, stalled; result file; tags; exit code.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Exit {
     Interrupted,
 }
 
-/// What an attempt left behind.
+/// The evidence that an attempt leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// How its process ended.
@@ -30,9 +30,9 @@ pub struct Evidence<'a> {
     pub result: ResultFile<'a>,
     /// The nonce of the run.
     pub nonce: &'a str,
-    /// The answer of the worker, as its adapter found it.
+    /// The answer of the worker, as found by the adapter.
     pub answer: Option<&'a str>,
-    /// What the worker said about a limit of its provider.
+    /// The provider's limit that the output reports.
     pub limit: Option<Limit>,
 }
 
@@ -50,16 +50,16 @@ pub enum SignalSource {
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The worker said so.
+    /// The worker gave a signal.
     Said {
-        /// What.
+        /// The signal.
         signal: Signal,
-        /// Where.
+        /// Its source.
         by: SignalSource,
     },
-    /// It needs another attempt.
+    /// The task needs another attempt.
     Iteration(Iteration),
-    /// The provider's limit is reached, which is no failure of the task.
+    /// The provider's limit is reached. This does not count as a failure of the task.
     Limit(Limit),
     /// The time limit ended it.
     TimeLimit,
@@ -76,7 +76,7 @@ pub enum Iteration {
     NoSignal,
     /// It gave different promises.
     Conflict,
-    /// Its promise means nothing.
+    /// Its promise is unknown.
     UnknownPromise,
     /// Its result file does not count.
     Result(ResultFault),
@@ -104,18 +104,18 @@ impl fmt::Display for Iteration {
     }
 }
 
-/// What an attempt said besides how it ended.
+/// The notes of an attempt, apart from how it ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttemptNotes {
-    /// Why it is blocked.
+    /// Why the task is blocked.
     pub reason: Option<String>,
-    /// What it did, in short.
+    /// A summary of the work.
     pub summary: Option<String>,
-    /// How it went about it.
+    /// The approach that it used.
     pub approach: Option<String>,
-    /// What later workers should know, without duplicates.
+    /// Learnings for later workers, without duplicates.
     pub learnings: Vec<String>,
-    /// What it found beyond the task, without duplicates.
+    /// Findings outside the task, without duplicates.
     pub backlog: Vec<String>,
     /// The cost in dollars that the result file reports.
     pub cost_usd: Option<f64>,
@@ -123,7 +123,7 @@ pub struct AttemptNotes {
     pub tokens: Option<Tokens>,
 }
 
-/// Tells how an attempt of the role `work` ended, and what it said.
+/// Classifies how an attempt of the role `work` ended, and collects its notes.
 ///
 /// ```
 /// use brigade_kitchen::signal::{SignalSource, Ending, Evidence, Exit, ResultFile, Signal, classify_ending};
@@ -152,7 +152,7 @@ pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
     };
     let file = evidence.result.read(evidence.nonce);
     if let Some(Ok(json)) = &file {
-        // A file of this run says what was spent, also if its verdict does not count.
+        // The costs in a result file of this run count even if its signal does not.
         let Common { summary, cost_usd, tokens } = result_file::common(json);
         (said.summary, said.cost_usd, said.tokens) = (summary, cost_usd, tokens);
     }
@@ -204,7 +204,7 @@ fn signal_ending(
     Ending::Said { signal, by }
 }
 
-/// Returns whether an exit code lets a claim of success count.
+/// Returns whether a claim of success counts with this exit code.
 fn agrees(exit: Exit, signal: &Signal) -> bool {
     match exit {
         Exit::Code(0 | 32 | 33) => true,
@@ -213,7 +213,7 @@ fn agrees(exit: Exit, signal: &Signal) -> bool {
     }
 }
 
-/// Tells how an attempt ended that said nothing.
+/// Classifies an attempt without a signal by its exit code.
 fn by_exit(exit: Exit) -> Ending {
     let speaks = |signal: &Signal| exit == Exit::Code(i32::from(signal.spelling().exit_code));
     match [Signal::Blocked, Signal::AlreadyDone].into_iter().find(speaks) {

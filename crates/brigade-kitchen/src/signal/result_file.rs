@@ -9,27 +9,27 @@ use super::Signal;
 use crate::adapter::Tokens;
 use crate::names::TaskId;
 
-/// The largest result file.
+/// The maximum size of a result file.
 pub const MAX_RESULT_BYTES: usize = 1 << 20;
 
-/// What stands where a worker may write its result file.
+/// What is at the path of the result file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResultFile<'a> {
     /// Nothing.
     #[default]
     Absent,
-    /// A regular file with these bytes. One that is larger than the limit needs only its first bytes beyond it.
+    /// A regular file with these bytes. For a file over the limit, bytes up to just beyond it are enough.
     Bytes(&'a [u8]),
-    /// A link, a directory, or something else that is no regular file.
+    /// A link, a directory or another special file.
     NotRegular,
     /// A file that cannot be read.
     Unreadable,
 }
 
-/// Why a result file does not count. The next attempt is told.
+/// Why a result file does not count. The next prompt says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ResultFault {
-    /// It is a link or another thing.
+    /// It is not a regular file.
     #[error("the result file is not a regular file")]
     NotRegular,
     /// It cannot be read.
@@ -38,18 +38,18 @@ pub enum ResultFault {
     /// It is larger than 1 MiB.
     #[error("the result file is larger than 1 MiB")]
     TooLarge,
-    /// It is no JSON object.
+    /// It is not a JSON object.
     #[error("the result file is not a JSON object")]
     Broken,
-    /// Its nonce is missing or another one.
+    /// Its nonce is missing or wrong.
     #[error("the result file does not have the nonce of this run")]
     ForeignNonce,
-    /// The member that the role needs is missing or has no known value.
+    /// A member that the role needs is missing or unknown.
     #[error("the result file has no valid `{0}`")]
     NoVerdict(&'static str),
 }
 
-/// What every result file may have.
+/// Members that every result file may have.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Common {
@@ -63,13 +63,13 @@ pub(super) struct Common {
 pub struct WorkResult {
     /// The signal.
     pub signal: Signal,
-    /// Why it is blocked.
+    /// Why the task is blocked.
     pub reason: Option<String>,
-    /// How it went about it.
+    /// The approach that it used.
     pub approach: Option<String>,
-    /// What later workers should know.
+    /// Learnings for later workers.
     pub learnings: Vec<String>,
-    /// What it found beyond the task.
+    /// Findings outside the task.
     pub backlog: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ struct Work {
 }
 
 impl ResultFile<'_> {
-    /// Reads the file if it is there. The nonce must be that of the run.
+    /// Parses the file, if it exists. Its nonce must be that of the run.
     pub(super) fn read(self, nonce: &str) -> Option<Result<Json, ResultFault>> {
         let bytes = match self {
             ResultFile::Absent => return None,
@@ -106,7 +106,7 @@ impl ResultFile<'_> {
     }
 }
 
-/// Reads what every result file may have; what has another type is left out.
+/// Reads the members that every result file may have. Members of a wrong type are left out.
 pub(super) fn common(json: &Json) -> Common {
     let member = |name: &str| json.get(name).cloned().unwrap_or_default();
     Common {

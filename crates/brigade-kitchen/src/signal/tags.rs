@@ -1,11 +1,11 @@
 //! Tags in an answer.
 //!
-//! A tag counts only when nothing else stands on the line where it begins (up to its end tag), outside of code fences,
-//! indented code and quotations. So an answer can talk about tags without meaning them.
+//! A tag, up to its end tag, counts only if it is alone on its line. Tags in code fences, indented code and quotations
+//! do not count. This lets an answer mention tags without using them.
 
 use super::Signal;
 
-/// Every name of a tag.
+/// The names of all tags.
 const NAMES: &[&str] = &[
     "promise",
     "learning",
@@ -24,9 +24,9 @@ const NAMES: &[&str] = &[
 /// The tags that count in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags {
-    /// The different promises, in order.
+    /// The distinct promises, in order.
     pub promises: Vec<Signal>,
-    /// Whether there is a promise that means nothing.
+    /// Whether a promise is unknown.
     pub has_unknown_promise: bool,
     /// All tags, in order: name and trimmed content.
     found: Vec<(&'static str, String)>,
@@ -72,23 +72,23 @@ impl Tags {
         }
     }
 
-    /// Returns the contents of a tag, in order.
+    /// Returns the contents of all tags of one name, in order.
     pub fn all<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
         self.found.iter().filter(move |(found, _)| *found == name).map(|(_, content)| content.as_str())
     }
 
-    /// Returns the only content of a tag; `None` if there are different ones.
+    /// Returns the content of a tag; `None` if there are different contents.
     pub fn only(&self, name: &str) -> Option<&str> {
         let last = self.last(name)?;
         self.found.iter().all(|(found, content)| *found != name || content == last).then_some(last)
     }
 
-    /// Returns the last content of a tag.
+    /// Returns the content of the last tag of a name.
     pub fn last(&self, name: &str) -> Option<&str> {
         self.found.iter().rev().find(|(found, _)| *found == name).map(|(_, content)| content.as_str())
     }
 
-    /// Returns the distinct contents of a tag, in order.
+    /// Returns the distinct contents of all tags of one name, in order.
     pub fn distinct(&self, name: &str) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for text in self.all(name) {
@@ -106,12 +106,12 @@ fn plain(line: &str) -> Option<&str> {
     (line.len() - text.len() < 4 && !text.starts_with(['\t', '>'])).then(|| text.trim_end())
 }
 
-/// Which code fence is open, line by line.
+/// Tracks the open code fence, line by line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fences(Option<Fence>);
 
 impl Fences {
-    /// Takes the next line, and tells whether it is no part of a fence.
+    /// Reads the next line, and returns whether it is outside of code fences.
     pub fn is_plain(&mut self, line: &str) -> bool {
         match (self.0, Fence::opened_by(line)) {
             (None, None) => true,
@@ -126,7 +126,7 @@ impl Fences {
         }
     }
 
-    /// Returns the line that closes the open fence, or opens one like it; `None` if none is open.
+    /// Returns the line of the open fence, which also closes it; `None` if none is open.
     pub fn line(&self) -> Option<String> {
         let Fence { mark, length, is_nested } = self.0?;
         let indentation = if is_nested { "  " } else { "" };
@@ -139,7 +139,7 @@ impl Fences {
 struct Fence {
     mark: char,
     length: usize,
-    /// Whether it stands in a list or indented, so that its end is indented, too.
+    /// Whether the fence is indented or in a list, so that its end may be indented.
     is_nested: bool,
 }
 
@@ -152,7 +152,7 @@ impl Fence {
         let mark = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let behind = inner.trim_start_matches(mark);
         let length = inner.len() - behind.len();
-        // Behind backticks that open a fence, no backtick follows on the line.
+        // A line that opens a fence of backticks has no other backtick.
         let is_fence = 3 <= length && (mark == '~' || !behind.contains('`'));
         is_fence.then_some(Fence { mark, length, is_nested: inner.len() < line.len() })
     }
@@ -167,7 +167,7 @@ impl Fence {
     }
 }
 
-/// Reads the tag that begins on a line, with the number of the line where it ends.
+/// Reads the tag that begins on a line. Also returns the line number of its end.
 fn tag_at(lines: &[&str], at: usize) -> Option<(&'static str, String, usize)> {
     let text = plain(lines[at])?;
     let inner = text.strip_prefix('<')?;
@@ -178,13 +178,13 @@ fn tag_at(lines: &[&str], at: usize) -> Option<(&'static str, String, usize)> {
     if let Some(content) = first.strip_suffix(&*end_tag) {
         return (!content.contains(&end_tag)).then(|| (*name, content.trim().to_owned(), at));
     }
-    // A promise and the verdicts are one line.
+    // Promises and verdicts must end on the same line.
     if first.contains(&end_tag) || matches!(*name, "promise" | "review" | "decision" | "prd_generated") {
         return None;
     }
     let mut content = first.to_owned();
     for (offset, line) in lines[at + 1..].iter().enumerate() {
-        // A tag that is never closed must not swallow one behind it.
+        // A tag that is never closed must not include a later tag of the same name.
         if line.trim_start().starts_with(&format!("<{name}>")) {
             return None;
         }
@@ -201,7 +201,7 @@ fn tag_at(lines: &[&str], at: usize) -> Option<(&'static str, String, usize)> {
     None
 }
 
-/// Makes a text that came from a file, a worker or a tool safe for a prompt: tags in it are no tags any more.
+/// Makes text from a file, a worker or a tool safe for a prompt by breaking the tags in it.
 ///
 /// ```
 /// use brigade_kitchen::signal::break_tags;

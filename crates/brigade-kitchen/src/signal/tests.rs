@@ -181,7 +181,7 @@ fn a_result_file_that_does_not_count_never_completes() {
     {
         assert_eq!(classify_ending(&Evidence { result, ..evidence(COMPLETE) }).0, fault(expect));
     }
-    // Without a nonce there is none to have.
+    // An empty nonce never matches.
     let result = ResultFile::Bytes(b"{\"nonce\":\"\",\"signal\":\"complete\"}");
     let ending = classify_ending(&Evidence { result, nonce: "", ..evidence("") }).0;
     assert_eq!(ending, fault(ResultFault::ForeignNonce));
@@ -201,7 +201,7 @@ fn a_limit_counts_only_when_nothing_was_said() {
 }
 
 #[test]
-fn what_the_result_file_reports_is_taken_with_the_tags() {
+fn result_file_and_tags_give_notes_together() {
     let text = r#"{"nonce":"n0","signal":"complete","summary":"s","cost_usd":0.5,"tokens":{"input":3,"output":4},
         "approach":"a","learnings":["x"," y "],"backlog":["b"],"theirs":1}"#;
     let result = ResultFile::Bytes(text.as_bytes());
@@ -221,7 +221,7 @@ fn an_unclear_verdict_is_none() {
     assert_eq!(pass("It is a <review>PASS</review>"), None);
     assert_eq!(pass("<review>MAYBE</review>"), None);
     assert_eq!(pass(""), None);
-    // A review that failed passes nothing.
+    // A failed review never passes a task.
     let failed = |answer| read_review(&Evidence { exit: Exit::Code(1), ..evidence(answer) });
     assert_eq!(failed("<review>PASS</review>"), None);
     assert!(!failed("<review>FAIL</review>").unwrap().pass);
@@ -266,7 +266,7 @@ fn the_other_roles_are_read_too() {
         read_plan(&evidence("```\n{\"questions\": [\"Which?\"]}\n```")),
         Some(PlanningResult::Questions(vec!["Which?".to_owned()]))
     );
-    // What a tag says outranks the end of the answer.
+    // A tag takes precedence over the end of the answer.
     assert_eq!(read_plan(&evidence("<prd_generated>/a</prd_generated>\n{\"tasks\": []}")), None);
     assert_eq!(read_plan(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":\" text \"}");
@@ -281,7 +281,7 @@ fn the_other_roles_are_read_too() {
         let result = ResultFile::Bytes(bytes.as_bytes());
         assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), text, "{output}");
     }
-    // Issue 17: `null` is the output of a task. Without the member, what the worker answered is.
+    // Issue 17: `null` is a valid output of a task. Without the member `output`, the answer counts.
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":null}");
     assert_eq!(read_tasks(&Evidence { result, ..evidence("other") }).as_deref(), Some("null"));
     for members in ["", ",\"summary\":\"s\"", ",\"cost_usd\":1"] {
@@ -333,7 +333,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_of_the_run_says_what_was_spent_also_without_a_verdict() {
+fn costs_count_even_without_a_verdict() {
     let spent = |file: &str, exit| {
         let result = ResultFile::Bytes(file.as_bytes());
         let (ending, said) = classify_ending(&Evidence { exit, result, ..evidence("") });

@@ -1,4 +1,4 @@
-//! What the executive says in its other roles: by result file, else by tags. Anything unclear is no verdict.
+//! Verdicts of the executive in its other roles, from the result file or else from tags. Unclear ones do not count.
 
 use brigade_core::json::{Dialect, from_json, present};
 use brigade_core::{Json, Object};
@@ -12,30 +12,30 @@ use super::{Evidence, Exit, Tags};
 pub struct ReviewVerdict {
     /// Whether the task passes.
     pub pass: bool,
-    /// Why not, or what was good.
+    /// The reason for the verdict.
     pub reason: Option<String>,
 }
 
-/// What follows a failure.
+/// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// The task goes on.
+    /// The task is tried again.
     Retry,
-    /// The task is left out.
+    /// The task is skipped.
     Skip,
     /// The service ends.
     Abort,
 }
 
-/// A decision about a failure.
+/// A decision about a failed task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureDecision {
-    /// What follows.
+    /// What to do.
     pub choice: Choice,
     /// Why.
     pub reason: Option<String>,
-    /// What the next attempt is told.
+    /// Guidance for the next attempt.
     pub guidance: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct ScopeAnswer {
     pub reason: Option<String>,
 }
 
-/// How a PRD stands, as a review of it says.
+/// The state of a PRD according to a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseStatus {
@@ -56,7 +56,7 @@ pub enum PhaseStatus {
     OnTrack,
     /// With details to look at.
     MinorConcerns,
-    /// Something is wrong.
+    /// With problems that need attention.
     NeedsAttention,
 }
 
@@ -64,11 +64,11 @@ pub enum PhaseStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GateStatus {
-    /// It does.
+    /// It begins.
     Proceed,
     /// A person decides.
     Pause,
-    /// It does not.
+    /// It does not begin.
     Stop,
 }
 
@@ -83,23 +83,23 @@ impl GateStatus {
     }
 }
 
-/// A review of a PRD, or of what stands between two.
+/// A verdict of a phase review, or of the gate between two PRDs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseVerdict<S> {
     /// The verdict.
     pub status: S,
     /// The text.
     pub content: String,
-    /// Tasks that it wants to add, as a PRD has them.
+    /// Tasks to add, in the format of a PRD.
     pub remediation: Vec<Json>,
 }
 
-/// What planning gave.
+/// The result of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanningResult {
     /// A PRD.
     Prd(Box<Json>),
-    /// A file with a PRD, named by a tag; inside of the workspace.
+    /// The path in the workspace of a file with a PRD, named by a tag.
     Path(String),
     /// Questions for a person.
     Questions(Vec<String>),
@@ -123,7 +123,7 @@ struct Members {
     output: Option<Option<Json>>,
 }
 
-/// What counts of an attempt: the members of its result file, or its tags. `None` if the result file does not count.
+/// What counts of an attempt: its result file, or its tags. `None` if the result file is invalid.
 enum View {
     File(Box<Members>),
     Tags(Tags),
@@ -143,12 +143,12 @@ pub fn reported_cost(evidence: &Evidence<'_>) -> Option<f64> {
     common(&json).cost_usd
 }
 
-/// Returns whether the process ended well. What is said by one that failed never lets anything pass.
+/// Returns whether the process succeeded. A failed process never makes anything pass.
 fn ended_well(evidence: &Evidence<'_>) -> bool {
     evidence.exit == Exit::Code(0)
 }
 
-/// Returns the verdict of a review. `None` if it is unclear, and never a pass from a review that failed.
+/// Returns the verdict of a review; `None` if it is unclear. A failed review never passes.
 pub fn read_review(evidence: &Evidence<'_>) -> Option<ReviewVerdict> {
     let (verdict, reason) = match view(evidence)? {
         View::File(members) => (members.review?.to_ascii_lowercase(), members.reason),
@@ -163,7 +163,7 @@ pub fn read_review(evidence: &Evidence<'_>) -> Option<ReviewVerdict> {
     }
 }
 
-/// Returns a decision about a failure. `None` if it is unclear.
+/// Returns a decision about a failure; `None` if it is unclear.
 pub fn read_decision(evidence: &Evidence<'_>) -> Option<FailureDecision> {
     if !ended_well(evidence) {
         return None;
@@ -186,7 +186,7 @@ pub fn read_decision(evidence: &Evidence<'_>) -> Option<FailureDecision> {
     }
 }
 
-/// Returns the answer to a question about scope: that of the result file, else the guidance or the decision in tags.
+/// Returns the answer about scope from the result file, else the guidance or decision in tags.
 pub fn read_scope_answer(evidence: &Evidence<'_>) -> Option<ScopeAnswer> {
     if !ended_well(evidence) {
         return None;
@@ -201,7 +201,7 @@ pub fn read_scope_answer(evidence: &Evidence<'_>) -> Option<ScopeAnswer> {
     (!answer.trim().is_empty()).then_some(ScopeAnswer { answer, reason })
 }
 
-/// Returns a review of a PRD. `None` if it is unclear.
+/// Returns the verdict of a phase review; `None` if it is unclear.
 pub fn read_phase_review(evidence: &Evidence<'_>) -> Option<PhaseVerdict<PhaseStatus>> {
     with_status(evidence, "phase_review", |word| match word {
         "on_track" => Some(PhaseStatus::OnTrack),
@@ -211,7 +211,7 @@ pub fn read_phase_review(evidence: &Evidence<'_>) -> Option<PhaseVerdict<PhaseSt
     })
 }
 
-/// Returns whether the next PRD begins. `None` if it is unclear.
+/// Returns the verdict of the gate between two PRDs; `None` if it is unclear.
 pub fn gated(evidence: &Evidence<'_>) -> Option<PhaseVerdict<GateStatus>> {
     with_status(evidence, "phase_gate", |word| match word {
         "proceed" => Some(GateStatus::Proceed),
@@ -245,8 +245,8 @@ fn with_status<S>(
     }
 }
 
-/// Returns what planning gave: in the result file, in the file that a tag names, or in the object that ends the answer.
-/// `None` if it is neither a PRD nor questions.
+/// Returns the result of planning: from the result file, from the file that a tag names, or from the object at the end
+/// of the answer. `None` if there is neither a PRD nor questions.
 pub fn read_plan(evidence: &Evidence<'_>) -> Option<PlanningResult> {
     if !ended_well(evidence) {
         return None;
@@ -277,16 +277,16 @@ pub fn read_plan(evidence: &Evidence<'_>) -> Option<PlanningResult> {
     }
 }
 
-/// Returns the object that an answer is, or that it ends with in a code block. An echoed prompt ends with neither.
+/// Returns the object that is the whole answer, or that ends it in a code block. An echoed prompt never ends so.
 fn closing_object(answer: &str) -> Option<Json> {
     let text = answer.trim();
     let text = match text.strip_suffix("```") {
         None => text,
         Some(body) => {
-            // No string of JSON has a line feed in it, so this is the fence that opens the block.
+            // JSON strings contain no line feed, so this fence opens the block.
             let at = body.rfind("\n```").map_or(0, |at| at + 1);
             let block = body[at..].strip_prefix("```")?;
-            // The word behind the fence names the language.
+            // A word after the fence names the language.
             block.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
         }
     };
@@ -294,30 +294,30 @@ fn closing_object(answer: &str) -> Option<Json> {
     json.as_object().is_some().then_some(json)
 }
 
-/// Returns the part of the map that the executive wrote: the member `output` of the result file, else its answer.
+/// Returns the executive's part of the map: the member `output` of the result file, else the answer.
 pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
     let output = output(evidence).filter(|output| ended_well(evidence) && *output != Json::Null)?;
     text_of(output)
 }
 
-/// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, as JSON
-/// if it is no text, else its answer. `null` is a value, too.
+/// Returns a worker's result for a task of an agent, however the worker ended. It is the member `output` of the result
+/// file, as JSON unless it is a text, else the answer. `null` is a valid value.
 pub fn read_tasks(evidence: &Evidence<'_>) -> Option<String> {
     text_of(output(evidence)?)
 }
 
-/// Returns the member `output` of the result file. Without it, the answer counts.
+/// Returns the member `output` of the result file. Without a result file, returns the answer.
 fn output(evidence: &Evidence<'_>) -> Option<Json> {
     if let View::File(members) = view(evidence)?
         && let Some(output) = members.output
     {
         return Some(output.unwrap_or(Json::Null));
     }
-    // Only an echoed prompt has the nonce.
+    // Only an echoed prompt contains the nonce.
     evidence.answer.filter(|answer| !answer.contains(evidence.nonce)).map(Json::from)
 }
 
-/// Writes an output that is no text as JSON. A blank text counts as no output.
+/// Formats an output: texts as they are, other values as JSON. A blank text counts as no output.
 fn text_of(output: Json) -> Option<String> {
     let text = match output {
         Json::String(text) => text,
@@ -327,7 +327,7 @@ fn text_of(output: Json) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Says why planning or a map gave nothing.
+/// Explains why planning or a map gave no result.
 pub fn missing_verdict_reason(evidence: &Evidence<'_>) -> String {
     if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
         return fault.to_string();

@@ -1,4 +1,4 @@
-//! What a task costs beyond the time of its worker.
+//! The cost of a task beyond its worker's time.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn a_task_starts_git_ten_times() {
     place.finish(&at).unwrap();
     assert_eq!(done, Integration::Done(made.commit));
     assert_eq!(place.starts() - before, 10);
-    // In a worktree that was taken over, an attempt that changes nothing costs three more.
+    // In a reused worktree, an attempt without changes needs three more starts.
     let (at, _) = place.begin(&name("b")).unwrap();
     let before = place.starts();
     attempt(&place, &at, |_| {}).unwrap();
@@ -19,7 +19,7 @@ fn a_task_starts_git_ten_times() {
 }
 
 #[test]
-fn a_task_in_a_worktree_of_another_writes_no_file_twice() {
+fn a_reused_worktree_writes_only_changed_files() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, ..) = task(&place, "a", |folder| write(&folder.join("one.txt"), "1\n"));
@@ -30,6 +30,6 @@ fn a_task_in_a_worktree_of_another_writes_no_file_twice() {
     let (second, _, done) = task(&place, "a", |folder| write(&folder.join("two.txt"), "2\n"));
     assert!(matches!(done, Integration::Done(Some(_))));
     assert_eq!((&second.folder, made()), (&at.folder, first), "the file was not written again");
-    // Reading all of its bytes takes one more start than writing them.
+    // Comparing all bytes needs one start more than writing them.
     assert_eq!(place.starts() - before, 11);
 }

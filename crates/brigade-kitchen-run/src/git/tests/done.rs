@@ -1,8 +1,8 @@
-//! The branch holds what is done, whatever somebody does to it.
+//! The branch must contain finished work, whatever the user does to it.
 
 use super::*;
 
-/// A bench with the work of `a` on the branch, and what the journal says about it.
+/// Returns a bench with the work of `a` in the branch, and the commit of `a`.
 fn with_a_done() -> (Bench, CommitId) {
     let mut bench = Bench::new();
     let place = bench.open();
@@ -33,7 +33,7 @@ fn a_branch_that_is_gone_is_made_anew_where_it_was() {
     assert_eq!(tip(&bench), commit.as_str());
     assert!(place.notes()[0].contains(commit.as_str()), "{:?}", place.notes());
     assert_eq!(bench.open().notes(), [""; 0]);
-    // What was merged, or picked, is in the user's own branch.
+    // The user's branch contains the work after a merge or a cherry-pick.
     bench.git(&["merge", "-q", "feature/x"]);
     bench.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
     bench.git(&["branch", "-D", "feature/x"]);
@@ -49,10 +49,10 @@ fn nothing_begins_on_a_branch_that_lacks_what_is_done() {
     assert!(said.contains(&format!("a (commit {commit})")), "{said}");
     assert!(said.contains(&format!("git branch -f feature/x {commit}")), "{said}");
     assert_eq!(tip(&bench), bench.git(&["rev-parse", "main"]));
-    // What it says helps.
+    // The command in the message fixes it.
     bench.git(&["branch", "-f", "feature/x", commit.as_str()]);
     bench.open();
-    // One with other work is merged, because putting it back would lose that.
+    // If the branch has other work, it must be merged, because a reset would lose that work.
     bench.git(&["checkout", "-q", "-B", "feature/x", "main"]);
     bench.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
     assert!(is_lost(bench.try_open().map(|_| ())).contains(&format!("merge `{commit}`")));
@@ -72,10 +72,10 @@ fn a_rebased_commit_is_known_by_its_trailers() {
 }
 
 #[test]
-fn a_branch_that_was_put_back_meanwhile_takes_no_more_work() {
+fn a_branch_that_was_reset_takes_no_more_work() {
     let bench = Bench::new();
     let place = bench.open();
-    // Both stand on the same commit, to which the branch is put back between their ways into it.
+    // Both tasks have the same base. The branch is reset to it between their integrations.
     let (first, _) = place.begin(&name("a")).unwrap();
     let (second, _) = place.begin(&name("b")).unwrap();
     let make = |at: &Place, file: &str| {
@@ -99,7 +99,7 @@ fn a_commit_that_the_repository_lost_is_said() {
     bench.options.done[0].commit = CommitId::new(&"1".repeat(40)).unwrap();
     bench.options.done[0].run = None;
     bench.options.done[0].shown = "other/a".to_owned();
-    assert!(is_lost(bench.try_open().map(|_| ())).contains("has the commit no more"));
+    assert!(is_lost(bench.try_open().map(|_| ())).contains("the commit is missing in the repository"));
     bench.git(&["branch", "-D", "feature/x"]);
-    assert!(is_lost(bench.try_open().map(|_| ())).contains("has the commit no more"));
+    assert!(is_lost(bench.try_open().map(|_| ())).contains("the commit is missing in the repository"));
 }

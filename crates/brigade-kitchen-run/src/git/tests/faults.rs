@@ -1,4 +1,4 @@
-//! Crashes, other hands in the repository, and states in which a task cannot go on.
+//! Crashes, concurrent changes in the repository, and states in which a task cannot continue.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn remake(bench: &Bench) -> GitPlace {
 }
 
 #[test]
-fn without_a_repository_or_a_commit_there_is_no_worktree() {
+fn a_worktree_needs_a_repository_with_a_commit() {
     let bench = Bench::new();
     let empty = bench.folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
@@ -43,7 +43,7 @@ fn a_rebase_in_the_middle_is_left_alone() {
     let before = bench.users();
     assert!(matches!(bench.try_open(), Err(PlaceError::Busy("a rebase"))));
     assert_eq!(bench.users(), before);
-    // Another branch can be worked on meanwhile, once it is there.
+    // Another branch can be used meanwhile, once it exists.
     let mut other = GitOptions { branch: "other".to_owned(), ..bench.options.clone() };
     let open = |options: GitOptions| GitPlace::open(&bench.root(), &bench.host(), options);
     assert!(matches!(open(other.clone()), Err(PlaceError::Busy("a rebase"))), "made from which commit?");
@@ -64,7 +64,7 @@ fn a_detached_head_is_no_obstacle() {
 }
 
 #[test]
-fn a_branch_that_was_deleted_is_said_and_the_work_stays() {
+fn a_deleted_branch_is_reported_and_keeps_the_work() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -79,14 +79,14 @@ fn a_branch_that_was_deleted_is_said_and_the_work_stays() {
 }
 
 #[test]
-fn a_branch_that_somebody_rewrote_gets_the_work_on_its_new_tip() {
+fn work_moves_to_the_tip_of_a_rewritten_branch() {
     let bench = Bench::new();
     let place = bench.open();
     task(&place, "first", |folder| write(&folder.join("first"), "1\n"));
     let (at, _) = place.begin(&name("a")).unwrap();
     let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
     let made = place.commit(&at, &changes, &run_id()).unwrap();
-    // What is done is in it in another form, which its trailers tell.
+    // The branch has the finished work as another commit, which the trailers show.
     bench.git(&["checkout", "-q", "feature/x"]);
     bench.git(&["mv", "first", "moved"]);
     bench.git(&["commit", "-q", "--amend", "--no-edit"]);
@@ -106,7 +106,7 @@ fn a_worktree_that_is_gone_is_said_and_made_anew() {
     assert!(matches!(place.guard(&at), Err(PlaceError::Gone(_))));
     let (at, begun) = place.begin(&name("a")).unwrap();
     assert_eq!(begun, FolderOrigin::Remade);
-    // A link in its place leads nowhere.
+    // A link in place of the worktree is refused.
     let elsewhere = bench.folder.path().join("elsewhere");
     write(&elsewhere.join("keep"), "mine\n");
     let linked = attempt(&place, &at, |folder| {
@@ -129,7 +129,7 @@ fn folders_that_a_crash_left_half_made_are_made_anew() {
     let (_, begun) = remake(&bench).begin(&name("a")).unwrap();
     assert_eq!(begun, FolderOrigin::New);
     assert!(!at.folder.join("half").exists());
-    // After a loss of power, our part is filled from the worktree, which keeps its work.
+    // After a power loss, Brigade's part is filled from the worktree, which keeps its work.
     write(&at.folder.join("work"), "x\n");
     write(&ours.join("ready"), "another boot");
     std::fs::write(ours.join("index"), "").unwrap();
@@ -166,11 +166,11 @@ fn every_step_can_be_done_twice() {
     let first = place.integrate(&at, &made).unwrap();
     assert_eq!(place.integrate(&at, &made).unwrap(), first, "it is there");
     assert_eq!(bench.git(&["rev-list", "--count", "main..feature/x"]), "1");
-    // A crash before the journal knew: the work is found by its trailers.
+    // After a crash before the record, the work is found by its trailers.
     assert_eq!(remake(&bench).find_integrated(&name("a"), &run_id()).unwrap(), made.commit);
     assert_eq!(remake(&bench).find_integrated(&name("a"), &"run-2".parse().unwrap()).unwrap(), None);
     let again = place.commit(&at, &changes, &run_id()).unwrap();
-    // Even made anew, nothing is done twice: there is nothing left to change.
+    // Even in recreated folders, nothing is done twice: no changes are left.
     if let Integration::Moved { changes, .. } = place.integrate(&at, &again).unwrap() {
         assert!(changes.is_empty());
     }
@@ -215,11 +215,11 @@ fn old_commit_never_moves_branch_back() {
     let commit = made.commit.clone().unwrap();
     assert_eq!(place.recall_moved(&at, &commit).unwrap(), None);
     assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Moved { .. }));
-    // The service is killed before it records that, and goes on with the commit that its journal has.
+    // The service is killed before it records the move, and continues with the commit in its journal.
     let (again, _) = bench.open().begin(&name("a")).unwrap();
     assert_eq!(place.recall(&again, &changes.tree).unwrap(), None);
     assert!(again.folder.exists());
-    // What a test left is not part of it.
+    // Leftovers of a test are not part of it.
     write(&again.folder.join("coverage.out"), "left by a test\n");
     assert_eq!(paths(&place.recall_moved(&again, &commit).unwrap().unwrap()), ["Added b"]);
     std::fs::remove_file(again.folder.join("coverage.out")).unwrap();
@@ -228,7 +228,7 @@ fn old_commit_never_moves_branch_back() {
     assert_eq!(begun, FolderOrigin::Found);
     let tip = bench.git(&["rev-parse", "feature/x"]);
     let Integration::Moved { place: at, changes } = place.integrate(&at, &made).unwrap() else {
-        panic!("the commit stands on another one")
+        panic!("the commit has another base")
     };
     assert_eq!((bench.git(&["rev-parse", "feature/x"]), paths(&changes)), (tip, vec!["Added b".to_owned()]));
     let made = place.commit(&at, &changes, &run_id()).unwrap();

@@ -1,11 +1,11 @@
-//! Repositories and workers that want git to run their programs, or to lose work.
+//! Repositories and workers that try to make git run their programs, or to lose work.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-/// Writes a program that leaves a mark when it is run.
+/// Writes a program that leaves a mark when it runs.
 fn trap(bench: &Bench, name: &str) -> (PathBuf, PathBuf) {
     let (program, mark) = (bench.folder.path().join(name), bench.folder.path().join(format!("{name}.ran")));
     write(&program, &format!("#!/bin/sh\necho ran >> {}\nexec cat\n", mark.display()));
@@ -120,7 +120,7 @@ fn changed_git_settings_are_named_and_git_not_run() {
         },
         &[shown.to_owned()],
     );
-    // Each time, the next attempt has a sound git directory again.
+    // The next attempt always gets a valid git directory.
     let changes = attempt(&place, &at, |folder| {
         write(&folder.join("b"), "b\n");
         git(folder, &["add", "-A"]);
@@ -154,7 +154,7 @@ fn settings_and_hooks_of_the_workspace_count_too() {
 }
 
 #[test]
-fn a_repository_within_the_work_is_neither_committed_nor_run() {
+fn a_nested_repository_is_neither_committed_nor_run() {
     let bench = Bench::new();
     let (program, mark) = trap(&bench, "trap");
     let place = bench.open();
@@ -175,7 +175,7 @@ fn a_repository_within_the_work_is_neither_committed_nor_run() {
     assert_eq!(changes.nested, ["vendor/inner"]);
     assert!(!changes.is_empty());
     assert!(matches!(place.commit(&at, &changes, &run_id()), Err(PlaceError::Nested(_))));
-    // A worker can track it as a submodule, too.
+    // A worker can also track it as a submodule.
     let changes = attempt(&place, &at, |folder| drop(git(folder, &["add", "-f", "vendor/inner"]))).unwrap();
     assert_eq!(changes.nested, ["vendor/inner"]);
     assert!(!mark.exists());
@@ -272,7 +272,7 @@ fn objects_that_lie_about_their_content_are_not_kept() {
 }
 
 #[test]
-fn a_repository_whose_path_has_a_line_feed_is_refused_by_its_path() {
+fn a_repository_path_with_a_line_feed_is_refused() {
     let bench = Bench::new();
     let other = bench.folder.path().join("a\nb");
     std::fs::rename(bench.root(), &other).unwrap();

@@ -1,4 +1,4 @@
-//! The user's checkout, merging, pushing, and giving up.
+//! Tests of the user's checkout, merging, pushing, and abandoning.
 
 use brigade_git::GitError;
 
@@ -28,12 +28,12 @@ fn a_checked_out_branch_must_be_clean_and_follows() {
     assert_eq!(bench.git(&["status", "--porcelain"]), "?? untracked.txt");
     assert!(!bench.root().join("src").exists());
 
-    // What Brigade writes into the PRD keeps nobody from going on.
+    // Brigade's changes to the PRD do not block.
     bench.write("brigade/tasks/prd.json", "{\"passes\": true}\n");
     assert!(matches!(task(&place, "b", |folder| write(&folder.join("c"), "c\n")).2, Integration::Done(_)));
     assert_eq!(bench.git(&["status", "--porcelain"]), " M brigade/tasks/prd.json\n?? untracked.txt");
 
-    // Changes of the user do.
+    // Changes of the user block.
     bench.write("README.md", "by the user\n");
     let before = bench.users();
     let (at, _) = place.begin(&name("c")).unwrap();
@@ -44,7 +44,7 @@ fn a_checked_out_branch_must_be_clean_and_follows() {
     assert!(matches!(bench.try_open(), Err(PlaceError::Dirty { .. })));
     assert_eq!(bench.users(), before);
     bench.git(&["checkout", "README.md"]);
-    // So do untracked files where the task has some.
+    // Untracked files block if the task adds the same paths.
     bench.write("d", "mine\n");
     let refused = place.integrate(&at, &made).unwrap_err();
     assert!(matches!(&refused, PlaceError::Dirty { files, .. } if files == &["d"]), "{refused}");
@@ -55,7 +55,7 @@ fn a_checked_out_branch_must_be_clean_and_follows() {
 }
 
 #[test]
-fn a_checkout_in_another_worktree_of_the_user_follows_too() {
+fn a_checkout_in_another_worktree_is_updated() {
     let bench = Bench::new();
     bench.git(&["worktree", "add", "-q", "-b", "feature/x", "../second"]);
     let before = bench.users();
@@ -67,14 +67,14 @@ fn a_checkout_in_another_worktree_of_the_user_follows_too() {
         ("b\n".into(), String::new())
     );
     assert_eq!(bench.users(), before);
-    // And a workspace may be such a worktree itself.
+    // The workspace itself may be such a worktree.
     git(&second, &["checkout", "-q", "--detach"]);
     let place = GitPlace::open(&second, &bench.host(), bench.options.clone()).unwrap();
     assert!(matches!(task(&place, "b", |folder| write(&folder.join("c"), "c\n")).2, Integration::Done(_)));
     assert!(!second.join("c").exists());
 }
 
-/// A service that is killed between the ref and the files of a checkout.
+/// Returns a bench after a service was killed between moving the ref and updating the checkout.
 fn interrupted(partly: bool) -> (Bench, GitPlace) {
     let bench = Bench::new();
     bench.git(&["checkout", "-qb", "feature/x"]);
@@ -98,7 +98,7 @@ fn interrupted(partly: bool) -> (Bench, GitPlace) {
 }
 
 #[test]
-fn a_checkout_that_a_crash_left_behind_follows_at_the_next_start() {
+fn a_stale_checkout_is_updated_at_the_next_start() {
     for partly in [false, true] {
         let (bench, _) = interrupted(partly);
         assert_ne!(bench.git(&["status", "--porcelain"]), "");
@@ -110,7 +110,7 @@ fn a_checkout_that_a_crash_left_behind_follows_at_the_next_start() {
 }
 
 #[test]
-fn what_a_user_changed_after_a_crash_is_not_written_over() {
+fn changes_of_the_user_after_a_crash_are_kept() {
     let (bench, _) = interrupted(true);
     bench.write("README.md", "by the user\n");
     assert!(matches!(bench.try_open(), Err(PlaceError::Dirty { .. })));
@@ -151,7 +151,7 @@ fn merging_moves_the_default_branch_and_never_forces() {
     let (into, tip) = place.merge(None).unwrap();
     assert_eq!((into.as_str(), main()), ("main", tip.to_string()), "a fast-forward");
     assert_eq!(place.merge(None).unwrap().1, tip, "again changes nothing");
-    // Somebody else's commit makes it a merge.
+    // After another commit on `main`, it becomes a merge.
     bench.git(&["checkout", "-q", "main"]);
     bench.write("c", "c\n");
     bench.git(&["add", "-A"]);
@@ -161,7 +161,7 @@ fn merging_moves_the_default_branch_and_never_forces() {
     assert_eq!(bench.git(&["rev-list", "--parents", "-1", "main"]).split(' ').count(), 3);
     assert_eq!((main(), read(&bench.root().join("d"))), (tip.to_string(), "d\n".to_owned()));
     assert_eq!(bench.git(&["status", "--porcelain"]), "");
-    // A conflict is left to a person.
+    // A conflict needs a person.
     bench.write("README.md", "by the user\n");
     bench.git(&["commit", "-qam", "mine"]);
     task(&place, "c", |folder| write(&folder.join("README.md"), "by the task\n"));
@@ -198,7 +198,7 @@ fn pushing_never_forces() {
 }
 
 #[test]
-fn only_worktrees_whose_work_is_in_the_branch_are_cleaned() {
+fn only_integrated_worktrees_are_cleaned() {
     let bench = Bench::new();
     let place = bench.open();
     task(&place, "done", |folder| write(&folder.join("a"), "a\n"));
@@ -233,7 +233,7 @@ fn work_that_is_given_up_is_kept_under_a_ref() {
 }
 
 #[test]
-fn a_push_that_is_refused_says_why_once_and_on_one_line() {
+fn a_refused_push_says_why_once_on_one_line() {
     let bench = Bench::new();
     bench.git(&["init", "-q", "--bare", "../remote.git"]);
     let remote = bench.folder.path().join("remote.git").display().to_string();

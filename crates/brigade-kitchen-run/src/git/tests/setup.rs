@@ -1,8 +1,8 @@
-//! What the setup command of a worktree makes.
+//! Tests of files that the setup command makes.
 
 use super::*;
 
-/// Begins a task whose setup does this.
+/// Begins a task with this setup.
 fn set_up(place: &GitPlace, id: &str, setup: impl FnOnce(&Path)) -> Place {
     let (at, _) = place.begin(&name(id)).unwrap();
     assert!(place.begin_setup(&at).unwrap());
@@ -21,7 +21,7 @@ fn makes_all(folder: &Path) {
 }
 
 #[test]
-fn what_the_setup_made_is_no_change_and_is_not_committed() {
+fn files_of_the_setup_are_neither_changes_nor_commits() {
     let bench = Bench::new();
     let place = bench.open();
     let at = set_up(&place, "a", makes_all);
@@ -56,7 +56,7 @@ fn what_a_worker_changes_of_the_setup_counts() {
 }
 
 #[test]
-fn the_setup_stays_where_the_work_is_put_on_another_commit() {
+fn files_of_the_setup_survive_a_new_base() {
     let bench = Bench::new();
     let place = bench.open();
     let at = set_up(&place, "a", |folder| {
@@ -105,7 +105,7 @@ fn work_from_before_the_setup_stays_work() {
     attempt(&place, &at, |folder| write(&folder.join("work.txt"), "work\n")).unwrap();
     set_up(&place, "a", |folder| write(&folder.join("made.txt"), "made\n"));
     assert_eq!(paths(&attempt(&place, &at, |_| {}).unwrap()), ["Added work.txt"]);
-    // After a loss of power, what the setup made is still known.
+    // After a power loss, the files of the setup are still known.
     write(&bench.root().join(".brigade/kitchen/prd-add-auth/git/a/ready"), "another boot");
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -148,7 +148,7 @@ fn a_worktree_without_changes_is_put_on_the_tip() {
     let at = set_up(&place, "a", makes_all);
     let (other, _) = place.begin(&name("c")).unwrap();
     attempt(&place, &other, |folder| write(&folder.join("c.txt"), "c\n")).unwrap();
-    assert_eq!(place.freshen(&at).unwrap(), None, "it stands on the tip");
+    assert_eq!(place.freshen(&at).unwrap(), None, "its base is the tip");
     task(&place, "b", |folder| write(&folder.join("b.txt"), "b\n"));
     let at = place.freshen(&at).unwrap().unwrap();
     assert_eq!(at.base.as_ref().map(CommitId::as_str), Some(&*bench.git(&["rev-parse", "feature/x"])));

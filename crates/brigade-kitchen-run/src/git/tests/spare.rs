@@ -1,10 +1,10 @@
-//! Worktrees that later tasks take over.
+//! Tests of worktrees that later tasks reuse.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::*;
 
-/// All that a worktree holds, but for git's directory: path, kind, mode and content.
+/// Lists everything in a worktree except its git directory: path, kind, mode and content.
 fn listing(root: &Path, folder: &Path, found: &mut Vec<String>) {
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -34,7 +34,7 @@ fn listed(root: &Path) -> Vec<String> {
     found
 }
 
-/// What a worker, or the verification after it, does to a folder, and whether it can be taken over afterwards.
+/// What a worker or a verification does to a folder, and whether it can be reused afterwards.
 type Case = (&'static str, bool, fn(&Path));
 
 const CASES: &[Case] = &[
@@ -47,7 +47,7 @@ const CASES: &[Case] = &[
     ("empty", true, |folder| std::fs::create_dir_all(folder.join("a/b/c")).unwrap()),
     ("changed", true, |folder| write(&folder.join("README.md"), "HELLO\n")),
     ("times", true, |folder| {
-        // The same length, and the times that it had.
+        // Same length and times as before.
         let path = folder.join("README.md");
         let then = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::fs::write(&path, "HELLO\n").unwrap();
@@ -121,7 +121,7 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         let was = made(&at.folder);
         place.finish(&at).unwrap();
         assert!(!at.folder.exists(), "{case}");
-        // Others move the branch meanwhile.
+        // Other commits move the branch meanwhile.
         bench.git(&["worktree", "add", "-q", "../other", "feature/x"]);
         let other = bench.folder.path().join("other");
         write(&other.join("README.md"), "hello again\n");
@@ -133,7 +133,7 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         let (second, begun) = place.begin(&name("second")).unwrap();
         assert_eq!(begun, FolderOrigin::New, "{case}");
         assert_eq!(made(&second.folder) == was, *is_taken, "{case}: whether it was taken over");
-        // Nothing is left for a third one, so it is made anew.
+        // No spare is left for a third task, so its worktree is new.
         let (third, _) = place.begin(&name("third")).unwrap();
         assert_eq!(listed(&second.folder), listed(&third.folder), "{case}");
         let mode = |folder: &Path| std::fs::metadata(folder).unwrap().permissions().mode();
@@ -174,7 +174,7 @@ fn given_files_force_a_new_worktree() {
 }
 
 #[test]
-fn a_commit_with_attributes_or_other_repositories_makes_all_new() {
+fn attributes_and_submodules_prevent_reuse() {
     for (case, make) in [
         (
             "attributes",

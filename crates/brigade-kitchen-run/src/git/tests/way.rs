@@ -1,9 +1,9 @@
-//! The way of a task into the branch.
+//! The path of a task's work into the branch.
 
 use super::*;
 
 #[test]
-fn a_task_becomes_one_commit_and_the_user_is_not_touched() {
+fn a_task_is_one_commit_and_changes_no_user_files() {
     let bench = Bench::new();
     bench.write("README.md", "hello, mine\n");
     bench.write("note.txt", "untracked\n");
@@ -56,7 +56,7 @@ fn a_task_becomes_one_commit_and_the_user_is_not_touched() {
 }
 
 #[test]
-fn what_a_worker_commits_stages_or_leaves_untracked_counts_alike() {
+fn committed_staged_and_untracked_work_counts_alike() {
     let bench = Bench::new();
     let place = bench.open();
     for (id, commands) in [
@@ -93,7 +93,7 @@ fn what_a_worker_commits_stages_or_leaves_untracked_counts_alike() {
 }
 
 #[test]
-fn a_file_that_is_ignored_counts_when_the_worker_tracks_it() {
+fn an_ignored_file_counts_if_the_worker_tracks_it() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -173,7 +173,7 @@ fn moved_branch_rebases_and_verifies_again() {
     assert_eq!(
         git(&second.folder, &["status", "--porcelain"]),
         "A  second.txt",
-        "the worker's git stands there, too"
+        "the worker's git has the same base"
     );
     let made = place.commit(&second, &changes, &run_id()).unwrap();
     assert!(matches!(place.integrate(&second, &made).unwrap(), Integration::Done(_)));
@@ -210,7 +210,7 @@ fn conflict_names_files_and_keeps_both_sides() {
 }
 
 #[test]
-fn commits_of_a_worker_are_kept_when_that_is_asked_for() {
+fn commits_of_a_worker_are_kept_on_request() {
     let mut bench = Bench::new();
     bench.options.commits = Commits::Keep;
     let place = bench.open();
@@ -228,7 +228,7 @@ fn commits_of_a_worker_are_kept_when_that_is_asked_for() {
     let subjects = || bench.git(&["log", "--format=%s", "feature/x"]);
     assert_eq!(subjects(), "one: Title of one\nadd b\nadd a\nfirst");
 
-    // Another task, which began before, is put on top, commit by commit.
+    // Another task, which began before, is rebased commit by commit.
     let changes = attempt(&place, &other, |folder| {
         write(&folder.join("d"), "x\n");
         git(folder, &["add", "-A"]);
@@ -252,7 +252,7 @@ fn large_work_is_handed_over_as_a_pack() {
     let bench = Bench::new();
     let place = bench.open();
     let (_, made, done) = task(&place, "big", |folder| {
-        // Random enough not to be compressed.
+        // Random enough not to be compressible.
         let mut state = 1u64;
         let bytes: Vec<u8> = (0..3_000_000)
             .map(|_| {
@@ -269,7 +269,7 @@ fn large_work_is_handed_over_as_a_pack() {
 }
 
 #[test]
-fn ignored_files_are_given_to_a_worktree_and_never_committed() {
+fn given_ignored_files_are_never_committed() {
     let mut bench = Bench::new();
     bench.options.copy = vec![".env".to_owned()];
     bench.options.link = vec!["node_modules".to_owned(), "absent".to_owned(), "../outside".to_owned()];
@@ -318,7 +318,7 @@ fn a_task_is_found_again_with_its_work() {
 }
 
 #[test]
-fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
+fn sha256_reftable_and_shallow_repositories_work() {
     let bench = Bench::new();
     task(&bench.open(), "before", |folder| write(&folder.join("x"), "x\n"));
     bench.git(&["branch", "-D", "feature/x"]);
@@ -333,7 +333,7 @@ fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
         ("sha256", ["init", "-q", "--object-format=sha256"]),
         ("reftable", ["init", "-q", "--ref-format=reftable"]),
     ] {
-        // An older git has no such repositories.
+        // An older git does not support such repositories.
         if try_git(around, &[&words[..], &[folder]].concat()).0 {
             write(&around.join(folder).join("a"), "a\n");
             git(&around.join(folder), &["add", "-A"]);
@@ -359,7 +359,7 @@ fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
         let made = place.commit(&late, &changes, &run_id()).unwrap();
         assert!(matches!(place.integrate(&late, &made).unwrap(), Integration::Done(_)), "{folder}");
         assert_eq!(git(&root, &["diff", "--name-only", "HEAD", "feature/x"]), "b\nc", "{folder}");
-        // Its own branch, checked out, follows.
+        // The workspace has the branch checked out, so its files are updated.
         git(&root, &["checkout", "-q", "feature/x"]);
         assert!(matches!(
             task(&place, "last", |folder| write(&folder.join("d"), "d\n")).2,
@@ -371,7 +371,7 @@ fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
 }
 
 #[test]
-fn workspaces_with_one_folder_of_worktrees_have_each_its_own() {
+fn workspaces_can_share_a_folder_of_worktrees() {
     let folder = tempfile::tempdir().unwrap();
     let shared = folder.path().to_str().unwrap();
     let (mut one, mut two) = (Bench::new(), Bench::new());

@@ -1,9 +1,9 @@
-//! What a night must not do, seen from the outside: the user's repository, other tasks, what is called done.
+//! Attacks by workers, seen from the outside: the user's repository, other tasks, and false claims.
 
 use super::*;
 
 #[test]
-fn commits_and_untracked_files_are_verified_like_everything_else() {
+fn commits_and_untracked_files_are_verified() {
     for work in ["git add -A; git commit -qm mine", "true"] {
         let script = format!("echo {} > a.txt\n{work}\ndone_", "$n");
         let prd = tasks(&[("a", "grep -q 2 a.txt", &[])]);
@@ -16,7 +16,7 @@ fn commits_and_untracked_files_are_verified_like_everything_else() {
 }
 
 #[test]
-fn nothing_is_stashed_merged_pushed_or_deleted_unasked() {
+fn nothing_is_merged_pushed_or_deleted_unasked() {
     let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", WRITES);
     let remote = world.folder.join("remote.git").display().to_string();
     world.git(&["init", "-q", "--bare", &remote]);
@@ -60,7 +60,7 @@ fn a_reviewer_that_changes_files_has_said_nothing() {
     assert_ne!(world.serve().outcome, Outcome::Complete);
     assert_eq!(world.git(&["rev-parse", "feature/x"]), world.git(&["rev-parse", "main"]));
     let life = world.life();
-    let told = "the reviewer changed files, which it must not: a.txt";
+    let told = "the reviewer changed files: a.txt";
     assert_eq!(life.history.reviews[0].3, told);
     let feedback = life.task(&"a".parse().unwrap()).feedback.unwrap().to_string();
     assert!(feedback.ends_with(&format!("no clear verdict twice: {told}")), "{feedback}");
@@ -89,9 +89,9 @@ fn reviewer_changing_files_fails_the_attempt() {
     let report = world.serve();
     assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2));
     let told = world.note("prompt-work-a-2");
-    assert!(told.contains("the reviewer changed files, which it must not: a.txt"), "{told}");
+    assert!(told.contains("the reviewer changed files: a.txt"), "{told}");
     assert_eq!(fs::read_to_string(world.folder.join("work/a.txt")).unwrap(), "x\n");
-    // A reviewer that changes them each time lets nothing pass.
+    // A reviewer that changes files every time never passes a task.
     let script = script.replace("[ $n = 1 ] && ", "");
     let world = World::new(&prd, "review_enabled = true\nmax_iterations = 2", &script);
     world.approve();
@@ -108,15 +108,15 @@ fn removed_worktree_fails_and_is_recreated() {
 }
 
 #[test]
-fn a_repository_within_the_work_is_a_failed_attempt_that_says_why() {
+fn a_nested_repository_fails_the_attempt() {
     let script = "mkdir -p inner; echo x > inner/a.txt\nif [ $n = 1 ]; then git init -q inner; else rm -rf inner/.git; fi\ndone_";
     let world = World::with_branch(&tasks(&[("a", "test -f inner/a.txt", &[])]), "", script);
     assert_eq!(world.serve().outcome, Outcome::Complete);
-    assert!(world.note("prompt-work-a-2").contains("repositories of their own"));
+    assert!(world.note("prompt-work-a-2").contains("nested git repositories"));
     assert_eq!(world.git(&["show", "feature/x:inner/a.txt"]), "x");
 }
 
-/// Issue 16, must be absent 3.
+/// Issue 16, item 3 of what must not happen.
 #[test]
 fn green_suite_alone_marks_no_task_done() {
     let prd = tasks(&[("a", "true", &[]), ("b", "false", &[]), ("c", "true", &["b"])]);
@@ -130,7 +130,7 @@ fn green_suite_alone_marks_no_task_done() {
     assert_eq!((world.outcome("b"), world.outcome("c")), (Some(TaskOutcome::Failed), None));
 }
 
-/// A clock that somebody set.
+/// A clock with a fixed time.
 struct FixedClock(i64);
 
 impl brigade_core::Clock for FixedClock {
@@ -140,7 +140,7 @@ impl brigade_core::Clock for FixedClock {
 }
 
 #[test]
-fn a_clock_that_is_set_back_repeats_nothing_and_waits_for_nobody() {
+fn a_clock_set_back_repeats_and_delays_nothing() {
     let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
     let serve = |now: i64, only: &str| {
         let kitchen = Kitchen { clock: Arc::new(FixedClock(now)), ..world.kitchen() };
@@ -148,7 +148,7 @@ fn a_clock_that_is_set_back_repeats_nothing_and_waits_for_nobody() {
         kitchen.serve(&world.prd(), &options, &NoFollower, &|order| kitchen.open_place(order)).unwrap()
     };
     world.approve();
-    // In the year 2096, and then in 1976.
+    // First in the year 2096, then in 1976.
     assert_eq!(ids(&serve(4_000_000_000, "a").completed), ["a"]);
     assert_eq!(ids(&serve(200_000_000, "b").completed), ["b"]);
     assert_eq!((world.starts("work", "a"), world.starts("work", "b")), (1, 1));

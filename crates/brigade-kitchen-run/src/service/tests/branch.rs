@@ -1,4 +1,4 @@
-//! Tasks in worktrees, several at once, and their branch.
+//! Concurrent tasks in worktrees, and their branch.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// A repository with a commit, and a PRD that names a branch.
+    /// Returns a world with a repository of one commit, and a PRD that names a branch.
     pub(super) fn with_branch(prd: &str, config: &str, script: &str) -> World {
         let prd = prd.replacen("{\"featureName\"", "{\"branchName\": \"feature/x\", \"featureName\"", 1);
         let world = World::new(&prd, &format!("worktrees = \"on\"\n{config}"), script);
@@ -53,8 +53,8 @@ fn each_task_is_one_commit_and_checkout_stays() {
 }
 
 #[test]
-fn tasks_run_at_once_and_are_verified_on_what_becomes_the_branch() {
-    // Each waits until the other one runs, too.
+fn concurrent_tasks_are_verified_on_the_new_tip() {
+    // Each worker waits until the other one runs.
     let script = "touch \"$D/here-$BRIGADE_TASK\"\nfor other in a b; do while [ ! -e \"$D/here-$other\" ]; do sleep 0.05; done; done\n\
         echo $BRIGADE_TASK > \"$BRIGADE_TASK.txt\"\ndone_";
     let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &[])]);
@@ -62,7 +62,7 @@ fn tasks_run_at_once_and_are_verified_on_what_becomes_the_branch() {
     let report = world.serve();
     assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2));
     assert_eq!(world.git(&["ls-tree", "--name-only", "feature/x"]), ".gitignore\na.txt\nb.txt\nshared.txt");
-    // The second one was put on the commit of the first, and verified there again.
+    // The second task was moved to the commit of the first and verified there again.
     assert_eq!(world.receipts(RunKind::Verification), 3);
 }
 
@@ -104,7 +104,7 @@ fn a_conflict_is_a_failed_attempt_with_its_files() {
 }
 
 #[test]
-fn tasks_of_the_same_exclusive_name_never_run_together() {
+fn tasks_with_one_exclusive_name_never_run_together() {
     let script = "mkdir \"$D/alone\" || echo together > \"$D/together\"\nsleep 0.2\nrmdir \"$D/alone\"\n\
         echo $BRIGADE_TASK > \"$BRIGADE_TASK.txt\"\ndone_";
     let prd = tasks(&[("a", "true", &[]), ("b", "true", &[])])
@@ -114,7 +114,7 @@ fn tasks_of_the_same_exclusive_name_never_run_together() {
     assert_eq!(world.note("together"), "");
 }
 
-/// A worker writes in its worktree, commits there, and uses its temporary directory; nothing else.
+/// A worker may only write in its worktree, commit there, and use its temporary directory.
 #[test]
 fn a_sandbox_keeps_a_worker_in_its_worktree() {
     let script = "W=\"$D/../work\"\n\
@@ -158,7 +158,7 @@ fn settings_of_a_user_who_had_none_are_noticed() {
 }
 
 #[test]
-fn a_file_that_settings_include_is_noticed_when_it_comes_to_be() {
+fn a_new_included_settings_file_is_noticed() {
     let script = format!("echo '[core]' > \"$D/later.cfg\"\n{WRITES}");
     let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", &script);
     let config = world.folder.join("work/.git/config");
@@ -170,7 +170,7 @@ fn a_file_that_settings_include_is_noticed_when_it_comes_to_be() {
 }
 
 #[test]
-fn an_attempt_that_changes_the_settings_of_git_fails_and_is_told() {
+fn an_attempt_that_changes_git_settings_fails() {
     let script = "if [ $n = 1 ]; then printf '[core]\\n\\thooksPath = /tmp/x\\n' >> \"$(git rev-parse --git-dir)/config\"; fi\n\
         echo x > a.txt\ndone_";
     let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", script);

@@ -1,10 +1,10 @@
-//! What the executive uses counts.
+//! Usage of the executive counts toward budgets.
 
 use super::*;
 
 #[test]
 fn what_the_executive_uses_is_counted_in_every_role() {
-    // Each role of it reports a dollar.
+    // Each role of the executive reports a dollar.
     let script = r#"case $BRIGADE_ROLE in
         decide) result '"decision":"skip","reason":"no","cost_usd":1';;
         scope) result '"answer":"yes","cost_usd":1';;
@@ -29,7 +29,7 @@ fn what_the_executive_uses_is_counted_in_every_role() {
     };
     let report = world.try_serve(&options, &NoFollower).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
-    // Of the work three starts; two reviews, and once each scope, phase and gate.
+    // Three attempts, two reviews, and one start each for scope, phase and gate.
     assert_eq!((report.attempts, report.cost_usd), (3 + 2 + 3, 5.0));
     let report = world.serve();
     assert_eq!((report.skipped.len(), report.attempts, report.cost_usd), (1, 2 + 1, 1.0));
@@ -51,11 +51,11 @@ fn a_budget_sees_what_the_executive_uses() {
         World::new(&tasks(&[("a", "true", &[]), ("b", "true", &[]), ("c", "true", &[])]), config, script);
     world.approve();
     let report = world.serve();
-    // The question about the second one waits, because its answer would cost more.
+    // The decision about the second task is pending, because the executive would exceed the budget.
     assert_eq!((report.outcome, report.skipped.len()), (Outcome::Paused, 1));
     assert_eq!(report.reason.as_deref(), Some("the budget `cost_usd` is used up"));
     assert_eq!((world.starts("work", "c"), 5.0 <= report.cost_usd), (0, true));
-    // An executive that says nothing clear is counted, too, at the end.
+    // An unclear answer of the executive also counts, at the end.
     let script =
         "[ $BRIGADE_ROLE = scope ] && exit 0\nresult '\"signal\":\"question\",\"question\":\"all?\"'";
     let world = World::new(&tasks(&[("a", "true", &[])]), "walkaway_mode = true", script);
@@ -72,7 +72,7 @@ fn nothing_of_the_executive_begins_beyond_a_budget() {
     world.approve();
     let options = ServiceOptions { next: Some("prd-b".parse().unwrap()), ..ServiceOptions::default() };
     let report = world.try_serve(&options, &NoFollower).unwrap();
-    // The work of the task is all that was started. A person is asked instead.
+    // Only the attempt was started. A person is asked instead.
     assert_eq!((report.attempts, report.completed.len(), report.outcome), (1, 1, Outcome::Paused));
     assert_eq!(report.decisions.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Commands whose program is not there, or cannot be started.
+//! Commands whose program is missing or cannot be started.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn missing_verification_fails_and_others_continue() {
 }
 
 #[test]
-fn a_test_command_that_is_not_there_fails_as_every_other() {
+fn a_missing_test_command_is_a_failure() {
     let config = "test_cmd = \"nosuchtest\"\nmax_iterations = 2\nwalkaway_mode = true";
     let script =
         "[ $BRIGADE_ROLE = decide ] && { result '\"decision\":\"skip\"'; exit 0; }\necho $n > a.txt\ndone_";

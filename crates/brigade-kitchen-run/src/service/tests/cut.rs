@@ -1,4 +1,4 @@
-//! Receipts that were cut off at the end of the chain.
+//! Receipts that were removed from the end of the chain.
 
 use super::*;
 

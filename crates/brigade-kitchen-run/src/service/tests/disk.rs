@@ -1,10 +1,10 @@
-//! A disk that is full, or loses power, from any step of a service on. Files that were written before are still there.
+//! A disk that is full or loses power from any step of a service on. Files written before still exist.
 
 use brigade_fs::{Fault, FaultyFs};
 
 use super::*;
 
-/// Every so many steps the disk fails.
+/// The disk fails at every step with a multiple of this number.
 const STRIDE: usize = 7;
 
 const CONFIG: &str = "supervisor_status_file = \"brigade/status.json\"\n\
@@ -16,7 +16,7 @@ fn world() -> World {
     world
 }
 
-/// Serves over a disk with a fault. Returns how many steps changed the disk.
+/// Serves on a disk with a fault. Returns how many steps changed the disk.
 fn serve_over(world: &World, fault: Fault) -> (Result<ServiceReport, ServeError>, usize) {
     let disk = Arc::new(FaultyFs::new(DiskFs::open(&world.folder.join("work")).unwrap(), fault));
     let kitchen = Kitchen { fs: disk.clone(), ..world.kitchen() };
@@ -25,7 +25,7 @@ fn serve_over(world: &World, fault: Fault) -> (Result<ServiceReport, ServeError>
     (served, disk.steps())
 }
 
-/// Lets the disk fail at many steps, and checks that nothing is lost, and nothing that was done is done again.
+/// Lets the disk fail at many steps. Checks that nothing is lost, and that finished work is not repeated.
 fn check(fault: impl Fn(usize) -> Fault) {
     let (served, steps) = serve_over(&world(), Fault::None);
     assert_eq!(served.unwrap().outcome, Outcome::Complete);
@@ -36,21 +36,25 @@ fn check(fault: impl Fn(usize) -> Fault) {
         let (served, _) = serve_over(&world, fault);
         let task = "a".parse().unwrap();
         let (before, starts) = (world.life(), world.starts("work", "a"));
-        assert!(starts <= 1, "{fault:?}: a full disk is no reason to try again: {starts}");
+        assert!(starts <= 1, "{fault:?}: a full disk is not a reason to try again: {starts}");
         if let Ok(report) = &served {
             let is_done = before.is_done(&task);
             assert_eq!(report.outcome == Outcome::Complete, is_done, "{fault:?}: {report:?}");
             assert!(is_done || report.reason.is_some(), "{fault:?}: {report:?}");
         }
         let own = before.task(&task);
-        assert_eq!((own.failures, own.iterations <= 1), (0, true), "{fault:?}: it is no failure of the task");
+        assert_eq!(
+            (own.failures, own.iterations <= 1),
+            (0, true),
+            "{fault:?}: it is not a failure of the task"
+        );
         let had_ended =
             before.is_done(&task) || matches!(own.stage, brigade_kitchen::life::Stage::Checking(_));
         let report = world.serve();
         assert_eq!(report.outcome, Outcome::Complete, "{fault:?}: {report:?}");
         let again = world.starts("work", "a") - starts;
         assert!(again <= u32::from(!had_ended), "{fault:?}: started {again} times more");
-        // The chain is whole, whatever the fault left of it.
+        // The chain stays whole after the fault.
         assert!((1..=2).contains(&world.receipts(RunKind::Attempt)), "{fault:?}");
         let read = |path: &str| fs::read_to_string(world.folder.join("work/brigade").join(path)).unwrap();
         assert!(read("tasks/prd-a.json").contains("\"passes\": true"), "{fault:?}");
@@ -78,7 +82,7 @@ fn one_step_that_fails_costs_one_attempt_at_most() {
 }
 
 #[test]
-fn lines_that_a_crash_tore_off_are_cut_and_others_stay() {
+fn only_torn_lines_are_cut_after_a_crash() {
     let world = world();
     let path = world.folder.join("work/brigade/events.jsonl");
     for (before, kept) in [

@@ -1,4 +1,4 @@
-//! Flags that an installed program does not know.
+//! Flags that the installed program rejects as unknown.
 
 use super::*;
 

@@ -1,14 +1,14 @@
-//! A service that is killed at each of its records goes on where its journal ends.
+//! A service killed at any of its records continues where its journal ends.
 
 use std::process::Command;
 
 use super::*;
 
-/// Names the workspace for the process that is killed, and at which record it is.
+/// The variable with the workspace, and the record at which the process is killed.
 pub(super) const WORLD: &str = "BRIGADE_TEST_WORLD";
 pub(super) const AT: &str = "BRIGADE_TEST_KILL_AT";
 
-/// Ends the process at once when a record is acknowledged, as a kill does.
+/// Kills the process when a record is acknowledged.
 struct KilledAt(u64);
 
 impl Follower for KilledAt {
@@ -19,18 +19,18 @@ impl Follower for KilledAt {
     }
 }
 
-/// Is no test of its own: the process that [`a_service_that_is_killed_at_any_record_goes_on`] kills.
+/// Not a separate test: the process that [`a_service_killed_at_any_record_continues`] kills.
 #[test]
 fn serves_until_it_is_killed() {
     let (Some(world), Some(at)) = (std::env::var_os(WORLD), std::env::var(AT).ok()) else { return };
     let at = at.parse().unwrap();
     let report = World::at(Path::new(&world)).try_serve(&ServiceOptions::default(), &KilledAt(at)).unwrap();
-    // Without a record of this number, it comes to its end.
+    // If there is no record with this number, the service completes.
     assert_eq!(report.outcome, Outcome::Complete);
 }
 
 #[test]
-fn a_service_that_is_killed_at_any_record_goes_on() {
+fn a_service_killed_at_any_record_continues() {
     let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &["a"])]);
     let script = "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > \"$BRIGADE_TASK.txt\"\ndone_";
     let config = "review_enabled = true\ntest_cmd = \"true\"";
@@ -70,7 +70,7 @@ fn a_service_that_is_killed_at_any_record_goes_on() {
     assert!(12 < at, "every record of both tasks was the last one once: {at}");
 }
 
-/// The commits of the branch, by the task that their trailers name.
+/// Returns the commits of the branch, by the tasks in their trailers.
 fn integrated(world: &World) -> Vec<String> {
     let has_branch = !world.git(&["branch", "--list", "feature/x"]).is_empty();
     if !has_branch {
@@ -115,7 +115,7 @@ fn kill_at_any_record_integrates_each_task_once() {
             if known[index] || ended[index] {
                 assert_eq!(all, starts[index], "killed at {at}: the attempt of {task} had ended");
             }
-            // A worker that the kill orphaned may note its start after `starts` was read, so all count.
+            // A worker orphaned by the kill may record its start after `starts` was read, so all starts count.
             assert!((1..=2).contains(&all), "killed at {at}: {task} was started {all} times");
         }
         assert_eq!(world.receipts(RunKind::Decision), 0);

@@ -1,4 +1,4 @@
-//! Learnings and backlog in files that others write, too.
+//! Learnings and backlog in files that other programs also write.
 
 use brigade_redact::Redactor;
 
@@ -41,10 +41,7 @@ fn a_file_that_is_no_text_is_left_alone_and_named() {
     fs::write(path(&world, "brigade-learnings.md"), other).unwrap();
     world.approve();
     let report = world.serve();
-    assert_eq!(
-        report.issues,
-        ["`brigade/tasks/brigade-learnings.md` was not written: it is no text in UTF-8"]
-    );
+    assert_eq!(report.issues, ["`brigade/tasks/brigade-learnings.md` was not written: it is not UTF-8 text"]);
     assert_eq!(fs::read(path(&world, "brigade-learnings.md")).unwrap(), other);
 }
 

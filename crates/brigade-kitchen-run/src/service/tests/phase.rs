@@ -1,8 +1,8 @@
-//! Reviews of the PRD, also after its last task.
+//! Phase reviews, including one after the last task.
 
 use super::*;
 
-/// The last task is done, and its review says this.
+/// Returns a world whose last task is done, with this phase review.
 fn reviewed(action: &str, said: &str) -> World {
     let script = format!(
         "if [ $BRIGADE_ROLE = phase ]; then result '\"status\":\"needs_attention\",\"content\":\"look here\"{said}'\n\
@@ -15,7 +15,7 @@ fn reviewed(action: &str, said: &str) -> World {
 }
 
 #[test]
-fn a_question_after_the_last_task_pauses_until_it_is_answered() {
+fn a_question_after_the_last_task_pauses() {
     let world = reviewed("pause", "");
     for _ in 0..2 {
         let report = world.serve();
@@ -28,7 +28,7 @@ fn a_question_after_the_last_task_pauses_until_it_is_answered() {
 }
 
 #[test]
-fn a_question_after_the_last_task_comes_before_a_budget() {
+fn a_last_question_takes_precedence_over_a_budget() {
     let world = reviewed("pause", "");
     let flags = Flags { max_attempts: Some(2), ..Flags::default() };
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
@@ -44,7 +44,7 @@ fn tasks_that_are_added_after_the_last_one_pause() {
     let world = reviewed("remediate", task);
     let report = world.serve();
     assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
-    assert!(report.reason.unwrap().contains("added b, which nobody approved yet"));
+    assert!(report.reason.unwrap().contains("added b, which needs approval"));
     world.approve();
     let report = world.serve();
     assert_eq!((report.done, report.total, world.starts("work", "b")), (2, 2, 1));

@@ -1,4 +1,4 @@
-//! Values of labels, wherever a worker writes them.
+//! Values of labels are masked wherever a worker writes them.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn named_worker_variable_is_masked_everywhere() {
     let prd = tasks(&[("a", &format!("echo {VALUE}; test $(cat a.txt) = 1"), &[])]);
     let config = "review_enabled = true\nmax_iterations = 2\nsupervisor_events_file = \"events.jsonl\"";
     let mut world = World::new(&prd, config, &script);
-    // What only the executive gets, line may print. What every program inherits is no secret.
+    // The line may print values that only the executive gets. Variables that every program inherits are not secret.
     let path = world.folder.join("work/.brigade/kitchen.toml");
     let text = fs::read_to_string(&path).unwrap() + "env_labels = [\"WORKER_KEY\", \"LANG\"]\n";
     fs::write(&path, text).unwrap();

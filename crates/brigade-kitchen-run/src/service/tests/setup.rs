@@ -1,8 +1,8 @@
-//! The setup command of worktrees, and claims about what other tasks did.
+//! The setup command of worktrees, and claims that another task did the work.
 
 use super::*;
 
-/// A setup that notes its starts and does this.
+/// Configures a setup that counts its starts and runs this script.
 fn with_setup(world: &World, script: &str) {
     let path = world.folder.join("tools/setup.sh");
     let notes = world.folder.join("notes").display().to_string();
@@ -34,7 +34,7 @@ fn a_setup_that_failed_runs_again_before_any_worker() {
 }
 
 #[test]
-fn a_setup_that_always_fails_never_lets_a_worker_begin() {
+fn a_failing_setup_never_lets_a_worker_start() {
     let world = World::with_branch(&tasks(&[("a", "true", &[])]), "escalation_enabled = false", WRITES);
     with_setup(&world, "exit 1");
     assert_eq!((world.serve().outcome, world.starts("work", "a")), (Outcome::Paused, 0));
@@ -59,7 +59,7 @@ fn a_setup_that_is_killed_runs_again() {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "service::tests::killed::serves_until_it_is_killed", "--test-threads", "1"]);
     child.env(killed::WORLD, &world.folder).env(killed::AT, "0").env("RUST_BACKTRACE", "0");
-    // The first setup may end its keeper or the service; what it left is no worktree that is set up.
+    // The first setup may end its supervisor or the service. The worktree must not count as set up.
     let _ = child.output().unwrap();
     let report = world.serve();
     assert_eq!(report.outcome, Outcome::Complete, "{report:?}");
@@ -68,7 +68,7 @@ fn a_setup_that_is_killed_runs_again() {
 
 #[test]
 fn a_claim_without_work_is_about_the_branch_as_it_is() {
-    // `a` begins before `b` is done, and says only then that `b` did its work.
+    // `a` starts before `b` is done, and claims only then that `b` did its work.
     let script = "case $BRIGADE_TASK in\n\
         b) while [ ! -e \"$D/work-a\" ]; do sleep 0.05; done; echo x > a.txt; done_;;\n\
         *) if [ $n = 1 ]; then\n\

@@ -1,4 +1,4 @@
-//! What is said about the configuration, the journal and the file, besides the tasks.
+//! Reports about the configuration, the journal and the PRD file.
 
 use brigade_core::Severity;
 use brigade_kitchen::life::TaskOutcome;
@@ -107,7 +107,7 @@ fn quarantined_journal_is_reported_while_present() {
     assert_eq!(status(), Vec::<String>::new());
 }
 
-/// Approves what is there now. Returns what a person is told.
+/// Approves the current state. Returns the notes of the approval.
 fn approve_again(world: &World) -> Vec<String> {
     let what = ApproveWhat::Prd(PrdSearch::At(world.prd()));
     let shown = world.kitchen().approve(&what, &ApproveStep::Show).unwrap();
@@ -126,7 +126,7 @@ fn approval_reports_obstructed_journal() {
 }
 
 #[test]
-fn a_failed_task_that_a_person_calls_done_needs_no_answer_any_more() {
+fn a_failed_task_marked_as_done_needs_no_answer() {
     let world =
         World::new(&tasks(&[("a", "false", &[]), ("b", "true", &["a"])]), "max_iterations = 1", WRITES);
     world.approve();
@@ -143,7 +143,7 @@ fn a_failed_task_that_a_person_calls_done_needs_no_answer_any_more() {
 }
 
 #[test]
-fn what_a_worker_made_of_a_task_that_a_person_calls_done_is_kept() {
+fn work_on_a_task_marked_as_done_is_kept() {
     let world = World::with_branch(&tasks(&[("a", "false", &[])]), "max_iterations = 1", WRITES);
     world.approve();
     assert_eq!(world.serve().outcome, Outcome::Paused);

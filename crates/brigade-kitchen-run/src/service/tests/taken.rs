@@ -1,4 +1,4 @@
-//! A journal or an approval that is taken away from a running service.
+//! The journal or the approval is removed while a service runs.
 
 use super::*;
 use crate::journal::JournalError;
@@ -30,7 +30,7 @@ fn a_service_whose_journal_is_taken_away_ends_at_once() {
         assert!(matches!(lost, ServeError::Journal(JournalError::Lost { .. })), "{lost}");
         assert_eq!((world.starts("work", "a") <= 1, world.starts("work", "b")), (true, 0));
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), text, "what is there is left alone");
-        // Without the journal, nothing is approved.
+        // Without the journal, there is no approval.
         let again = world.try_serve(&ServiceOptions::default(), &NoFollower).unwrap_err();
         assert!(matches!(again, ServeError::NotApproved { .. }), "{again}");
     }
@@ -46,5 +46,5 @@ fn an_approval_that_is_taken_back_starts_nothing_more() {
     let report =
         world.try_serve(&ServiceOptions::default(), &OnFirstAttempt(revoke, std::sync::Once::new())).unwrap();
     assert_eq!((report.outcome, world.starts("work", "b")), (Outcome::Paused, 0));
-    assert_eq!(report.reason.as_deref(), Some("the approval was taken back"));
+    assert_eq!(report.reason.as_deref(), Some("the approval was revoked"));
 }

@@ -1,4 +1,4 @@
-//! What other programs are told of answers, with and without a running service.
+//! Derived files after an answer, with and without a running service.
 
 use brigade_core::{Dialect, Json};
 
@@ -10,7 +10,7 @@ fn read(world: &World, name: &str) -> String {
     fs::read_to_string(world.folder.join("work").join(name)).unwrap_or_default()
 }
 
-/// The words of the events, in their order.
+/// Returns the names of the events, in order.
 fn events(world: &World) -> Vec<String> {
     let word = |line: &str| {
         let (_, rest) = line.split_once("\"event\":\"").unwrap();
@@ -34,7 +34,7 @@ fn a_file_where_the_folder_of_logs_should_be_is_told() {
     let report = world.serve();
     assert_eq!(report.outcome, Outcome::Complete);
     let told = report.issues.iter().find(|issue| issue.contains("worker_log_dir: ")).unwrap();
-    assert!(told.contains("there is a file of this name"), "{told}");
+    assert!(told.contains("a file has this name"), "{told}");
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn an_answer_without_a_service_is_told_at_once() {
     assert_eq!(events(&world)[events(&world).len() - 2..], ["decision_received", "task_skipped"]);
     assert!(read(&world, "status.json").contains("\"attention\":false"));
     assert!(read(&world, "brigade/tasks/prd-a.state.json").contains("\"skipped\""));
-    // A file that is gone is written again, with everything that happened, and nothing stands there twice.
+    // A deleted file is written again with all events, and none occurs twice.
     let before = events(&world);
     fs::remove_file(world.folder.join("work/events.jsonl")).unwrap();
     world.serve();
     assert_eq!(events(&world)[..before.len()], before);
     let received = |events: &[String]| events.iter().filter(|event| *event == "decision_received").count();
     assert_eq!(received(&events(&world)), 1);
-    // What nobody was told is told by the next service.
+    // Events that were not written are written by the next service.
     let text = read(&world, "events.jsonl");
     let kept = &text[..text.find("decision_received").unwrap()];
     let kept = &kept[..=kept.rfind('\n').unwrap()];
@@ -88,7 +88,7 @@ fn an_answer_beside_a_running_service_is_told_by_it() {
 }
 
 #[test]
-fn a_person_who_says_what_belongs_to_a_task_is_in_the_state_file() {
+fn a_scope_answer_of_a_person_is_in_the_state_file() {
     let script = "[ $n = 1 ] && { result '\"signal\":\"question\",\"question\":\"all of it?\"'; exit 0; }\n\
         echo x > a.txt\ndone_";
     let world = World::new(&tasks(&[("a", "true", &[])]), &FILES.replace("= 1", "= 3"), script);
@@ -107,7 +107,7 @@ fn a_person_who_says_what_belongs_to_a_task_is_in_the_state_file() {
 }
 
 #[test]
-fn a_folder_in_the_way_of_a_command_file_is_named_and_ends_nothing() {
+fn a_folder_in_place_of_a_command_file_is_reported() {
     let config = format!(
         "{FILES}supervisor_cmd_file = \"cmd.json\"\nsupervisor_cmd_poll_interval = 1\n\
         supervisor_cmd_timeout = 2"
@@ -142,7 +142,7 @@ fn a_rehearsal_shows_only_what_would_run() {
     answer(&world, "skip");
     let search = crate::PrdSearch::At(world.prd());
     let report = world.kitchen().rehearse(&[search], &ServiceOptions::default()).unwrap();
-    // One was left out, one waits for a person, and one is behind that.
+    // One task was skipped, one waits for a person, and one depends on the latter.
     assert_eq!(report.waves.unwrap(), [["d".parse().unwrap()]]);
     assert_eq!((report.total, report.tasks.unwrap().len(), report.decisions.len()), (4, 1, 1));
 }

@@ -1,4 +1,4 @@
-//! What an approval says about tasks that were worked on.
+//! How an approval affects tasks that were already started.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn an_attempt_that_runs_goes_its_way_and_is_paid() {
     book.end("a", &run, &no_signal(), true);
     assert_eq!(book.life.outcome(&id("a")), None);
     assert!(0.0 < book.life.task(&id("a")).spent.minutes());
-    // The next approval says it of what is open.
+    // The next approval passes open tasks.
     approve(&mut book, &["a"]);
     assert_eq!(book.step("a"), Step::Ended(TaskOutcome::AlreadyDone));
     assert!(book.life.task(&id("a")).passed);

@@ -1,10 +1,10 @@
-//! Services with pretended workers: what must hold whatever they do.
+//! Services with fake workers, and the invariants that always hold.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a pretended worker, command or person does next.
+/// The next random behavior of a fake worker, command or person.
 #[derive(Clone, Copy, Debug)]
 struct Chance(u8);
 
@@ -12,13 +12,13 @@ fn chances() -> impl Strategy<Value = Vec<Chance>> {
     prop::collection::vec(any::<u8>().prop_map(Chance), 1..200)
 }
 
-/// Lets a service run with pretended workers. Checks at every step what must hold.
+/// Runs a service with fake workers. Checks the invariants after each step.
 fn run(book: &mut TestJournal, chances: &[Chance], kill_at: usize) {
     let ids = ["a", "b", "c", "d"];
     let mut done: Vec<TaskId> = Vec::new();
     for (at, Chance(chance)) in chances.iter().copied().enumerate() {
         if at == kill_at {
-            // Nothing is remembered but the journal.
+            // Only the journal survives a restart.
             book.life = book.again();
             let is_running =
                 |task: &&&str| matches!(book.life.task(&id(task)).stage, Stage::Attempting { .. });
@@ -140,7 +140,7 @@ proptest! {
         let bytes = book.life.to_bytes().unwrap();
         prop_assert_eq!(&Life::from_bytes(&bytes).unwrap(), &book.life);
         prop_assert_eq!(Life::from_bytes(&bytes[..bytes.len() - 1]), None);
-        // Numbers have no gaps.
+        // Sequence numbers have no gaps.
         prop_assert!(book.lines.iter().enumerate().all(|(at, line)| line.seq == at as u64 + 1));
     }
 

@@ -1,4 +1,4 @@
-//! Why a service ends, and what the next one asks.
+//! Why a service ends, and which decisions the next one asks for.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn abort_ends_the_service() {
     book.answer(&decision, "abort", AnsweredBy::Supervisor);
     assert_eq!((book.progress().is_at_end(), book.progress().outcome()), (true, Outcome::Aborted));
     assert_eq!(book.step("a"), Step::Ended(TaskOutcome::Failed));
-    // The next service asks again, and the abort of the one before does not end it.
+    // The next service asks again. The abort of an earlier service does not end it.
     book.serve();
     assert_eq!(book.progress().outcome(), Outcome::Paused);
     let again = book.ask("a");
@@ -23,7 +23,7 @@ fn abort_ends_the_service() {
 }
 
 #[test]
-fn an_abort_of_a_question_of_an_earlier_service_ends_this_one() {
+fn an_abort_of_an_older_question_ends_the_service() {
     let mut book = TestJournal::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
     book.settings.max_iterations = 1;
     book.serve();
@@ -134,7 +134,7 @@ fn a_claim_without_a_change_needs_a_verification() {
 }
 
 #[test]
-fn a_task_that_is_blocked_at_the_top_is_once_in_the_history() {
+fn a_task_blocked_at_the_top_is_recorded_once() {
     let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.settings.escalation_to_exec = false;
     book.said("a", Signal::Blocked, false);
