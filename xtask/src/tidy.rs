@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: checks the rules of the workspace that no compiler checks.
 
 mod documents;
+mod language;
 mod manifests;
 mod rust_text;
 mod schemas;
@@ -36,7 +37,8 @@ pub fn run(repository: &Repository, arguments: &TidyArguments) -> Result<(), Fai
     if arguments.fix {
         wrap_comments(repository)?;
     }
-    let findings = findings(&repository.files("")?);
+    let mut findings = findings(&repository.files("")?);
+    findings.extend(language::subjects(repository));
     for Finding { path, line, message } in &findings {
         eprintln!("{path}:{line}: {message}");
     }
@@ -66,6 +68,7 @@ fn findings(tree: &Tree) -> Vec<Finding> {
     found.extend(manifests.unused(tree));
     found.extend(sources::findings(tree));
     found.extend(words::findings(tree));
+    found.extend(language::findings(tree));
     found.extend(schemas::findings(tree));
     found.extend(documents::findings(tree, &manifests));
     found.sort();
