@@ -24,13 +24,13 @@ const USUAL_WIDTH: usize = 80;
 
 /// A line on standard error during a run. It is removed when the run ends.
 pub(crate) struct TerminalProgress {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProgress>,
     drawing: Mutex<Option<JoinHandle<()>>>,
     width: usize,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedProgress {
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -70,7 +70,7 @@ impl TerminalProgress {
     }
 }
 
-impl Shared {
+impl SharedProgress {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

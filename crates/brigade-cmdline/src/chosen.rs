@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::argv::Argv;
 use crate::code::script_of;
 use crate::programs::{Finds, Program, Script};
-use crate::reads::{Files, Kind, Seen};
-use crate::risk::{Placed, Word, numbered, wrapped};
+use crate::reads::{Files, Kind, PathTarget};
+use crate::risk::{PlacedWords, Word, numbered, wrapped};
 
 /// A command that chooses its code itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl Files for NoFiles {
         None
     }
 
-    fn look(&self, _: &Path) -> Seen {
-        Seen::Nowhere
+    fn look(&self, _: &Path) -> PathTarget {
+        PathTarget::Nowhere
     }
 
     fn is_program(&self, _: &Path) -> bool {
@@ -110,7 +110,7 @@ impl Files for NoFiles {
 /// A script, package or file that a word names is not chosen. So an interpreter with a named script does not count, and
 /// neither do package runners, whose words name package and version.
 pub(crate) fn chosen_code(
-    (words, moved): &Placed,
+    (words, moved): &PlacedWords,
     directory: &Path,
     files: &dyn Files,
 ) -> Option<ChosenCode> {
@@ -128,7 +128,7 @@ pub(crate) fn chosen_code(
     };
     let name = crate::programs::base_name(&head.text);
     // If no table knows the versions of a program, its name must match exactly.
-    let known = Program::of(&head.text);
+    let known = Program::from_word(&head.text);
     let is_one = |listed: &str| *listed == *name || known.is_some_and(|known| known.name == listed);
     let is_wrapper_script = matches!(&*name, "gradlew" | "mvnw");
     let is_own = head.text.contains('/') && !head.text.starts_with('/') && !is_wrapper_script;
@@ -194,7 +194,7 @@ pub(crate) fn chosen_code(
             chosen(format!("{name} {text}"), &format!("{}/**", escaped(text)))
         }
         // `node bin/t` looks for `bin/t.js`.
-        (None, Script::ByName) if !script.is_exact && files.look(&place) != Seen::Nowhere => {
+        (None, Script::ByName) if !script.is_exact && files.look(&place) != PathTarget::Nowhere => {
             chosen(format!("{name} {text}"), &format!("{}.*", escaped(text)))
         }
         _ => None,
@@ -283,9 +283,9 @@ mod tests {
         fn path_variable(&self) -> Option<&OsStr> {
             None
         }
-        fn look(&self, path: &Path) -> Seen {
+        fn look(&self, path: &Path) -> PathTarget {
             let below = path.strip_prefix("/work").unwrap_or(path).to_string_lossy().into_owned();
-            Seen::Inside(match below.trim_end_matches('.') {
+            PathTarget::Inside(match below.trim_end_matches('.') {
                 "" | "app" => Some(Kind::Folder),
                 "x.py" | "x.js" | "main.go" => Some(Kind::File),
                 _ => None,

@@ -80,7 +80,7 @@ pub(crate) fn is_launching_module(module: &str) -> bool {
 /// Finds the script in the words of a command; `None` if the program is not an interpreter or runs something else.
 pub(crate) fn script_of(words: &[Word]) -> Option<Operand<'_>> {
     let (program, args) = words.split_first()?;
-    let row = Program::of(&program.text)?.row();
+    let row = Program::from_word(&program.text)?.row();
     if row.script == Script::Unknown {
         return None;
     }
@@ -143,7 +143,7 @@ pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Optio
     let (words, moved) = chain.last()?;
     let script = script_of(words).filter(|script| script.is_exact)?;
     let found = files.look(&directory.join(moved).join(&script.word.text));
-    (found != crate::reads::Seen::Nowhere && found.kind().is_none()).then(|| script.word.text.clone())
+    (found != crate::reads::PathTarget::Nowhere && found.kind().is_none()).then(|| script.word.text.clone())
 }
 
 /// Returns the first word after the `reviewed` ones that becomes code: a program, the script of an interpreter, or a
@@ -167,7 +167,7 @@ pub(crate) fn code_at(words: &[Word]) -> Vec<usize> {
         chain.iter().filter_map(|(words, _)| words.first()).map(|word| word.at).collect();
     let Some((words, _)) = chain.last() else { return found };
     let Some((head, args)) = words.split_first() else { return found };
-    let Some(known) = Program::of(&head.text) else { return found };
+    let Some(known) = Program::from_word(&head.text) else { return found };
     found.extend(code_values(known, args));
     found.extend(options_of_code(known, args));
     let row = known.row();

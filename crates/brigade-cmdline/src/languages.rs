@@ -143,7 +143,7 @@ mod tests {
             for line in written.chain([runtime.command]).filter(|line| !line.is_empty()) {
                 let argv = Argv::parse(line).unwrap();
                 assert_eq!(argv.program(), runtime.programs[0], "{line}");
-                assert!(Program::of(argv.program()).is_some(), "{line}");
+                assert!(Program::from_word(argv.program()).is_some(), "{line}");
             }
             assert_eq!(runtime.languages.is_empty(), runtime.command.is_empty(), "{}", runtime.name);
         }

@@ -104,15 +104,15 @@ pub fn only_reads(argv: &Argv) -> bool {
             let args = if args.first().is_some_and(|word| word == "--no-pager") { &args[1..] } else { args };
             match args.split_first() {
                 Some((name, args)) if name == "branch" => lists_branches(args),
-                Some((name, args)) => of(GIT, name).is_some_and(|row| knows(row, args)),
+                Some((name, args)) => row_of(GIT, name).is_some_and(|row| knows(row, args)),
                 None => false,
             }
         }
-        (name, args) => of(PROGRAMS, name).is_some_and(|row| knows(row, args)),
+        (name, args) => row_of(PROGRAMS, name).is_some_and(|row| knows(row, args)),
     }
 }
 
-fn of(rows: &'static [Row], name: &str) -> Option<&'static Row> {
+fn row_of(rows: &'static [Row], name: &str) -> Option<&'static Row> {
     rows.iter().find(|row| row.name == name)
 }
 

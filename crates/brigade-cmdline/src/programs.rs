@@ -1,8 +1,8 @@
 //! The table of programs: what they run, how their options are spelled, and where they find code.
 //!
 //! Risk, binding and redaction use the same table, so all of them know the same programs. A row has one program with
-//! all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or without a
-//! version (`/usr/bin/python3.11`).
+//! all its names. [`Program::from_word`] finds a row by the first word of a command: a name or a path, with or without
+//! a version (`/usr/bin/python3.11`).
 
 mod code_names;
 mod container;
@@ -41,14 +41,14 @@ pub(crate) struct Row {
     pub(crate) spelling: Spelling,
     /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// Which code the program finds automatically.
+    /// RowSet code the program finds automatically.
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
     /// The endings of files with code for it.
     pub(crate) ends: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
-    /// Which operands only name what the program writes.
+    /// RowSet operands only name what the program writes.
     pub(crate) writes: Writes,
     /// Where it takes passwords.
     pub(crate) passwords: &'static [Password],
@@ -136,7 +136,7 @@ pub(crate) enum Script {
     ByName,
 }
 
-/// Which code a program finds automatically.
+/// RowSet code a program finds automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
     /// None, or unknown to the table.
@@ -151,7 +151,7 @@ pub(crate) enum Finds {
     Compiler,
 }
 
-/// Which operands only name files that a program writes, creates or removes. It executes none of them.
+/// RowSet operands only name files that a program writes, creates or removes. It executes none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writes {
     /// None.
@@ -205,7 +205,7 @@ const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", 
 
 impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
-    pub fn of(word: &str) -> Option<Program> {
+    pub fn from_word(word: &str) -> Option<Program> {
         if may_be_name(last_part(word)) { Program::find(word) } else { None }
     }
 
@@ -235,7 +235,7 @@ impl Program {
 
     /// Finds the program for a word if it takes passwords.
     ///
-    /// Most words are excluded by their first two letters, so this is cheaper than [`Program::of`].
+    /// Most words are excluded by their first two letters, so this is cheaper than [`Program::from_word`].
     ///
     /// ```
     /// use brigade_cmdline::Program;
@@ -246,7 +246,11 @@ impl Program {
     pub fn that_takes_passwords(word: &str) -> Option<Program> {
         let name = last_part(word);
         let may_be_one = 1 < name.len() && begins_one(&TAKERS, name);
-        if may_be_one { Program::of(word).filter(|program| !program.passwords().is_empty()) } else { None }
+        if may_be_one {
+            Program::from_word(word).filter(|program| !program.passwords().is_empty())
+        } else {
+            None
+        }
     }
 
     /// Returns what the program does with its arguments.
@@ -264,7 +268,7 @@ impl Program {
     /// ```
     /// use brigade_cmdline::{Program, Starts};
     ///
-    /// let starts = |program: &str| Program::of(program).unwrap().starts();
+    /// let starts = |program: &str| Program::from_word(program).unwrap().starts();
     /// assert_eq!((starts("timeout"), starts("ssh")), (Starts::Behind(1), Starts::Anywhere));
     /// assert_eq!((starts("mysql"), starts("npm")), (Starts::Nothing, Starts::BehindWords(&["exec", "x"])));
     /// ```
@@ -291,7 +295,7 @@ impl Program {
     /// ```
     /// use brigade_cmdline::Program;
     ///
-    /// let curl = Program::of("curl").unwrap();
+    /// let curl = Program::from_word("curl").unwrap();
     /// assert_eq!((curl.short_value("-sSu"), curl.short_value("-subob:x")), (Some(('u', 4)), Some(('u', 3))));
     /// assert_eq!((curl.short_value("-sS"), curl.short_value("--user")), (None, None));
     /// ```
@@ -324,7 +328,7 @@ impl Program {
     /// ```
     /// use brigade_cmdline::Program;
     ///
-    /// let takes_code = |program: &str, option: &str| Program::of(program).unwrap().takes_code(option);
+    /// let takes_code = |program: &str, option: &str| Program::from_word(program).unwrap().takes_code(option);
     /// assert!(takes_code("python3", "-c") && takes_code("perl", "-pe") && takes_code("node", "--eval"));
     /// assert!(!takes_code("python3", "-m") && !takes_code("git", "-c"));
     /// ```
@@ -411,7 +415,7 @@ fn is_loader(name: &str) -> bool {
 pub fn near_program(word: &str) -> Option<&'static str> {
     /// Too many shorter names are similar to one in the table.
     const SHORTEST: usize = 5;
-    if word.len() < SHORTEST || word.contains('/') || Program::of(word).is_some() {
+    if word.len() < SHORTEST || word.contains('/') || Program::from_word(word).is_some() {
         return None;
     }
     let is_one = |row: &&Row| matches!(row.role, Role::Interpreter | Role::Shell);

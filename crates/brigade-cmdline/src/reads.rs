@@ -14,7 +14,7 @@ use crate::chosen::{ChosenCode, chosen_code};
 use crate::code::{code_at, missing_script};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
-use crate::risk::{Placed, Word, numbered, wrapped};
+use crate::risk::{PlacedWords, Word, numbered, wrapped};
 
 /// The maximum number of option letters before a file name in one word.
 const MAX_BUNDLE: usize = 8;
@@ -37,7 +37,7 @@ pub trait Files {
     fn path_variable(&self) -> Option<&OsStr>;
 
     /// Looks up the target of a path, and follows links.
-    fn look(&self, path: &Path) -> Seen;
+    fn look(&self, path: &Path) -> PathTarget;
 
     /// Returns whether a path leads to an executable regular file.
     fn is_program(&self, path: &Path) -> bool;
@@ -48,7 +48,7 @@ pub trait Files {
 
 /// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum PathTarget {
     /// In the workspace; `None` if it does not exist.
     Inside(Option<Kind>),
     /// Outside of the workspace; `None` if it does not exist.
@@ -57,12 +57,12 @@ pub enum Seen {
     Nowhere,
 }
 
-impl Seen {
+impl PathTarget {
     /// Returns the kind of what exists.
     pub fn kind(&self) -> Option<Kind> {
         match self {
-            Seen::Inside(kind) | Seen::Outside(kind) => *kind,
-            Seen::Nowhere => None,
+            PathTarget::Inside(kind) | PathTarget::Outside(kind) => *kind,
+            PathTarget::Nowhere => None,
         }
     }
 }
@@ -102,12 +102,12 @@ pub struct Reads {
 ///
 /// ```
 /// # use std::{ffi::OsStr, path::{Path, PathBuf}};
-/// # use brigade_cmdline::{Argv, Files, Kind, Seen};
+/// # use brigade_cmdline::{Argv, Files, Kind, PathTarget};
 /// # struct Nothing;
 /// # impl Files for Nothing {
 /// #     fn root(&self) -> &Path { Path::new("/work") }
 /// #     fn path_variable(&self) -> Option<&OsStr> { None }
-/// #     fn look(&self, _: &Path) -> Seen { Seen::Inside(None) }
+/// #     fn look(&self, _: &Path) -> PathTarget { PathTarget::Inside(None) }
 /// #     fn is_program(&self, _: &Path) -> bool { false }
 /// #     fn head(&self, _: &Path, _: usize) -> Vec<u8> { Vec::new() }
 /// # }
@@ -149,7 +149,7 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
 }
 
 /// Follows the commands of a chain of wrappers, and returns the programs that they execute.
-fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut Reads) -> Vec<PathBuf> {
+fn follow(chain: Vec<PlacedWords>, directory: &Path, files: &dyn Files, reads: &mut Reads) -> Vec<PathBuf> {
     let mut executed = Vec::new();
     for (words, moved) in chain {
         let place = directory.join(moved);
@@ -163,7 +163,7 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
             let paths = names_in(&word.text).into_iter().map(|name| place.join(&*name));
             reads.named.extend(paths);
         }
-        if Program::of(&head.text).is_some_and(launches) {
+        if Program::from_word(&head.text).is_some_and(launches) {
             executed.extend(launched(args, &place, files));
         }
     }
@@ -173,15 +173,15 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
 
 /// Returns how a command chooses its code: by its program, or by one that a launcher may start (`uv run make`, `find
 /// -exec`). The words of a package runner name package and version, so they choose no code.
-fn chosen_after((words, moved): &Placed, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
+fn chosen_after((words, moved): &PlacedWords, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
     const PACKAGE_RUNNERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
-    let launcher = Program::of(&words.first()?.text).filter(|known| launches(*known));
+    let launcher = Program::from_word(&words.first()?.text).filter(|known| launches(*known));
     let launcher = launcher.filter(|known| !PACKAGE_RUNNERS.contains(&known.name));
     chosen_code(&(words.clone(), moved.clone()), directory, files).or_else(|| {
         let after = 1..words.len().min(if launcher.is_some() { MAX_LAUNCHED } else { 0 });
         after.filter(|at| !words[*at].text.starts_with('-')).find_map(|at| {
             let inner = (words[at..].to_vec(), moved.clone());
-            Program::of(&inner.0[0].text).and_then(|_| chosen_code(&inner, directory, files))
+            Program::from_word(&inner.0[0].text).and_then(|_| chosen_code(&inner, directory, files))
         })
     })
 }
@@ -199,7 +199,7 @@ fn launched(args: &[Word], place: &Path, files: &dyn Files) -> Vec<PathBuf> {
             continue;
         }
         found.extend(find(word, place, files));
-        if Program::of(word).is_some_and(|known| known.interpreter().is_some()) {
+        if Program::from_word(word).is_some_and(|known| known.interpreter().is_some()) {
             break;
         }
     }

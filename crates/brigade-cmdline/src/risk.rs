@@ -41,7 +41,7 @@ pub use linked::behind_links;
 pub(crate) use options::LOADING;
 use shell_text::is_separator;
 pub use starts::{StartedCommand, started_commands};
-pub(crate) use wrapper::{Inner, Placed, find_commands, look_through, wrapped};
+pub(crate) use wrapper::{Inner, PlacedWords, find_commands, look_through, wrapped};
 
 /// One reason why a command line is high-risk.
 ///
@@ -170,7 +170,7 @@ impl fmt::Display for Risk {
 /// assert!(codes("git commit -m 'rm -rf /'").is_empty());
 /// ```
 pub fn judge(argv: &Argv) -> Vec<Risk> {
-    let mut risks = Reading::of(argv.words()).risks;
+    let mut risks = Reading::new(argv.words()).risks;
     // After a pipe, standard input is the pipe.
     let piped: Vec<usize> =
         risks.iter().filter(|r| matches!(r, Risk::PipeIntoInterpreter { .. })).map(Risk::word).collect();
@@ -198,18 +198,18 @@ pub fn inline_code(risks: &[Risk], words: usize) -> impl Iterator<Item = &Risk> 
 
 /// A command that a command line starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Started {
+pub(crate) struct StartedWords {
     /// Its words.
     pub(crate) words: Vec<String>,
     /// The working directory, if wrappers change it, relative to that of the command line.
     pub(crate) directory: PathBuf,
     /// How certain it is.
-    pub(crate) standing: Standing,
+    pub(crate) certainty: Certainty,
 }
 
 /// How certain it is that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Certainty {
     /// It certainly starts, and finds files like the command line.
     Certain,
     /// It starts, but may have another root or working directory.
@@ -237,7 +237,7 @@ const MAX_SUFFIXES: usize = 256;
 
 /// Whether a command starts here, or may start here.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Trying {
+enum CommandSearch {
     OneCommand,
     EverySuffix,
 }
@@ -245,23 +245,23 @@ enum Trying {
 /// The analysis of a command line: what it starts, and its risks.
 struct Reading {
     risks: Vec<Risk>,
-    started: Vec<Started>,
+    started: Vec<StartedWords>,
     /// The working directory and certainty of the next command.
     directory: PathBuf,
-    standing: Standing,
+    certainty: Certainty,
     depth: usize,
-    trying: Trying,
+    trying: CommandSearch,
 }
 
 impl Reading {
-    fn of(words: &[String]) -> Reading {
+    fn new(words: &[String]) -> Reading {
         let mut reading = Reading {
             risks: Vec::new(),
             started: Vec::new(),
             directory: PathBuf::new(),
-            standing: Standing::Certain,
+            certainty: Certainty::Certain,
             depth: 0,
-            trying: Trying::OneCommand,
+            trying: CommandSearch::OneCommand,
         };
         reading.words(&numbered(words));
         reading
@@ -293,7 +293,7 @@ impl Reading {
         // `curl … |sh` splits to a word `|sh`.
         for word in words.iter().skip(1) {
             if let Some(name) = word.text.strip_prefix('|')
-                && let Some(program) = Program::of(name).and_then(Program::interpreter)
+                && let Some(program) = Program::from_word(name).and_then(Program::interpreter)
             {
                 self.risks.push(Risk::PipeIntoInterpreter { word: word.at, program });
             }
@@ -307,11 +307,11 @@ impl Reading {
         }
         self.depth += 1;
         // Words that are only tried after a launcher may not be a command.
-        if self.trying == Trying::OneCommand && !words.is_empty() {
-            self.started.push(Started {
+        if self.trying == CommandSearch::OneCommand && !words.is_empty() {
+            self.started.push(StartedWords {
                 words: words.iter().map(|word| word.text.clone()).collect(),
                 directory: self.directory.clone(),
-                standing: self.standing,
+                certainty: self.certainty,
             });
         }
         self.program(words);
@@ -320,18 +320,18 @@ impl Reading {
 
     /// Judges a command that another one certainly runs, possibly in another place.
     fn moved_command(&mut self, words: &[Word]) {
-        let before = self.standing;
-        if before == Standing::Certain {
-            self.standing = Standing::Moved;
+        let before = self.certainty;
+        if before == Certainty::Certain {
+            self.certainty = Certainty::Moved;
         }
         self.command(words);
-        self.standing = before;
+        self.certainty = before;
     }
 
     fn program(&mut self, words: &[Word]) {
         let Some((head, args)) = words.split_first() else { return };
         self.hooks(head, args);
-        let Some(known) = Program::of(&head.text) else { return };
+        let Some(known) = Program::from_word(&head.text) else { return };
         let program = known.name;
         match known.role() {
             Role::Shell => {
@@ -424,13 +424,13 @@ impl Reading {
                 {
                     self.risks.push(Risk::Privilege { word, program: "setpriv" });
                 }
-                let before = (self.directory.clone(), self.standing);
+                let before = (self.directory.clone(), self.certainty);
                 self.directory.push(directory);
-                if wrapper::moves(known) && self.standing == Standing::Certain {
-                    self.standing = Standing::Moved;
+                if wrapper::moves(known) && self.certainty == Certainty::Certain {
+                    self.certainty = Certainty::Moved;
                 }
                 self.command(&words);
-                (self.directory, self.standing) = before;
+                (self.directory, self.certainty) = before;
             }
             Inner::Shell => {
                 self.risks.push(Risk::StandardInput { word: head.at, program: known.name });
@@ -449,21 +449,21 @@ impl Reading {
     fn hooks(&mut self, head: &Word, args: &[Word]) {
         for hooked in hook::hooked(&head.text, args) {
             match hooked {
-                hook::Hooked::ShellText { option, program, text } => {
+                hook::OptionCommand::ShellText { option, program, text } => {
                     self.risks.push(Risk::ShellText { word: option, program });
                     self.shell_text(&text);
                 }
-                hook::Hooked::Command(text) => self.shell_text(&text),
+                hook::OptionCommand::Command(text) => self.shell_text(&text),
                 // It starts nothing on this machine.
-                hook::Hooked::Remote(text) => {
+                hook::OptionCommand::Remote(text) => {
                     let before = self.started.len();
                     self.shell_text(&text);
                     self.started.truncate(before);
                 }
-                hook::Hooked::InlineCode { word, end, program } => {
+                hook::OptionCommand::InlineCode { word, end, program } => {
                     self.risks.push(Risk::InlineCode { word, end, program });
                 }
-                hook::Hooked::StandardInput { word, program } => {
+                hook::OptionCommand::StandardInput { word, program } => {
                     self.risks.push(Risk::StandardInput { word, program });
                 }
             }
@@ -482,7 +482,7 @@ impl Reading {
             known.role() == Role::Interpreter && args.iter().any(|word| word.text.starts_with("--"));
         if options::only_informs(args)
             || asked.is_none() && is_unknown
-            || asked.is_none() && self.trying == Trying::EverySuffix
+            || asked.is_none() && self.trying == CommandSearch::EverySuffix
             || !options::reads_program_from_stdin(program, args)
         {
             return;
@@ -493,23 +493,23 @@ impl Reading {
     /// Judges every word as the start of a command, for programs with too many options to list.
     fn any_suffix(&mut self, args: &[Word]) {
         // Nesting this would find nothing new, because every suffix is tried anyway, and would have unbounded cost.
-        if std::mem::replace(&mut self.trying, Trying::EverySuffix) == Trying::EverySuffix {
+        if std::mem::replace(&mut self.trying, CommandSearch::EverySuffix) == CommandSearch::EverySuffix {
             return;
         }
-        let standing = std::mem::replace(&mut self.standing, Standing::Guessed);
+        let certainty = std::mem::replace(&mut self.certainty, Certainty::Guessed);
         for from in 0..args.len().min(MAX_SUFFIXES) {
-            if Program::of(&args[from].text).is_some_and(|known| !starts_what_follows(known)) {
+            if Program::from_word(&args[from].text).is_some_and(|known| !starts_what_follows(known)) {
                 self.command(&args[from..]);
             }
             // `ssh host 'sudo reboot'` and `su -c 'rm -rf x'` pass a text.
             if args[from].text.contains(' ') {
-                self.trying = Trying::OneCommand;
+                self.trying = CommandSearch::OneCommand;
                 self.shell_text(&args[from]);
-                self.trying = Trying::EverySuffix;
+                self.trying = CommandSearch::EverySuffix;
             }
         }
-        self.trying = Trying::OneCommand;
-        self.standing = standing;
+        self.trying = CommandSearch::OneCommand;
+        self.certainty = certainty;
     }
 
     /// Judges the text of a shell.
@@ -518,9 +518,9 @@ impl Reading {
             return;
         }
         self.depth += 1;
-        let standing = self.standing;
-        if standing == Standing::Certain {
-            self.standing = Standing::Moved;
+        let certainty = self.certainty;
+        if certainty == Certainty::Certain {
+            self.certainty = Certainty::Moved;
         }
         let parsed = shell_text::parse(&text.text);
         for command in &parsed.commands {
@@ -535,7 +535,7 @@ impl Reading {
         for inner in parsed.substitutions {
             self.shell_text(&Word { text: inner, at: text.at });
         }
-        self.standing = standing;
+        self.certainty = certainty;
         self.depth -= 1;
     }
 
@@ -544,7 +544,7 @@ impl Reading {
         let mut words = words.to_vec();
         for _ in 0..MAX_DEPTH {
             let Some((head, args)) = words.split_first() else { return };
-            let Some(known) = Program::of(&head.text) else { return };
+            let Some(known) = Program::from_word(&head.text) else { return };
             match known.role() {
                 Role::Wrapper { .. } => match look_through(known, args) {
                     Inner::Command { words: inner, .. } => words = inner,
@@ -590,7 +590,7 @@ fn starts_what_follows(known: Program) -> bool {
 
 /// Returns whether a program removes files.
 fn removes(program: &str) -> bool {
-    Program::of(program).is_some_and(|known| known.role() == Role::Remove)
+    Program::from_word(program).is_some_and(|known| known.role() == Role::Remove)
 }
 
 /// Returns whether the first argument of `sg` belongs to ast-grep.

@@ -191,7 +191,7 @@ impl Http {
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(Identity(speaker.agent.clone()));
         let is_post = parts.method == Method::POST;
-        let accepts = Accepts::of(&parts.headers);
+        let accepts = Accepts::from_headers(&parts.headers);
         if accepts.suffices(is_post) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
@@ -412,7 +412,7 @@ struct Accepts {
 
 impl Accepts {
     /// Reads the headers of a request; without any, everything is taken.
-    fn of(headers: &HeaderMap) -> Accepts {
+    fn from_headers(headers: &HeaderMap) -> Accepts {
         let mut accepts = Accepts { json: false, streams: false };
         if !headers.contains_key(ACCEPT) {
             return Accepts { json: true, streams: true };
@@ -604,7 +604,7 @@ mod tests {
             for value in values {
                 headers.append(ACCEPT, HeaderValue::from_static(value));
             }
-            assert_eq!(Accepts::of(&headers), Accepts { json, streams }, "{values:?}");
+            assert_eq!(Accepts::from_headers(&headers), Accepts { json, streams }, "{values:?}");
         };
         check(&[], true, true);
         check(&["*/*"], true, true);

@@ -6,7 +6,7 @@ use brigade_cmdline::{ContainerOptions, Program};
 
 /// Returns the options of a container engine, if a word is its program.
 fn options_of(word: &str) -> Option<ContainerOptions> {
-    Program::of(word)?.container_options()
+    Program::from_word(word)?.container_options()
 }
 
 /// Returns whether a letter is a container option without a value.

@@ -17,7 +17,7 @@ fn value_of(words: &[&str], at: usize, option: char) -> Option<usize> {
         return None;
     }
     let runs = |word: &&&str| is_program(word, &["curl"]);
-    let curl = Program::of(words[..at].iter().rfind(runs)?)?;
+    let curl = Program::from_word(words[..at].iter().rfind(runs)?)?;
     let value = |word: &str| curl.short_value(word).filter(|(letter, _)| *letter == option);
     if before.is_some_and(|word| value(word).is_some_and(|(_, from)| from == word.len())) {
         return Some(0);

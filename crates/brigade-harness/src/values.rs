@@ -25,7 +25,7 @@ const ASSIGNING: &[&str] =
 /// Returns whether a program or command takes `NAME=VALUE` as the first argument.
 fn sets_variables(word: &str) -> bool {
     let sets = |program: Program| program.sets_variables() || program.role() == Role::Privilege;
-    is_program(word, ASSIGNING) || Program::of(word).is_some_and(sets)
+    is_program(word, ASSIGNING) || Program::from_word(word).is_some_and(sets)
 }
 
 /// The maximum nesting of shell commands.

@@ -69,7 +69,7 @@ pub use kept::{
 };
 pub(crate) use platform::PreparedSandbox;
 pub use repositories::{Extent, Repositories, State};
-pub use repository::{OpenedRepository, Replaced};
+pub use repository::{OpenedRepository, ReplacedPath};
 
 /// Whether network sockets can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ pub struct SandboxProfile {
     pub deny_write: Vec<PathBuf>,
     /// A directory of the workspace that another directory replaces for the run. Needs mount namespaces; without them
     /// the original stays. The run cannot create symbolic links.
-    pub replaced: Option<Replaced>,
+    pub replaced: Option<ReplacedPath>,
     /// What can be read in a closed workspace. If `read` or `write` opens the whole workspace, `closed-reads` is not
     /// enforced.
     pub closed: Option<ClosedWorkspace>,

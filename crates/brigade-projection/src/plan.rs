@@ -186,7 +186,7 @@ fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> 
 }
 
 fn is_interpreter(program: &str) -> bool {
-    let role = Program::of(program).map(Program::role);
+    let role = Program::from_word(program).map(Program::role);
     matches!(role, Some(Role::Shell | Role::Interpreter))
 }
 
@@ -474,7 +474,7 @@ fn misplaced(verdict: &Verdict) -> Option<Advice> {
     Some(Advice::remark(
         AdviceCode::HeaderMisplaced,
         "an earlier version wrote the header in a place that disturbs the file's reader; \
-         apply with `--force` to move it",
+         apply it with force to move it",
     ))
 }
 

@@ -299,7 +299,7 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
     }
     let mut near = words[at.saturating_sub(NEAR_PROGRAM)..at].iter();
     let runs_container =
-        near.any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
+        near.any(|word| Program::from_word(word).is_some_and(|program| program.role() == Role::Container));
     (!runs_container).then(|| word.len() - password.len())
 }
 

@@ -19,7 +19,7 @@ pub(crate) const BEFORE_ANCHOR: usize = 96;
 pub(crate) const LOOKBEHIND: usize = 128;
 
 /// A secret that was found.
-pub(crate) struct Found {
+pub(crate) struct FoundSecret {
     /// The start of the secret.
     pub(crate) start: usize,
     /// How to find its end.
@@ -74,7 +74,7 @@ impl Ending {
 }
 
 /// Applies the rule of an anchor at a position.
-pub(crate) fn find(anchor: &Anchor, window: Window<'_>, start: usize) -> Result<Option<Found>, More> {
+pub(crate) fn find(anchor: &Anchor, window: Window<'_>, start: usize) -> Result<Option<FoundSecret>, More> {
     if !window.has(start, anchor.text.as_bytes())? {
         return Ok(None);
     }
@@ -86,7 +86,7 @@ pub(crate) fn find(anchor: &Anchor, window: Window<'_>, start: usize) -> Result<
         Rule::PrivateKey => {
             let is_key = begins_private_key(window, end)?;
             let ending = Ending::PrivateKey(Pem::default());
-            Ok(is_key.then_some(Found { start, ending, kind: SecretKind::PrivateKey }))
+            Ok(is_key.then_some(FoundSecret { start, ending, kind: SecretKind::PrivateKey }))
         }
         Rule::Authorization => authorization(window, start, end),
         Rule::Bearer if window.begins_word(start) => token(window, end, SHORTEST_BEARER),
@@ -107,9 +107,9 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Finds what follows the name of the header: `: Bearer TOKEN`, `": "Basic …"`, `=Bearer TOKEN`; without a scheme only in
-/// `Authorization: TOKEN`, which code does not write.
-fn authorization(window: Window<'_>, name: usize, name_end: usize) -> Result<Option<Found>, More> {
+/// Finds what follows the name of the header: `: Bearer TOKEN`, `": "Basic …"`, `=Bearer TOKEN`; without a scheme only
+/// in `Authorization: TOKEN`, which code does not write.
+fn authorization(window: Window<'_>, name: usize, name_end: usize) -> Result<Option<FoundSecret>, More> {
     let is_sign = |byte: u8| is_blank(byte) || b"\"'\\`:=,".contains(&byte);
     let value = window.skip(name_end, 16, is_sign)?;
     let signs = &window.bytes[name_end..value];
@@ -130,22 +130,22 @@ fn authorization(window: Window<'_>, name: usize, name_end: usize) -> Result<Opt
 }
 
 /// Finds a token of at least this many bytes, with letters and digits.
-fn token(window: Window<'_>, start: usize, least: usize) -> Result<Option<Found>, More> {
+fn token(window: Window<'_>, start: usize, least: usize) -> Result<Option<FoundSecret>, More> {
     let end = window.skip(start, 128, |byte| Alphabet::Token.has(byte))?;
     let text = &window.bytes[start..end];
     let is_code = window.at(end)?.is_some_and(|byte| b"([{<$".contains(&byte));
     let is_token = least <= text.len() && !is_code && has_digit_and_letter(text) && has_different(text, 5);
     let ending = Ending::Alphabet { skipped: 0, alphabet: Alphabet::Token };
-    Ok(is_token.then_some(Found { start, ending, kind: SecretKind::Authorization }))
+    Ok(is_token.then_some(FoundSecret { start, ending, kind: SecretKind::Authorization }))
 }
 
 /// Finds base64 of `name:password`.
-fn basic(window: Window<'_>, start: usize) -> Result<Option<Found>, More> {
+fn basic(window: Window<'_>, start: usize) -> Result<Option<FoundSecret>, More> {
     let end = window.skip(start, 256, |byte| Alphabet::Base64.has(byte) || matches!(byte, b'-' | b'_'))?;
     let text = &window.bytes[start..end];
     let ending = Ending::Alphabet { skipped: 0, alphabet: Alphabet::Token };
     let is_pair = 8 <= text.len() && decoded_is_pair(text);
-    Ok(is_pair.then_some(Found { start, ending, kind: SecretKind::Authorization }))
+    Ok(is_pair.then_some(FoundSecret { start, ending, kind: SecretKind::Authorization }))
 }
 
 /// Returns whether base64 decodes to printable text with a colon.
@@ -177,7 +177,7 @@ fn decoded_is_pair(text: &[u8]) -> bool {
 /// Finds the name and password in `scheme://name:password@host`; `at` is the colon.
 ///
 /// A name without a password is kept (`ssh://git@host`) unless it is a token.
-fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+fn url(window: Window<'_>, at: usize) -> Result<Option<FoundSecret>, More> {
     const LONGEST: usize = 512;
     let start = at + 3;
     if at.checked_sub(1).is_none_or(|before| !window.bytes[before].is_ascii_alphanumeric()) {
@@ -217,7 +217,7 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
         Some((_, password)) => !password.is_empty() && !is_placeholder(password) && !is_example(userinfo),
         None => is_token_of_user(userinfo),
     };
-    let found = Found { start, ending: Ending::Fixed(end - start), kind: SecretKind::UrlCredentials };
+    let found = FoundSecret { start, ending: Ending::Fixed(end - start), kind: SecretKind::UrlCredentials };
     Ok(is_secret.then_some(found))
 }
 
@@ -236,7 +236,7 @@ fn is_example(userinfo: &str) -> bool {
         || password.len() == 1
 }
 
-fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, More> {
+fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<FoundSecret>, More> {
     let is_part = |byte: u8| Alphabet::Dashed.has(byte);
     if !window.begins_word(start) {
         return Ok(None);
@@ -251,7 +251,7 @@ fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, Mor
         return Ok(None);
     }
     let ending = Ending::Alphabet { skipped: header - start, alphabet: Alphabet::Dotted };
-    Ok(Some(Found { start, ending, kind: SecretKind::JsonWebToken }))
+    Ok(Some(FoundSecret { start, ending, kind: SecretKind::JsonWebToken }))
 }
 
 /// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that mentions the

@@ -1,7 +1,7 @@
 //! The shapes of tokens: a prefix, and how many bytes of which alphabet follow. The table is generated from
 //! `rules.toml`.
 
-use super::find::{Ending, Found};
+use super::find::{Ending, FoundSecret};
 use super::kind::SecretKind;
 use super::window::{More, Window};
 
@@ -94,7 +94,7 @@ impl Shape {
     }
 
     /// Finds a token whose prefix is at a position.
-    pub(crate) fn find(&self, window: Window<'_>, prefix: usize) -> Result<Option<Found>, More> {
+    pub(crate) fn find(&self, window: Window<'_>, prefix: usize) -> Result<Option<FoundSecret>, More> {
         let Some(start) = self.start(window, prefix) else { return Ok(None) };
         let body = prefix + self.prefix.len();
         let end = window.skip(body, SEARCHED, |byte| self.alphabet.has(byte))?;
@@ -107,7 +107,7 @@ impl Shape {
             Length::AtLeast(length) => (length <= text.len(), length),
         };
         let start = if self.keeps_prefix { body } else { start };
-        let found = Found {
+        let found = FoundSecret {
             start,
             ending: Ending::Alphabet { skipped: body - start, alphabet: self.alphabet },
             kind: SecretKind::TokenPrefix { issuer: self.issuer },

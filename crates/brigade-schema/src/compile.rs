@@ -285,13 +285,13 @@ impl<'s> Compiler<'s> {
 
     fn bound(&mut self, value: &Value, path: &Path<'_>) -> Option<Bound> {
         let number = self.number(value, path)?;
-        Some(Bound { written: number.clone(), normal: Normal::of(number) })
+        Some(Bound { written: number.clone(), normal: Normal::from_value(number) })
     }
 
     fn divisor(&mut self, value: &Value, path: &Path<'_>) -> Option<(Number, Decimal)> {
         match value {
             Value::Number(number) if number.as_f64().is_some_and(|divisor| 0.0 < divisor) => {
-                Some((number.clone(), Decimal::of(number)))
+                Some((number.clone(), Decimal::from_value(number)))
             }
             _ => {
                 self.shape(path, "a number above zero");

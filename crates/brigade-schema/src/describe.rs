@@ -159,7 +159,7 @@ pub(crate) fn describe_alternative(schema: &Schema, id: NodeId) -> String {
 fn label(schema: &Schema, id: NodeId, left: usize) -> String {
     let node = schema.node(id);
     if !node.values.is_empty() {
-        return AllowedValues::of(node.allowed_values()).to_string();
+        return AllowedValues::new(node.allowed_values()).to_string();
     }
     if node.types == TypeSet::ANY && left != 0 {
         if let Some(target) = node.reference {

@@ -21,13 +21,13 @@ impl Dialect {
     }
 
     /// Returns the dialect that a schema names.
-    pub(crate) fn of(schema: &Value) -> Option<Dialect> {
+    pub(crate) fn from_value(schema: &Value) -> Option<Dialect> {
         schema.get("$schema").and_then(Value::as_str).and_then(Dialect::named)
     }
 
     /// Returns the dialect of a document: 2020-12 if it names none or an unsupported one.
     pub(crate) fn of_root(schema: &Value) -> Dialect {
-        Dialect::of(schema).unwrap_or_default()
+        Dialect::from_value(schema).unwrap_or_default()
     }
 }
 

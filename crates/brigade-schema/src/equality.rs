@@ -20,7 +20,9 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
         (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::String(a), Value::String(b)) => a == b,
-        (Value::Number(a), Value::Number(b)) => Normal::of(a).compare(Normal::of(b)) == Ordering::Equal,
+        (Value::Number(a), Value::Number(b)) => {
+            Normal::from_value(a).compare(Normal::from_value(b)) == Ordering::Equal
+        }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| equal(x, y)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| equal(x, y)))
@@ -56,7 +58,7 @@ fn hash(value: &Value, state: &RandomState) -> u64 {
     match value {
         Value::Null => 0u8.hash(&mut hasher),
         Value::Bool(boolean) => (1u8, boolean).hash(&mut hasher),
-        Value::Number(number) => (2u8, Normal::of(number).key()).hash(&mut hasher),
+        Value::Number(number) => (2u8, Normal::from_value(number).key()).hash(&mut hasher),
         Value::String(text) => (3u8, text).hash(&mut hasher),
         Value::Array(items) => {
             4u8.hash(&mut hasher);

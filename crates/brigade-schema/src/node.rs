@@ -254,7 +254,7 @@ impl Node {
             return self.types;
         }
         let mut possible = TypeSet::NONE;
-        for kind in self.allowed_values().map(JsonType::of).filter(|kind| self.types.admits(*kind)) {
+        for kind in self.allowed_values().map(JsonType::from_value).filter(|kind| self.types.admits(*kind)) {
             possible.insert(kind);
         }
         possible

@@ -19,7 +19,7 @@ pub(crate) enum Normal {
 }
 
 impl Normal {
-    pub(crate) fn of(number: &Number) -> Normal {
+    pub(crate) fn from_value(number: &Number) -> Normal {
         if let Some(integer) = number.as_i64() {
             return Normal::Integer(i128::from(integer));
         }
@@ -73,7 +73,7 @@ pub(crate) fn is_integer(number: &Number) -> bool {
 
 /// Returns a count such as `maxLength`: a non-negative integer, which may be written `2.0`.
 pub(crate) fn as_count(number: &Number) -> Option<u64> {
-    match Normal::of(number) {
+    match Normal::from_value(number) {
         Normal::Integer(integer) => u64::try_from(integer).ok(),
         Normal::Float(_) => None,
     }
@@ -87,7 +87,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    pub(crate) fn of(number: &Number) -> Decimal {
+    pub(crate) fn from_value(number: &Number) -> Decimal {
         if let Some(integer) = number.as_u64() {
             return Decimal { digits: integer, exponent: 0 };
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[track_caller]
     fn check_order(a: &str, b: &str, expect: Ordering) {
-        let (x, y) = (Normal::of(&number(a)), Normal::of(&number(b)));
+        let (x, y) = (Normal::from_value(&number(a)), Normal::from_value(&number(b)));
         assert_eq!(x.compare(y), expect, "{a} against {b}");
         assert_eq!(y.compare(x), expect.reverse(), "{b} against {a}");
         assert_eq!(x.key() == y.key(), expect == Ordering::Equal, "keys of {a} and {b}");
@@ -188,7 +188,7 @@ mod tests {
 
     #[track_caller]
     fn check_multiple(value: &str, divisor: &str, expect: bool) {
-        let found = Decimal::of(&number(value)).is_multiple_of(Decimal::of(&number(divisor)));
+        let found = Decimal::from_value(&number(value)).is_multiple_of(Decimal::from_value(&number(divisor)));
         assert_eq!(found, expect, "{value} multiple of {divisor}");
     }
 

@@ -11,7 +11,7 @@ pub(crate) fn refuse_loops(nodes: &[Node], references: &[Reference<'_>], problem
     if references.is_empty() {
         return;
     }
-    let chains = Chains::of(nodes);
+    let chains = Chains::new(nodes);
     for reference in references {
         let fault = if chains.in_loop[reference.node.index()] {
             ReferenceFault::Loop
@@ -60,27 +60,28 @@ pub(crate) fn collapse(nodes: &mut [Node], root: NodeId, problems: &[SchemaProbl
 ///
 /// The nodes must have no loops or long chains; this also bounds the recursion.
 pub(crate) fn possible_types(nodes: &[Node]) -> Vec<TypeSet> {
-    fn of(nodes: &[Node], id: NodeId, known: &mut [Option<TypeSet>]) -> TypeSet {
+    fn types_of(nodes: &[Node], id: NodeId, known: &mut [Option<TypeSet>]) -> TypeSet {
         if let Some(types) = known[id.index()] {
             return types;
         }
         let node = &nodes[id.index()];
         let mut types = node.possible_types();
         if let Some(target) = node.reference {
-            types = types.intersection(of(nodes, target, known));
+            types = types.intersection(types_of(nodes, target, known));
         }
         for id in node.all_of() {
-            types = types.intersection(of(nodes, *id, known));
+            types = types.intersection(types_of(nodes, *id, known));
         }
         for alternatives in [node.any_of(), node.one_of()].into_iter().filter(|list| !list.is_empty()) {
-            let any = alternatives.iter().map(|id| of(nodes, *id, known)).fold(TypeSet::NONE, TypeSet::union);
+            let any =
+                alternatives.iter().map(|id| types_of(nodes, *id, known)).fold(TypeSet::NONE, TypeSet::union);
             types = types.intersection(any);
         }
         known[id.index()] = Some(types);
         types
     }
     let mut known = vec![None; nodes.len()];
-    (0u32..).take(nodes.len()).map(|id| of(nodes, NodeId(id), &mut known)).collect()
+    (0u32..).take(nodes.len()).map(|id| types_of(nodes, NodeId(id), &mut known)).collect()
 }
 
 /// The links between nodes that do not descend into the instance.
@@ -100,7 +101,7 @@ enum Mark {
 
 impl Chains {
     /// Depth first with an explicit stack, because a chain may be as long as the schema.
-    fn of(nodes: &[Node]) -> Chains {
+    fn new(nodes: &[Node]) -> Chains {
         let mut chains = Chains { in_loop: vec![false; nodes.len()], length: vec![0; nodes.len()] };
         let mut marks = vec![Mark::New; nodes.len()];
         for start in 0..nodes.len() {

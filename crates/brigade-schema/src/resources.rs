@@ -68,7 +68,7 @@ impl<'s> Resources<'s> {
 
     /// Adds the JSON of the next node, and makes its resource the current one.
     pub(crate) fn enter(&mut self, schema: &'s Value, keywords: &'s Map<String, Value>, node: NodeId) {
-        let dialect = Dialect::of(schema).unwrap_or(self.dialect());
+        let dialect = Dialect::from_value(schema).unwrap_or(self.dialect());
         // In draft-07 no other keyword applies next to a reference.
         let refers = dialect == Dialect::Draft07 && keywords.contains_key("$ref");
         let text = |keyword| keywords.get(keyword).and_then(Value::as_str).filter(|_| !refers);

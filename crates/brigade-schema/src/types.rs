@@ -55,7 +55,7 @@ impl JsonType {
     }
 
     /// Returns the narrowest type of a value.
-    pub(crate) fn of(value: &Value) -> JsonType {
+    pub(crate) fn from_value(value: &Value) -> JsonType {
         match value {
             Value::Null => JsonType::Null,
             Value::Bool(_) => JsonType::Boolean,
@@ -178,7 +178,7 @@ mod tests {
 
     #[track_caller]
     fn check(kind: JsonType, value: Value, expect: bool) {
-        assert_eq!(set(&[kind]).admits(JsonType::of(&value)), expect, "{value} as {kind}");
+        assert_eq!(set(&[kind]).admits(JsonType::from_value(&value)), expect, "{value} as {kind}");
     }
 
     #[test]

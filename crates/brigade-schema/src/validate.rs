@@ -71,7 +71,7 @@ struct Check<'c> {
 
 /// The parts of a value that were evaluated by keywords for the same value.
 #[derive(Default)]
-struct Evaluated<'c> {
+struct EvaluatedMembers<'c> {
     all: bool,
     names: HashSet<&'c str>,
     /// The number of items at the start.
@@ -160,13 +160,13 @@ impl<'c> Check<'c> {
     }
 
     fn node(&mut self, id: NodeId, node: &'c Node, value: &'c Value, path: &Path<'_>, depth: usize) {
-        if !node.types.admits(JsonType::of(value)) {
+        if !node.types.admits(JsonType::from_value(value)) {
             self.fail(path, || wrong_type(node.types));
             return;
         }
         let before = self.found.len();
         if !has_allowed_value(node, value) {
-            self.fail(path, || ViolationKind::Value { allowed: AllowedValues::of(node.allowed_values()) });
+            self.fail(path, || ViolationKind::Value { allowed: AllowedValues::new(node.allowed_values()) });
         }
         match value {
             Value::Number(number) => {
@@ -204,7 +204,7 @@ impl<'c> Check<'c> {
     }
 
     fn number(&mut self, rules: &NumberRules, number: &Number, path: &Path<'_>) {
-        let normal = Normal::of(number);
+        let normal = Normal::from_value(number);
         if let Some(bound) = &rules.minimum
             && normal.compare(bound.normal) == Ordering::Less
         {
@@ -226,7 +226,7 @@ impl<'c> Check<'c> {
             self.fail(path, || ViolationKind::ExclusiveMaximum { limit: bound.written.clone() });
         }
         if let Some((written, divisor)) = &rules.multiple_of
-            && !Decimal::of(number).is_multiple_of(*divisor)
+            && !Decimal::from_value(number).is_multiple_of(*divisor)
         {
             self.fail(path, || ViolationKind::MultipleOf { divisor: written.clone() });
         }
@@ -411,7 +411,7 @@ impl<'c> Check<'c> {
         match value {
             Value::Object(entries) => {
                 let Some(rest) = node.object.as_ref().and_then(|rules| rules.unevaluated) else { return };
-                let mut evaluated = Evaluated::default();
+                let mut evaluated = EvaluatedMembers::default();
                 self.evaluate(id, value, path, depth, id, &mut evaluated);
                 if evaluated.all {
                     return;
@@ -426,7 +426,7 @@ impl<'c> Check<'c> {
             }
             Value::Array(items) => {
                 let Some(rest) = node.array.as_ref().and_then(|rules| rules.unevaluated) else { return };
-                let mut evaluated = Evaluated::default();
+                let mut evaluated = EvaluatedMembers::default();
                 self.evaluate(id, value, path, depth, id, &mut evaluated);
                 if evaluated.all {
                     return;
@@ -448,7 +448,7 @@ impl<'c> Check<'c> {
         path: &Path<'_>,
         depth: usize,
         start: NodeId,
-        done: &mut Evaluated<'c>,
+        done: &mut EvaluatedMembers<'c>,
     ) {
         if done.all || !done.seen.insert(id) || self.abandoned.is_some() {
             return;
@@ -521,7 +521,7 @@ impl<'c> Check<'c> {
             return;
         }
         let schema = self.schema;
-        let kind = JsonType::of(value);
+        let kind = JsonType::from_value(value);
         let possible: Vec<NodeId> =
             alternatives.iter().copied().filter(|id| schema.possible_types(*id).admits(kind)).collect();
         let meant: Vec<NodeId> = match possible.len() {
@@ -546,7 +546,7 @@ impl<'c> Check<'c> {
                 wrong_type(types.fold(TypeSet::NONE, TypeSet::union))
             } else if closed {
                 let values = possible.iter().flat_map(|id| schema.node(*id).allowed_values());
-                ViolationKind::Value { allowed: AllowedValues::of(values) }
+                ViolationKind::Value { allowed: AllowedValues::new(values) }
             } else {
                 ViolationKind::NoAlternative {
                     alternatives: describe::describe_alternatives(schema, &possible),

@@ -238,7 +238,7 @@ pub struct AllowedValues {
 }
 
 impl AllowedValues {
-    pub(crate) fn of<'v>(values: impl Iterator<Item = &'v Value>) -> AllowedValues {
+    pub(crate) fn new<'v>(values: impl Iterator<Item = &'v Value>) -> AllowedValues {
         let mut allowed = AllowedValues { first: Vec::new(), more: 0 };
         for value in values {
             if allowed.first.len() < MOST_VALUES {

@@ -164,7 +164,7 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
     let commands = risk::started_commands(argv);
     let is_launcher = |at: usize| {
         let (words, rest) = (&commands[at].words, &commands[at + 1..]);
-        let Some(known) = words.first().and_then(|word| Program::of(word)) else { return false };
+        let Some(known) = words.first().and_then(|word| Program::from_word(word)) else { return false };
         matches!(known.role(), Role::Wrapper { .. } | Role::Launcher)
             // A file of the workspace with the name of a launcher is a program of its own.
             && is_same(&words[0], known.name)

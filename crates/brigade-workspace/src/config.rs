@@ -21,7 +21,7 @@ use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, Sandbox
 use brigade_projection::Claims;
 
 use crate::host::{Host, masks};
-use crate::learned::{Learned, LearnedTool};
+use crate::learned::{LearnedCode, LearnedTool};
 use crate::named::bind_learned;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
@@ -105,7 +105,7 @@ fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>
     if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
         return;
     }
-    let known = || Ok(Learned::read(host.fs)?.of_tool(tool).cloned());
+    let known = || Ok(LearnedCode::read(host.fs)?.of_tool(tool).cloned());
     let learned = match approved {
         Some([]) => Ok(None),
         Some(files) => {

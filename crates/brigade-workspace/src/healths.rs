@@ -64,7 +64,7 @@ impl FactReader<'_, '_> {
 fn script_of(check: &Tool, files: &BTreeMap<String, Fingerprint>) -> Option<String> {
     let argv = Argv::parse(check.command.as_deref()?).ok()?;
     let mut words = argv.words().iter();
-    let role = |word: &str| Program::of(word).map(Program::role);
+    let role = |word: &str| Program::from_word(word).map(Program::role);
     words.find(|word| matches!(role(word), Some(Role::Shell | Role::Interpreter)))?;
     let word = Path::new(words.find(|word| !word.starts_with('-'))?);
     let word: PathBuf = word.components().filter(|part| *part != Component::CurDir).collect();

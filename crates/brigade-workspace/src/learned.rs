@@ -30,7 +30,7 @@ const MAX_FILES: usize = 1_000;
 
 /// What observed runs taught.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Learned {
+pub struct LearnedCode {
     schema: String,
     /// The code of each entry, by its id.
     #[serde(default, deserialize_with = "matching")]
@@ -48,18 +48,18 @@ pub struct LearnedTool {
     pub files: BTreeSet<String>,
 }
 
-impl Learned {
+impl LearnedCode {
     /// Reads the file; empty if it is missing.
     ///
     /// # Errors
     /// When it cannot be read, or does not hold learned code.
-    pub fn read(fs: &dyn Fs) -> Result<Learned, FsError> {
+    pub fn read(fs: &dyn Fs) -> Result<LearnedCode, FsError> {
         let bytes = match fs.read(&RelPath::from_static(LEARNED), MAX_BYTES) {
-            Err(error) if error.is_not_found() => return Ok(Learned::default()),
+            Err(error) if error.is_not_found() => return Ok(LearnedCode::default()),
             read => read?,
         };
         let json = Json::parse_bytes(&bytes, Dialect::Strict).ok();
-        let learned = json.and_then(|json| from_json::<Learned>(&json).ok());
+        let learned = json.and_then(|json| from_json::<LearnedCode>(&json).ok());
         learned.filter(|learned| learned.schema == SCHEMA).ok_or_else(|| {
             let text = "it does not hold learned code; remove it, and observed runs learn again".to_owned();
             FsError::new("read", LEARNED, FsErrorKind::Other { kind: io::ErrorKind::InvalidData, text })
@@ -95,7 +95,7 @@ impl Learned {
     /// # Errors
     /// When the disk fails.
     pub fn write(&self, fs: &dyn Fs) -> Result<(), FsError> {
-        let learned = Learned { schema: SCHEMA.to_owned(), ..self.clone() };
+        let learned = LearnedCode { schema: SCHEMA.to_owned(), ..self.clone() };
         let text = pretty_text(&learned).expect("paths are JSON");
         fs.write_atomic(&RelPath::from_static(LEARNED), text.as_bytes(), FileMode::Private)
     }
@@ -112,8 +112,8 @@ impl LearnedTool {
     }
 }
 
-/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a program or
-/// a library by its mode or its first bytes.
+/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a program
+/// or a library by its mode or its first bytes.
 pub fn is_code_of_run(fs: &dyn Fs, path: &str, executed: bool) -> bool {
     executed || is_code_name(path) || is_code_file(fs, path)
 }
@@ -143,12 +143,12 @@ mod tests {
         }
         let files = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<BTreeSet<_>>();
         let tool = Tool { command: Some("make".to_owned()), ..Tool::new("go", Family::Script).unwrap() };
-        let mut learned = Learned::read(&fs).unwrap();
+        let mut learned = LearnedCode::read(&fs).unwrap();
         assert!(learned.learn(&fs, &tool, "run-1", &files(&["a.py", "gone.py"])));
         assert!(learned.learn(&fs, &tool, "run-2", &files(&["b.py"])));
         assert!(!learned.learn(&fs, &tool, "run-3", &files(&["a.py", "b.py"])));
         learned.write(&fs).unwrap();
-        let learned = Learned::read(&fs).unwrap();
+        let learned = LearnedCode::read(&fs).unwrap();
         let known = learned.of_tool(&tool).unwrap();
         assert_eq!((known.run_id.as_str(), &known.files), ("run-2", &files(&["a.py", "b.py"])));
         for changed in [
@@ -168,7 +168,7 @@ mod tests {
             let fs = MemoryFs::new();
             fs.create_dir_all(&RelPath::from_static(".brigade/tools")).unwrap();
             fs.write_atomic(&RelPath::from_static(LEARNED), text.as_bytes(), FileMode::Private).unwrap();
-            assert!(Learned::read(&fs).is_err(), "{text}");
+            assert!(LearnedCode::read(&fs).is_err(), "{text}");
         }
     }
 }

@@ -83,7 +83,7 @@ pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};
 pub use lane::{Files, KeptLane, LaneError};
-pub use learned::{LEARNED, Learned, LearnedTool, is_code_of_run};
+pub use learned::{LEARNED, LearnedCode, LearnedTool, is_code_of_run};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use near::{did_you_mean, near_path};

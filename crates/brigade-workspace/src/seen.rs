@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_cmdline::{Files, Kind, Seen};
+use brigade_cmdline::{Files, Kind, PathTarget};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata};
 
 /// The files of a workspace and of its host.
@@ -29,7 +29,7 @@ impl Files for NotedFiles<'_> {
         self.files.path_variable()
     }
 
-    fn look(&self, path: &Path) -> Seen {
+    fn look(&self, path: &Path) -> PathTarget {
         self.looked_for.borrow_mut().push(path.to_owned());
         self.files.look(path)
     }
@@ -52,14 +52,14 @@ impl Files for SeenFiles<'_> {
         self.path_variable
     }
 
-    fn look(&self, path: &Path) -> Seen {
-        let Some(path) = path.to_str() else { return Seen::Nowhere };
+    fn look(&self, path: &Path) -> PathTarget {
+        let Some(path) = path.to_str() else { return PathTarget::Nowhere };
         let seen = match self.fs.resolve(path, None) {
-            Ok(Location::Inside(real)) => found(self.fs.metadata(&real)).map(Seen::Inside),
-            Ok(Location::Outside(real)) => found(self.fs.metadata_outside(&real)).map(Seen::Outside),
-            Err(error) => found(Err(error)).map(Seen::Outside),
+            Ok(Location::Inside(real)) => found(self.fs.metadata(&real)).map(PathTarget::Inside),
+            Ok(Location::Outside(real)) => found(self.fs.metadata_outside(&real)).map(PathTarget::Outside),
+            Err(error) => found(Err(error)).map(PathTarget::Outside),
         };
-        seen.unwrap_or(Seen::Nowhere)
+        seen.unwrap_or(PathTarget::Nowhere)
     }
 
     fn is_program(&self, path: &Path) -> bool {

@@ -13,10 +13,10 @@ const SYNC_DELAY: Duration = Duration::from_millis(40);
 
 /// Files that are synced late, and the thread that does it.
 pub(crate) struct DeferredSync {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWrites>,
 }
 
-struct Shared {
+struct SharedWrites {
     late: Arc<DeferredFs>,
     state: Mutex<State>,
     wake: Condvar,
@@ -32,7 +32,7 @@ struct State {
     is_broken: bool,
 }
 
-impl Shared {
+impl SharedWrites {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,9 @@ impl Shared {
 impl DeferredSync {
     pub(crate) fn new(fs: Arc<dyn Fs>) -> DeferredSync {
         let late = Arc::new(DeferredFs::new(fs));
-        DeferredSync { shared: Arc::new(Shared { late, state: Mutex::default(), wake: Condvar::new() }) }
+        DeferredSync {
+            shared: Arc::new(SharedWrites { late, state: Mutex::default(), wake: Condvar::new() }),
+        }
     }
 
     pub(crate) fn files(&self) -> &Arc<DeferredFs> {

@@ -114,7 +114,7 @@ pub fn is_loaded_from(words: &[String], directory: &Path, other: &Path) -> bool 
         other.starts_with(directory) && all.iter().any(|end| name.ends_with(end))
     };
     words.iter().enumerate().any(|(at, word)| {
-        let Some(known) = Program::of(word) else { return false };
+        let Some(known) = Program::from_word(word) else { return false };
         let mut options = words[at + 1..].iter().take_while(|word| word.starts_with('-'));
         match known.row().finds {
             Finds::Python => options.any(|option| {

@@ -23,31 +23,31 @@ static FIRST: [u16; 257] = first_bytes();
 const LETTER: u8 = 31;
 
 /// By the first letter of programs, a bit for each possible second letter.
-static NAMED: [u32; 32] = letters_of(Which::All);
+static NAMED: [u32; 32] = letters_of(RowSet::All);
 
 /// The same for programs that take passwords.
-pub(super) static TAKERS: [u32; 32] = letters_of(Which::Takers);
+pub(super) static TAKERS: [u32; 32] = letters_of(RowSet::Takers);
 
 /// The same for compilers.
-static COMPILERS: [u32; 32] = letters_of(Which::Compilers);
+static COMPILERS: [u32; 32] = letters_of(RowSet::Compilers);
 
 /// Rows of the table.
 #[derive(Clone, Copy)]
-enum Which {
+enum RowSet {
     All,
     Takers,
     Compilers,
 }
 
-const fn letters_of(which: Which) -> [u32; 32] {
+const fn letters_of(which: RowSet) -> [u32; 32] {
     let mut letters = [0; 32];
     let mut index = 0;
     while index < table::ROWS.len() {
         let row = &table::ROWS[index];
         let is_one = match which {
-            Which::All => true,
-            Which::Takers => !row.passwords.is_empty(),
-            Which::Compilers => matches!(row.finds, Finds::Compiler),
+            RowSet::All => true,
+            RowSet::Takers => !row.passwords.is_empty(),
+            RowSet::Compilers => matches!(row.finds, Finds::Compiler),
         };
         let mut nth = 0;
         while nth < row.names.len() && is_one {
@@ -173,7 +173,7 @@ mod tests {
     fn the_quick_test_agrees_with_the_whole_table() {
         let check = |word: &str| {
             let name = |found: Option<Program>| found.map(|program| program.name);
-            assert_eq!(name(Program::of(word)), name(Program::find(word)), "{word}");
+            assert_eq!(name(Program::from_word(word)), name(Program::find(word)), "{word}");
         };
         for program in all() {
             for name in [program.name.to_owned(), program.name.to_uppercase()] {

@@ -22,13 +22,13 @@ const DEVICE_PROGRAMS: &[&str] = &["blkdiscard", "mke2fs", "mkfs", "mkswap", "sf
 /// ```
 pub fn raw_devices(argv: &Argv) -> Vec<String> {
     let mut found = Vec::new();
-    for started in Reading::of(argv.words()).started {
+    for started in Reading::new(argv.words()).started {
         let Some((program, args)) = started.words.split_first() else { continue };
         let name = base_name(program);
         if DEVICE_PROGRAMS.contains(&&*name) || name.starts_with("mkfs.") || is_raw_device(program) {
             found.push(program.clone());
         }
-        let writes = Program::of(program).is_some_and(|known| known.row().writes != Writes::Nothing);
+        let writes = Program::from_word(program).is_some_and(|known| known.row().writes != Writes::Nothing);
         for (at, word) in started.words.iter().enumerate() {
             let target = match word.strip_prefix("of=") {
                 Some(target) if name == "dd" => Some(target),

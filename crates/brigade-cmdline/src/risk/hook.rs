@@ -4,7 +4,7 @@ use super::Word;
 use crate::programs::{Hook, Program, Value, base_name, is_long};
 
 /// A command from an option.
-pub(super) enum Hooked {
+pub(super) enum OptionCommand {
     /// A text for a shell; `option` is the position of the word with the option.
     ShellText { option: usize, program: &'static str, text: Word },
     /// A command as one text that is not a risk by itself, such as `tar --use-compress-program='zstd -19'`.
@@ -23,26 +23,26 @@ const SSH: &[&str] = &["scp", "sftp", "slogin", "ssh"];
 const SSH_COMMANDS: &[&str] = &["proxycommand", "localcommand", "knownhostscommand", "remotecommand"];
 
 /// Lists the commands that a program runs because of its options.
-pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
+pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<OptionCommand> {
     let name = base_name(program);
     let mut found = Vec::new();
-    let known = Program::of(program);
+    let known = Program::from_word(program);
     for (known, hook) in
         known.iter().flat_map(|known| known.row().hooks.iter().map(move |hook| (known, hook)))
     {
         for (option, value) in values(*known, hook, args) {
             let program = known.name;
             match hook.value {
-                Value::ShellText => found.push(Hooked::ShellText { option, program, text: value }),
-                Value::Command => found.push(Hooked::Command(value)),
-                Value::Code => found.push(Hooked::InlineCode { word: option, end: value.at, program }),
+                Value::ShellText => found.push(OptionCommand::ShellText { option, program, text: value }),
+                Value::Command => found.push(OptionCommand::Command(value)),
+                Value::Code => found.push(OptionCommand::InlineCode { word: option, end: value.at, program }),
                 Value::File if is_standard_input(&value.text) => {
-                    found.push(Hooked::StandardInput { word: value.at, program });
+                    found.push(OptionCommand::StandardInput { word: value.at, program });
                 }
                 Value::Output => {
                     if let Some(text) = value.text.strip_prefix(['|', '!']) {
                         let text = Word { text: text.to_owned(), at: value.at };
-                        found.push(Hooked::ShellText { option, program, text });
+                        found.push(OptionCommand::ShellText { option, program, text });
                     }
                 }
                 Value::File => {}
@@ -59,7 +59,7 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
                 };
                 if let Some(command) = action.and_then(|action| action.strip_prefix("exec=")) {
                     let text = Word { text: command.to_owned(), at: word.at };
-                    found.push(Hooked::ShellText { option: word.at, program: "tar", text });
+                    found.push(OptionCommand::ShellText { option: word.at, program: "tar", text });
                 }
             }
         }
@@ -70,7 +70,7 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
             const STARTS: [&str; 5] = ["!", "pipe ", "python ", "shell ", "| "];
             let starts = |word: &&Word| STARTS.iter().any(|start| word.text.trim_start().starts_with(start));
             let texts = args.iter().filter(starts);
-            found.extend(texts.map(|word| Hooked::ShellText {
+            found.extend(texts.map(|word| OptionCommand::ShellText {
                 option: word.at,
                 program: "gdb",
                 text: word.clone(),
@@ -138,7 +138,7 @@ fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
 }
 
 /// Finds settings of ssh with commands, and joins the words for the remote shell to one text.
-fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
+fn ssh(program: &'static str, args: &[Word], found: &mut Vec<OptionCommand>) {
     const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
     let mut host = None;
     let mut at = 0;
@@ -161,7 +161,7 @@ fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
                     && value.trim() != "none"
                 {
                     let text = Word { text: value.trim().to_owned(), at: word.at };
-                    found.push(Hooked::ShellText { option: word.at, program, text });
+                    found.push(OptionCommand::ShellText { option: word.at, program, text });
                 }
             }
         } else if host.is_none() {
@@ -175,6 +175,6 @@ fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
         && let Some(first) = args.get(at)
     {
         let text = args[at..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        found.push(Hooked::Remote(Word { text, at: first.at }));
+        found.push(OptionCommand::Remote(Word { text, at: first.at }));
     }
 }

@@ -38,7 +38,7 @@ pub fn behind_links(argv: &Argv, file_name: &dyn Fn(&Path, &str) -> Option<Strin
         meant.push(of_line);
     }
     // Commands in texts, and those that start in another directory.
-    for command in Reading::of(words).started {
+    for command in Reading::new(words).started {
         let Some((program, args)) = command.words.split_first() else { continue };
         if let Some(name) = name(&command.directory, program, file_name) {
             meant.push([&[name], args].concat());
@@ -50,8 +50,8 @@ pub fn behind_links(argv: &Argv, file_name: &dyn Fn(&Path, &str) -> Option<Strin
 /// Returns the name of the file that a word leads to, if that is another known program.
 fn name(directory: &Path, word: &str, file_name: &dyn Fn(&Path, &str) -> Option<String>) -> Option<String> {
     let name = file_name(directory, word)?;
-    let known = Program::of(&name)?;
+    let known = Program::from_word(&name)?;
     // These programs do what the name of the link says.
     let is_many = matches!(known.name, "busybox" | "toybox");
-    (!is_many && Program::of(word).is_none_or(|typed| typed.name != known.name)).then_some(name)
+    (!is_many && Program::from_word(word).is_none_or(|typed| typed.name != known.name)).then_some(name)
 }

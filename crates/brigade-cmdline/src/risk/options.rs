@@ -122,7 +122,7 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Vec<InlineText> {
 /// Reads the options before the script.
 fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
     let mut found = Vec::new();
-    let Some(known) = Program::of(program) else { return found };
+    let Some(known) = Program::from_word(program) else { return found };
     let spelling = &known.row().spelling;
     let mut at = 0;
     while let Some(word) = args.get(at) {

@@ -5,7 +5,7 @@
 
 /// The commands of a text.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ShellText {
     /// The simple commands, in order.
     pub(super) commands: Vec<Command>,
     /// The texts of `$(…)`, backquotes, `<(…)` and `>(…)`, in order.
@@ -45,16 +45,16 @@ enum Quote {
 
 struct Reader<'a> {
     chars: std::iter::Peekable<std::str::Chars<'a>>,
-    parsed: Parsed,
+    parsed: ShellText,
     command: Command,
     word: Option<String>,
 }
 
 /// Parses a text. Malformed text is parsed as far as possible.
-pub(super) fn parse(text: &str) -> Parsed {
+pub(super) fn parse(text: &str) -> ShellText {
     let mut reader = Reader {
         chars: text.chars().peekable(),
-        parsed: Parsed::default(),
+        parsed: ShellText::default(),
         command: Command::default(),
         word: None,
     };

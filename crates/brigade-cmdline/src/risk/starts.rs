@@ -1,6 +1,6 @@
 //! Lists the commands that a command line starts, for comparison with allowed commands.
 
-use super::{Reading, Standing, Started};
+use super::{Certainty, Reading, StartedWords};
 use crate::Argv;
 
 /// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
@@ -15,10 +15,10 @@ use crate::Argv;
 /// # Ok::<(), brigade_cmdline::argv::InvalidCommand>(())
 /// ```
 pub fn started_commands(argv: &Argv) -> Vec<StartedCommand> {
-    let started = Reading::of(argv.words()).started.into_iter();
-    let certain = started.filter(|started| started.standing != Standing::Guessed);
-    let shown = |started: Started| StartedCommand {
-        is_elsewhere: started.standing == Standing::Moved || !started.directory.as_os_str().is_empty(),
+    let started = Reading::new(argv.words()).started.into_iter();
+    let certain = started.filter(|started| started.certainty != Certainty::Guessed);
+    let shown = |started: StartedWords| StartedCommand {
+        is_elsewhere: started.certainty == Certainty::Moved || !started.directory.as_os_str().is_empty(),
         words: started.words,
     };
     certain.map(shown).collect()

@@ -128,15 +128,15 @@ fn directory_in<'a>(spelling: &Spelling, option: &'a str, next: Option<&'a Word>
 }
 
 /// A command, and its working directory relative to that of the command line.
-pub(crate) type Placed = (Vec<Word>, PathBuf);
+pub(crate) type PlacedWords = (Vec<Word>, PathBuf);
 
 /// Follows a command through its wrappers: returns the command itself first, then what each wrapper starts.
-pub(crate) fn wrapped(words: Vec<Word>) -> Vec<Placed> {
-    let mut chain: Vec<Placed> = vec![(words, PathBuf::new())];
+pub(crate) fn wrapped(words: Vec<Word>) -> Vec<PlacedWords> {
+    let mut chain: Vec<PlacedWords> = vec![(words, PathBuf::new())];
     while chain.len() < super::MAX_DEPTH
         && let Some((words, directory)) = chain.last()
         && let Some((head, args)) = words.split_first()
-        && let Some(known) = Program::of(&head.text)
+        && let Some(known) = Program::from_word(&head.text)
         && let Role::Wrapper { .. } = known.role()
     {
         let next = match look_through(known, args) {
@@ -240,7 +240,7 @@ fn split_as_env(text: &str) -> Option<Vec<String>> {
 
 /// Returns the command after the options of `sudo` and similar programs, most of whose options take a value.
 pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
-    let Some(sudo) = Program::of("sudo") else { return Vec::new() };
+    let Some(sudo) = Program::from_word("sudo") else { return Vec::new() };
     match look_through(sudo, args) {
         Inner::Command { words, .. } => words,
         Inner::ShellText { .. } | Inner::Shell | Inner::Unread | Inner::Nothing => Vec::new(),

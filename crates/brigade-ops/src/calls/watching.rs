@@ -18,7 +18,7 @@ use brigade_exec::Watch;
 use brigade_fs::{FsError, RelPath};
 use brigade_policy::{Observe, Reads, SandboxMode};
 use brigade_queue::FoundReceipt;
-use brigade_workspace::{Config, Learned, WorkspaceContext, is_code_file, is_code_of_run, read_catalog};
+use brigade_workspace::{Config, LearnedCode, WorkspaceContext, is_code_file, is_code_of_run, read_catalog};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -106,7 +106,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     if tool.command.as_deref() != call.plan().command() {
         return Ok(());
     }
-    let mut learned = Learned::read(fs)?;
+    let mut learned = LearnedCode::read(fs)?;
     if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
 }
 

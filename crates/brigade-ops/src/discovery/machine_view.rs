@@ -16,7 +16,7 @@ use brigade_harness::{
 };
 
 pub use machine::Machine;
-use machine::{Looked, MachinePath};
+use machine::{FileContent, MachinePath};
 
 /// What to look for. `None` and an empty list mean everything; of several, one must fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ struct HarnessSearch<'h> {
     issues: Vec<DiscoveryIssue>,
     rows: Vec<FileState>,
     /// The file that was read last: some have parts for two scopes.
-    last: Option<(PathBuf, Looked)>,
+    last: Option<(PathBuf, FileContent)>,
     /// The servers that the harness does not start, by name.
     switched_off: HashSet<String>,
     /// What may still be read of the user's files, and of those of the workspace.
@@ -244,14 +244,14 @@ impl HarnessSearch<'_> {
     }
 
     /// Reads a file, if there is room for it among those of its harness.
-    fn look_at(&mut self, spot: &MachinePath, extent: Extent, limit: u64) -> Looked {
+    fn look_at(&mut self, spot: &MachinePath, extent: Extent, limit: u64) -> FileContent {
         if self.room(extent).is_used_up() {
             let is_there = self.machine.exists(&spot.path);
             self.room(extent).left_out += u64::from(is_there);
-            return if is_there { Looked::Full } else { Looked::Absent };
+            return if is_there { FileContent::Full } else { FileContent::Absent };
         }
         let looked = self.machine.read(spot, limit);
-        if let Looked::Read { bytes, .. } = &looked {
+        if let FileContent::Read { bytes, .. } = &looked {
             let room = self.room(extent);
             room.bytes = room.bytes.saturating_sub(bytes.len() as u64);
         }
@@ -345,14 +345,16 @@ impl HarnessSearch<'_> {
             _ => self.look_at(spot, config.extent, config.limit()),
         };
         match &looked {
-            Looked::Absent => {
+            FileContent::Absent => {
                 self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None)
             }
-            Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why.clone()),
-            Looked::Full => {
+            FileContent::Unreadable(why) => {
+                self.unreadable(&source, &spot.path, EntrySource::Mcp, why.clone())
+            }
+            FileContent::Full => {
                 self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Unreadable, 0, None)
             }
-            Looked::Read { bytes, .. } => {
+            FileContent::Read { bytes, .. } => {
                 let mut reading = read_config(&source, config, bytes);
                 reading.switch_off(&self.switched_off);
                 let (count, broken) = (reading.entries.len(), reading.broken);
@@ -370,9 +372,9 @@ impl HarnessSearch<'_> {
             let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
             let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
             match self.look_at(&spot, file.extent, SwitchFile::LIMIT) {
-                Looked::Absent | Looked::Full => {}
-                Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
-                Looked::Read { bytes, .. } => {
+                FileContent::Absent | FileContent::Full => {}
+                FileContent::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
+                FileContent::Read { bytes, .. } => {
                     let read = read_switches(&source, file, &bytes);
                     let status = if read.broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
                     self.row(&spot.path, file.extent, EntrySource::Mcp, status, 0, read.broken);

@@ -11,7 +11,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{BESIDE_DATABASE, PatternMatches, PatternUse, is_database, links_on, matching_files};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
-use brigade_workspace::{CATALOG, Learned, WorkspaceContext, gather, is_code_file, load};
+use brigade_workspace::{CATALOG, LearnedCode, WorkspaceContext, gather, is_code_file, load};
 
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
@@ -59,7 +59,7 @@ pub fn observe(
     let config = gather::config(context)?;
     let tool = load::any_tool(&config.catalog, id)
         .map_err(|error| Error::from(error).refusing(context, Refusal::Tool))?;
-    let mut learned = Learned::read(&*context.fs)?;
+    let mut learned = LearnedCode::read(&*context.fs)?;
     let forgotten = match declare {
         Declare::Forget => learned.forget(tool.id.as_str()),
         Declare::Show | Declare::Write { .. } => None,

@@ -15,7 +15,7 @@ use crate::launch::last_errno;
 use super::beneath::PreparedPath;
 use super::files::is_beneath;
 use super::mounts::{View, copy_of, move_to, protected, set_read_only};
-use super::{Replaced, SandboxError, SandboxProfile};
+use super::{ReplacedPath, SandboxError, SandboxProfile};
 
 /// A covered directory and the entries of it that stay visible.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Cover {
     }
 
     /// Prepares the cover that replaces a directory by another one.
-    fn replacing(profile: &SandboxProfile, replaced: &Replaced) -> Result<Cover, SandboxError> {
+    fn replacing(profile: &SandboxProfile, replaced: &ReplacedPath) -> Result<Cover, SandboxError> {
         let write = replaced.write.iter().map(|path| (path.as_path(), View::Writable));
         let read = replaced.read.iter().map(|path| (path.as_path(), View::ReadOnly));
         let mut shown = CoverEntry::all(profile, &replaced.folder, write.chain(read))?;

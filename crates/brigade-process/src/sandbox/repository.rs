@@ -63,7 +63,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A directory that replaces a directory of the workspace for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplacedPath {
     /// The replaced directory of the workspace.
     pub folder: PathBuf,
     /// The directory that the run gets instead, writable.
@@ -133,8 +133,8 @@ impl OpenedRepository {
     }
 
     /// Returns the directory that replaces `.git` for the run.
-    pub fn replaced(&self) -> Replaced {
-        Replaced {
+    pub fn replaced(&self) -> ReplacedPath {
+        ReplacedPath {
             folder: self.git.clone(),
             by: self.entries(),
             write: self.write.clone(),
@@ -313,7 +313,7 @@ mod tests {
     fn only_known_data_is_open() {
         let (folder, git) = repository();
         let opened = OpenedRepository::open(folder.path()).unwrap();
-        let Replaced { write, read, .. } = opened.replaced();
+        let ReplacedPath { write, read, .. } = opened.replaced();
         let paths = |names: &[&str]| names.iter().map(|name| git.join(name)).collect::<Vec<_>>();
         assert_eq!(write, paths(&["logs", "objects", "refs"]));
         assert_eq!(read, paths(&["config", "hooks", "info", "objects/info"]));

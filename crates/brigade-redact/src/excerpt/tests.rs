@@ -11,13 +11,13 @@ fn source(file: &[u8]) -> Source {
     Source::new(file, &Redactor::new(&[]))
 }
 
-fn of(file: &[u8], line: usize, column: usize) -> Option<Excerpt> {
+fn excerpt_at(file: &[u8], line: usize, column: usize) -> Option<Excerpt> {
     source(file).excerpt(&Place::at("file", line, column))
 }
 
 #[track_caller]
 fn check(line: &str, column: usize, expect: &str) {
-    assert_eq!(shown(&of(line.as_bytes(), 1, column).unwrap()), expect);
+    assert_eq!(shown(&excerpt_at(line.as_bytes(), 1, column).unwrap()), expect);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_place_past_the_end_of_the_line_is_marked_there() {
     check("a =", 4, "a =\n   ^");
     check("a =", 40, "a =\n   ^");
     check("", 1, "\n^");
-    assert_eq!(of(b"a =", 1, 4).unwrap().length(), 0);
+    assert_eq!(excerpt_at(b"a =", 1, 4).unwrap().length(), 0);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn columns_count_characters_and_marks_count_columns() {
     // `e` and a combining accent are two characters in one column.
     check("e\u{301}a = 3", 1, "e\u{301}a = 3\n^^");
     check("e\u{301}a = 3", 7, "e\u{301}a = 3\n     ^");
-    assert_eq!(of("größe = 3".as_bytes(), 1, 1).unwrap().length(), 5);
+    assert_eq!(excerpt_at("größe = 3".as_bytes(), 1, 1).unwrap().length(), 5);
 }
 
 #[test]
@@ -86,17 +86,17 @@ fn a_word_is_found_in_its_line_as_a_whole() {
 #[test]
 fn lines_end_as_in_editors() {
     let file = b"\xef\xbb\xbfa = 1\r\nb = 2\r\n";
-    assert_eq!(shown(&of(file, 1, 1).unwrap()), "a = 1\n^");
-    assert_eq!(shown(&of(file, 2, 5).unwrap()), "b = 2\n    ^");
-    assert_eq!(shown(&of(file, 3, 1).unwrap()), "\n^");
+    assert_eq!(shown(&excerpt_at(file, 1, 1).unwrap()), "a = 1\n^");
+    assert_eq!(shown(&excerpt_at(file, 2, 5).unwrap()), "b = 2\n    ^");
+    assert_eq!(shown(&excerpt_at(file, 3, 1).unwrap()), "\n^");
     // The file became shorter.
-    assert_eq!(of(file, 4, 1), None);
-    assert_eq!(shown(&of(b"", 1, 1).unwrap()), "\n^");
+    assert_eq!(excerpt_at(file, 4, 1), None);
+    assert_eq!(shown(&excerpt_at(b"", 1, 1).unwrap()), "\n^");
 }
 
 #[test]
 fn bytes_that_are_not_utf_8_are_replaced() {
-    let excerpt = of(b"a = \"\xff\" # \x9b2J", 1, 5).unwrap();
+    let excerpt = excerpt_at(b"a = \"\xff\" # \x9b2J", 1, 5).unwrap();
     assert_eq!(shown(&excerpt), "a = \"\u{fffd}\" # \u{fffd}2J\n    ^^^");
 }
 
@@ -124,7 +124,7 @@ fn secrets_found_by_word_order_are_masked() {
         ("curl -ubob:hunter2-4711 https://x", "[redacted]"),
         (r#"command = "curl https://example.com""#, r#"command = "curl https://example.com""#),
     ] {
-        assert_eq!(of(line.as_bytes(), 1, 1).unwrap().text(), shown);
+        assert_eq!(excerpt_at(line.as_bytes(), 1, 1).unwrap().text(), shown);
     }
 }
 
@@ -136,9 +136,12 @@ fn names_of_variables_are_shown() {
         "GITHUB_TOKEN = \"MY_GITHUB_TOKEN\"",
         "pass = [\"NPM_TOKEN\"]",
     ] {
-        assert_eq!(of(line.as_bytes(), 1, 1).unwrap().text(), line);
+        assert_eq!(excerpt_at(line.as_bytes(), 1, 1).unwrap().text(), line);
     }
-    assert_eq!(of(b"GITHUB_TOKEN = \"hunter2\"", 1, 1).unwrap().text(), "GITHUB_TOKEN = \"[redacted]\"");
+    assert_eq!(
+        excerpt_at(b"GITHUB_TOKEN = \"hunter2\"", 1, 1).unwrap().text(),
+        "GITHUB_TOKEN = \"[redacted]\""
+    );
 }
 
 #[test]
@@ -148,11 +151,11 @@ fn a_secret_that_spans_lines_is_masked_on_each() {
         "a = 1\nkey = \"\"\"\n-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----\n\"\"\"\nb = 2\n"
     );
     for line in 1..=8 {
-        let text = of(file.as_bytes(), line, 1).unwrap().text().to_owned();
+        let text = excerpt_at(file.as_bytes(), line, 1).unwrap().text().to_owned();
         assert!(!text.contains("MIIE") && !text.contains("PRIVATE"), "line {line}: {text}");
     }
-    assert_eq!(of(file.as_bytes(), 1, 1).unwrap().text(), "a = 1");
-    assert_eq!(of(file.as_bytes(), 8, 1).unwrap().text(), "b = 2");
+    assert_eq!(excerpt_at(file.as_bytes(), 1, 1).unwrap().text(), "a = 1");
+    assert_eq!(excerpt_at(file.as_bytes(), 8, 1).unwrap().text(), "b = 2");
 }
 
 #[test]
@@ -161,18 +164,18 @@ fn long_files_are_scanned_only_around_the_line() {
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(300);
     let file = format!("{filler}-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n{filler}");
     for line in [10_001, 10_002, 10_150, 10_301, 10_302] {
-        let text = of(file.as_bytes(), line, 1).unwrap().text().to_owned();
+        let text = excerpt_at(file.as_bytes(), line, 1).unwrap().text().to_owned();
         assert!(!text.contains("MIIE") && !text.contains("PRIVATE"), "line {line}: {text}");
     }
     for line in [1, 10_000, 10_303, 20_302] {
-        assert_eq!(of(file.as_bytes(), line, 1).unwrap().text(), "name = 'harmless'", "line {line}");
+        assert_eq!(excerpt_at(file.as_bytes(), line, 1).unwrap().text(), "name = 'harmless'", "line {line}");
     }
 }
 
 #[test]
 fn long_lines_are_cut_around_the_mark() {
     let check = |line: &str, column, columns, expect: &str| {
-        let cut = of(line.as_bytes(), 1, column).unwrap().cut(columns);
+        let cut = excerpt_at(line.as_bytes(), 1, column).unwrap().cut(columns);
         assert_eq!(shown(&cut), expect);
         assert!(width(cut.text()) <= columns.max(2 * GAP.len() + 1));
     };
@@ -189,8 +192,8 @@ fn long_lines_are_cut_around_the_mark() {
 
 #[test]
 fn a_line_that_is_too_long_is_not_shown() {
-    assert_eq!(of(&vec![b'a'; LONGEST + 1], 1, 1), None);
-    assert!(of(&vec![b'a'; LONGEST], 1, 1).is_some());
+    assert_eq!(excerpt_at(&vec![b'a'; LONGEST + 1], 1, 1), None);
+    assert!(excerpt_at(&vec![b'a'; LONGEST], 1, 1).is_some());
 }
 
 proptest::proptest! {
@@ -201,7 +204,7 @@ proptest::proptest! {
         column in 0usize..90,
         columns in 0usize..40,
     ) {
-        if let Some(excerpt) = of(&file, line, column) {
+        if let Some(excerpt) = excerpt_at(&file, line, column) {
             let cut = excerpt.cut(columns);
             proptest::prop_assert!(cut.text().get(cut.marked()).is_some());
             proptest::prop_assert!(excerpt.text().get(excerpt.marked()).is_some());

@@ -10,7 +10,7 @@ use brigade_harness::{
     Source, read_command, read_skill,
 };
 
-use super::machine::{DirectoryNames, Looked, MachinePath};
+use super::machine::{DirectoryNames, FileContent, MachinePath};
 use super::{HarnessSearch, source};
 
 /// The deepest directory of commands.
@@ -173,9 +173,9 @@ impl HarnessSearch<'_> {
         let workspace = self.machine.workspace.clone();
         let source = source(walk.harness, walk.shelf.extent, &file.shown, &workspace);
         match self.look_at(file, source.extent, COMMAND_LIMIT) {
-            Looked::Absent | Looked::Full => {}
-            Looked::Unreadable(why) => self.unreadable(&source, &file.path, EntrySource::Skill, why),
-            Looked::Read { bytes, id } => {
+            FileContent::Absent | FileContent::Full => {}
+            FileContent::Unreadable(why) => self.unreadable(&source, &file.path, EntrySource::Skill, why),
+            FileContent::Read { bytes, id } => {
                 // A directory that links reach twice counts once.
                 if id.is_some_and(|id| !walk.seen.insert(id)) {
                     return;

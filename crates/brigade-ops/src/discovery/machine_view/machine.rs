@@ -47,7 +47,7 @@ impl MachinePath {
 
 /// What was read at a path.
 #[derive(Clone, Debug)]
-pub(super) enum Looked {
+pub(super) enum FileContent {
     Absent,
     Unreadable(String),
     /// It is there, and is not read because files before it hold too much.
@@ -127,7 +127,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Reads a file. Nothing but a plain file is opened.
-    pub(super) fn read(&self, spot: &MachinePath, limit: u64) -> Looked {
+    pub(super) fn read(&self, spot: &MachinePath, limit: u64) -> FileContent {
         let read = || {
             let (metadata, inside) = self.metadata(spot)?;
             if metadata.kind != FileKind::File {
@@ -144,9 +144,9 @@ impl<'m> Machine<'m> {
             Ok((bytes, file.id().ok()))
         };
         match read() {
-            Ok((bytes, id)) => Looked::Read { bytes, id },
-            Err(error) if is_absent(&error) => Looked::Absent,
-            Err(error) => Looked::Unreadable(why(&error)),
+            Ok((bytes, id)) => FileContent::Read { bytes, id },
+            Err(error) if is_absent(&error) => FileContent::Absent,
+            Err(error) => FileContent::Unreadable(why(&error)),
         }
     }
 
