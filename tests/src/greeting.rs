@@ -1,10 +1,10 @@
-//! The smallest workspace with a tool that can be called.
+//! The smallest workspace with a callable tool.
 
 use brigade_testkit::TempWorkspace;
 
-/// Makes a workspace with one script, `greet`, and no policy; `lines` stand in its entry from line 8 on.
+/// Makes a workspace with one script, `greet`, and no policy. `lines` are in its entry from line 8 on.
 ///
-/// All that doctor finds, as long as `lines` are sound, is that there is no policy.
+/// If `lines` are valid, doctor only reports the missing policy.
 pub fn greeting(lines: &str) -> TempWorkspace {
     let workspace = TempWorkspace::empty();
     let entry = format!(

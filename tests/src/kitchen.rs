@@ -1,4 +1,4 @@
-//! A workspace with a PRD and the worker without a model, and the pseudo-terminal on which a person follows it.
+//! A workspace with a PRD and a fake worker, and a pseudo-terminal to follow it.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,47 +8,46 @@ use serde_json::{Value, json};
 
 use crate::Site;
 
-/// How long a service of a test may take where much else is done.
+/// The time limit of a service on a busy machine.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The PRD of a [`Service`].
 pub const PRD: &str = "brigade/tasks/prd-add-auth.json";
 
-/// A workspace whose tasks are done by `fixtures/kitchen/worker.py`.
+/// A workspace whose worker is `fixtures/kitchen/worker.py`.
 pub struct Service {
     /// The workspace and the binary.
     pub site: Site,
 }
 
-/// What a person saw on a terminal.
+/// The captured output of a terminal.
 pub struct TerminalCapture {
     /// The exit code; negative for a signal.
     pub code: i64,
-    /// The screens that were kept, by name.
+    /// The captured screens, by name.
     screens: Value,
-    /// The screen at the end, with what has scrolled away.
+    /// The final screen, including lines that scrolled away.
     pub screen: String,
     /// Every character that was printed.
     pub raw: String,
 }
 
 impl TerminalCapture {
-    /// Returns a screen that was kept.
+    /// Returns a captured screen.
     #[track_caller]
     pub fn kept(&self, name: &str) -> &str {
         self.screens[name].as_str().unwrap_or_else(|| panic!("no screen was kept as `{name}`"))
     }
 }
 
-/// Returns a task whose verification looks for its file.
+/// Returns a task whose verification checks that its file exists.
 pub fn task(id: &str, needs: &[&str]) -> Value {
     json!({"id": id, "title": format!("Write {id}"), "acceptanceCriteria": ["the file is there"], "dependsOn": needs,
         "verification": [{"type": "unit", "cmd": format!("test -f {id}.txt")}], "complexity": "junior", "passes": false})
 }
 
 impl Service {
-    /// Makes a git repository with a PRD of these tasks, on a branch of their own. `settings` come first in
-    /// kitchen.toml.
+    /// Makes a git repository with a PRD of these tasks on a branch. `settings` are at the start of kitchen.toml.
     pub fn new(settings: &str, tasks: &[Value], rules: &Value) -> Service {
         let Site { workspace, brigade } = Site::empty();
         let site = Site { workspace, brigade: brigade.timeout(SERVICE_TIMEOUT) };
@@ -78,7 +77,7 @@ impl Service {
         self.site.workspace.write(path, format!("{prd:#}\n"));
     }
 
-    /// Says what the worker does: rules as its own documentation has them. Calls are counted.
+    /// Sets the worker's scenario: rules in the format that its documentation describes. Its calls are counted.
     pub fn scenario(&self, rules: &Value) {
         let home = self.site.workspace.home();
         let text = json!({"record": home.join("calls"), "workspace": self.site.workspace.path(), "rules": rules,
@@ -95,7 +94,7 @@ impl Service {
         calls.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin)).count()
     }
 
-    /// Returns the prompt of a start.
+    /// Returns the prompt of one start.
     pub fn prompt(&self, role: &str, task: &str, number: usize) -> String {
         let path = self.site.workspace.home().join(format!("calls/{role}-{task}.{number}"));
         let text = std::fs::read_to_string(path).expect("this start was recorded");
@@ -103,7 +102,7 @@ impl Service {
         call["prompt"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Approves a PRD as it is now.
+    /// Approves a PRD in its current state.
     #[track_caller]
     pub fn approve(&self, prd: &str) {
         let report = self.site.document(["kitchen", "validate", prd]).expect(0);
@@ -111,7 +110,7 @@ impl Service {
         self.site.document(["kitchen", "approve", prd, "--fingerprint", fingerprint]).expect(0);
     }
 
-    /// Approves the PRD, and serves it to its end. Returns the report of a service that ends with this code.
+    /// Approves and serves the PRD. Returns the report of the service, which must exit with this code.
     #[track_caller]
     pub fn serve(&self, code: i32, flags: &[&str]) -> Value {
         self.approve(PRD);
@@ -124,7 +123,7 @@ impl Service {
         text.lines().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
     }
 
-    /// Runs a command on a pseudo-terminal, with the steps of `fixtures/terminal.py`.
+    /// Runs a command on a pseudo-terminal, with these steps for `fixtures/terminal.py`.
     #[track_caller]
     pub fn on_terminal(&self, steps: &Value, words: &[&str]) -> TerminalCapture {
         on_terminal(&self.site.brigade.command(words), &self.site, steps)

@@ -1,12 +1,12 @@
 //! Helpers of the tests that drive the real binary.
 //!
-//! * [`Site`] is a temporary workspace with the binary beside it: it plans, queues, approves and runs calls in one word
-//!   each.
-//! * [`greeting`] is a smaller one, for tests that do not run calls.
-//! * [`kitchen::Service`] is one whose tasks are done by the worker without a model, with a pseudo-terminal.
-//! * [`Site::json`] reads every JSON document as the type that it has, and demands that it is written the same again.
-//! * [`kill_anywhere`] kills commands at any moment and looks for what is lost.
-//! * [`until`] waits for a fact with a deadline.
+//! * [`Site`] is a temporary workspace with the binary. It has one method for each step of a call: plan, queue,
+//!   approve, run.
+//! * [`greeting`] is a smaller workspace, for tests that run no calls.
+//! * [`kitchen::Service`] is a workspace with a fake worker and a pseudo-terminal.
+//! * [`Site::json`] parses every JSON document as its type, and checks that it is written the same again.
+//! * [`kill_anywhere`] kills commands at random moments and checks that nothing is lost.
+//! * [`until`] waits for a condition with a deadline.
 
 #![allow(clippy::disallowed_methods, reason = "test helpers set up files and look at processes themselves")]
 

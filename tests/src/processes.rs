@@ -1,12 +1,12 @@
-//! Looking at the machine's processes, and waiting for facts.
+//! Finds processes of the machine, and waits for conditions.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long a fact may take to come about on a busy machine.
+/// The deadline for a condition on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Waits until something is there, and returns it; the test fails when it does not come.
+/// Waits until `look` returns a value. The test fails at the deadline.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -15,14 +15,14 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(started.elapsed() < DEADLINE, "after {DEADLINE:?} still no {what}");
-        // Nothing can be waited on here; the pause only keeps the machine free for what is looked for.
+        // There is no event to wait for. The pause leaves the processor to the observed processes.
         std::thread::park_timeout(Duration::from_millis(10));
     }
 }
 
-/// Returns the ids of the living processes that have this text in their command line.
+/// Returns the ids of live processes with this text in their command line.
 ///
-/// The text should be one that nothing else on the machine has, such as a path of the test's own workspace.
+/// The text must be unique on the machine, such as a path of the test's workspace.
 pub fn processes_with(text: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").expect("Linux has /proc").flatten() {

@@ -1,4 +1,4 @@
-//! A workspace and the binary, with one word for each step of a call.
+//! A workspace and the binary, with one method for each step of a call.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,7 +9,7 @@ use brigade_cli::documents;
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 use serde_json::{Value, json};
 
-/// The directories that programs of these tests are found in: those that every system has.
+/// The PATH for programs of these tests, with directories that every system has.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A policy that allows what these tests need, without a sandbox.
@@ -21,15 +21,15 @@ max_timeout = 60
 env_bindings = { GITHUB_TOKEN = "CANARY" }
 "#;
 
-/// A temporary workspace and how `brigade` is run there.
+/// A temporary workspace, and the binary to run in it.
 pub struct Site {
     /// The workspace.
     pub workspace: TempWorkspace,
-    /// How the binary is run; its PATH is [`PATH`].
+    /// The configured binary. Its PATH is [`PATH`].
     pub brigade: Brigade,
 }
 
-/// One JSON document and the exit code that came with it.
+/// A JSON document and the exit code of its command.
 pub struct Answer {
     /// The exit code.
     pub code: i32,
@@ -40,15 +40,15 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Fails the test unless the command ended with this code; returns the document.
+    /// Returns the document. Fails the test unless the command exited with this code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Value {
         self.run.assert_code(code);
         self.json
     }
 
-    /// Fails the test unless the command was refused and one of the texts of the document says so; returns the
-    /// document.
+    /// Returns the document. Fails the test unless the command was refused and a text of the document contains
+    /// `because`.
     #[track_caller]
     pub fn refused(self, because: &str) -> Value {
         let text = self.json.to_string();
@@ -80,7 +80,7 @@ impl Site {
         Site::script_with(body, "")
     }
 
-    /// Makes such a workspace with more lines in the entry of the tool.
+    /// Makes such a workspace, with additional lines in the entry of the tool.
     pub fn script_with(body: &str, lines: &str) -> Site {
         let site = Site::empty();
         site.workspace.write(".brigade/tools/policy.toml", POLICY);
@@ -93,8 +93,7 @@ impl Site {
         site
     }
 
-    /// Writes one entry of a catalog that uses the files of [`Site::script`]. `lines` come first, and what they set is
-    /// not set again.
+    /// Returns a catalog entry that uses the files of [`Site::script`]. Keys in `lines` replace the default ones.
     pub fn entry(id: &str, command: &str, lines: &str) -> String {
         let command = format!("{command:?}");
         let defaults = [
@@ -133,7 +132,7 @@ impl Site {
         self.workspace.write(".brigade/tools/policy.toml", format!("{policy}\n{text}"));
     }
 
-    /// Writes a file that can be executed.
+    /// Writes an executable file.
     pub fn write_program(&self, relative: &str, bytes: impl AsRef<[u8]>) {
         self.workspace.write(relative, bytes);
         let path = self.workspace.join(relative);
@@ -154,14 +153,14 @@ impl Site {
         self.brigade.run(std::iter::once(OsString::from("tools")).chain(words))
     }
 
-    /// Runs `brigade tools … --json` and checks that the document is what its type writes, byte by byte.
+    /// Runs `brigade tools … --json`, and checks that its type writes the same document, byte by byte.
     #[track_caller]
     pub fn json<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
         self.document(std::iter::once(OsString::from("tools")).chain(words))
     }
 
-    /// Runs `brigade … --json` and checks that the document is what its type writes, byte by byte.
+    /// Runs `brigade … --json`, and checks that its type writes the same document, byte by byte.
     #[track_caller]
     pub fn document<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
@@ -195,7 +194,7 @@ impl Site {
         self.json(["call", "run", id])
     }
 
-    /// Queues, approves and runs a call; returns its receipt, whatever came of it.
+    /// Queues, approves and runs a call. Returns its receipt, whether it succeeded or not.
     #[track_caller]
     pub fn receipt_of(&self, tool: &str, args: &str) -> Value {
         let id = self.approved(tool, args);
@@ -204,8 +203,8 @@ impl Site {
         answer.json["receipt"].clone()
     }
 
-    /// Runs a call of the tool `tool` with `what` as its argument `a`, and checks that it completed and the last line
-    /// of its output.
+    /// Runs a call of `tool` with `what` as its argument `a`. Checks that it completed, and the last line of its
+    /// output.
     #[track_caller]
     pub fn tries(&self, what: &str, expect: &str) {
         let receipt = self.receipt_of("tool", &json!({"a": what}).to_string());
@@ -216,7 +215,7 @@ impl Site {
     /// Returns the status of a call.
     #[track_caller]
     pub fn status(&self, id: &str) -> String {
-        // Under an invalid policy this is a refusal, which has the stored call, too.
+        // With an invalid policy this is a refusal, which also has the stored call.
         let call = self.json(["call", "show", id]).json;
         call["call"]["status"].as_str().expect("a call has a status").to_owned()
     }
@@ -234,7 +233,7 @@ impl Site {
         String::from_utf8(self.log(receipt, stream)).expect("the log is UTF-8")
     }
 
-    /// Fails the test if any file of the workspace holds these bytes; `except` names directories or files that may.
+    /// Fails the test if any file of the workspace contains these bytes. `except` lists directories or files that may.
     #[track_caller]
     pub fn assert_nowhere(&self, secret: &[u8], except: &[&str]) {
         for (path, bytes) in self.workspace.files("") {
@@ -244,7 +243,7 @@ impl Site {
         }
     }
 
-    /// Returns a path beside the workspace, outside of it.
+    /// Returns a path next to the workspace, outside of it.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.workspace.home().parent().expect("the home has a folder around it").join(name)
     }

@@ -1,7 +1,7 @@
-//! Trials of the binary being killed at any moment, over one workspace, by several at a time.
+//! Kills the binary at random moments, with several commands at a time in one workspace.
 //!
-//! The tool's script appends its argument to `ran.txt`, so that a second run of one call shows. Trials continue from
-//! whatever the ones before them left.
+//! The tool's script appends its argument to `ran.txt`, so that a repeated run is noticed. Each trial continues with
+//! the state that earlier trials left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -15,28 +15,28 @@ use serde_json::Value;
 
 use crate::{Site, processes_with, until};
 
-/// The file that every run of the tool writes one line to.
+/// The file to which every run of the tool appends a line.
 const RAN: &str = "ran.txt";
 
-/// The longest that a command is left alone, in parts of the time that it takes undisturbed: some come to their end.
+/// The maximum time before a kill, relative to the undisturbed duration. So some commands finish.
 const LIFE: f64 = 2.4;
 
-/// What became of the trials.
+/// The result of the trials.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Commands that were started.
     pub started: usize,
-    /// Those that were killed before they had ended.
+    /// Commands that were killed before they ended.
     pub killed: usize,
     /// Calls whose queueing was acknowledged.
     pub acknowledged: usize,
-    /// Calls that have run to their end.
+    /// Calls that ran to completion.
     pub completed: usize,
     /// Calls whose runner was killed.
     pub interrupted: usize,
 }
 
-/// How long commands take if they are not killed.
+/// The duration of undisturbed commands.
 struct BaselineTimes {
     queue: Duration,
     approve: Duration,
@@ -68,10 +68,10 @@ impl BaselineTimes {
     }
 }
 
-/// The longest on a machine that has much else to do.
+/// The maximum duration on a busy machine.
 const MAX_STEP: Duration = Duration::from_millis(500);
 
-/// What is done in one trial.
+/// The command of one trial.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Queue,
@@ -81,14 +81,14 @@ enum Step {
     Batch,
 }
 
-/// Kills `trials` commands in a fresh workspace and looks for what is lost, doubled or left behind.
+/// Kills `trials` commands in a new workspace. Checks that nothing is lost, duplicated or left running.
 ///
-/// Panics with what it found. `seed` chooses the commands and the moments; how far a command comes by then is up to the
-/// machine. `policy` is added to the policy of the workspace.
+/// Panics with the problems that it found. `seed` determines the commands and the moments of the kills, but not how far
+/// a command gets. `policy` is added to the policy of the workspace.
 #[track_caller]
 pub fn kill_anywhere(trials: usize, seed: u64, policy: &str) -> Outcome {
     let site = Site::script_with(
-        // It continues for a while after its one line, so that runners are killed while it runs.
+        // The run continues after its output, so that runners are killed while it runs.
         &format!("printf '%s\\n' \"$1\" >> {RAN}\nsleep 0.05\n"),
         "argument_template = { n = \"{n}\" }\neffects = [\"local-read\", \"local-write\"]",
     );
@@ -131,22 +131,22 @@ pub fn kill_anywhere(trials: usize, seed: u64, policy: &str) -> Outcome {
     examine(&site, ledger, started)
 }
 
-/// What commands have acknowledged before they were killed or ended.
+/// What commands acknowledged before they were killed or ended.
 #[derive(Debug, Default)]
 struct Ledger {
     /// Acknowledged calls and their reported status.
     calls: BTreeMap<String, &'static str>,
-    /// Calls to approve next.
+    /// Calls that are not approved yet.
     pending: VecDeque<String>,
     killed: usize,
 }
 
-/// One command, as far as it came.
+/// The result of one command.
 struct Answer {
-    /// Everything that it wrote, when it ended on its own with code 0.
+    /// Its document, if it exited with 0.
     document: Option<Value>,
     was_killed: bool,
-    /// The call that it was about.
+    /// The id of its call.
     about: Option<String>,
 }
 
@@ -158,8 +158,8 @@ impl Ledger {
     fn note(&mut self, step: Step, answer: Answer) {
         self.killed += usize::from(answer.was_killed);
         let Some(document) = answer.document else {
-            // One that was killed may have been approved or not; it comes last in line. One that was refused was
-            // approved.
+            // A killed command may or may not have approved the call, so the call is tried again last. A refused call
+            // was approved already.
             if answer.was_killed || !matches!(step, Step::Approve) {
                 self.pending.extend(answer.about);
             }
@@ -216,11 +216,11 @@ fn trial(site: &Site, step: Step, number: usize, pending: Option<&str>, life: Du
     let mut stdout = child.stdout.take().expect("was piped");
     let reader = thread::spawn(move || {
         let mut text = Vec::new();
-        // Cut short when it is killed, and then not looked at.
+        // A killed command has partial output, which is ignored.
         let _ = stdout.read_to_end(&mut text);
         text
     });
-    // A command that is not killed in time may end on its own; that is a trial too.
+    // A command that ends before it is killed also counts as a trial.
     let deadline = Instant::now() + life;
     while Instant::now() < deadline && !matches!(child.try_wait(), Ok(Some(_))) {
         thread::park_timeout(Duration::from_micros(200));
@@ -235,14 +235,14 @@ fn trial(site: &Site, step: Step, number: usize, pending: Option<&str>, life: Du
     Answer { document, was_killed: ended.is_none(), about: pending.map(str::to_owned) }
 }
 
-/// Looks for what is lost, doubled or left behind.
+/// Checks that nothing is lost, duplicated or left running.
 #[track_caller]
 fn examine(site: &Site, ledger: Ledger, started: usize) -> Outcome {
     let here = site.workspace.path().display().to_string();
     until("end of every process of the workspace", || living_in(&here).is_empty().then_some(()));
     until("end of every process that names the workspace", || processes_with(&here).is_empty().then_some(()));
 
-    // The next writer settles what the killed ones left.
+    // The next writer recovers the calls of killed commands.
     site.queue("tool", "{\"n\":\"last\"}");
     if site.tools(["state", "check", "--help"]).code() == Some(0) {
         let check = site.tools(["state", "check", "--json"]);
@@ -294,7 +294,7 @@ fn examine(site: &Site, ledger: Ledger, started: usize) -> Outcome {
                 assert!(times.contains_key(n), "{n} is completed and has not run");
             }
             "interrupted" => outcome.interrupted += 1,
-            // What did not say that it runs has not run.
+            // A call that is not recorded as running has not run.
             "pending" | "approved" => assert!(!times.contains_key(n), "{n} has run and is not told to have"),
             status => panic!("{n} is {status}"),
         }
@@ -302,7 +302,7 @@ fn examine(site: &Site, ledger: Ledger, started: usize) -> Outcome {
     outcome
 }
 
-/// Returns the processes whose directory is the workspace or is in it.
+/// Returns the processes whose directory is in the workspace.
 fn living_in(folder: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").expect("Linux has /proc").flatten();
     let inside =
@@ -314,7 +314,7 @@ fn living_in(folder: &str) -> Vec<String> {
         .collect()
 }
 
-/// Chooses on its own, and the same again for the same seed.
+/// A deterministic random generator: the same seed gives the same numbers.
 #[derive(Debug)]
 struct Random(u64);
 

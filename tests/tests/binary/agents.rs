@@ -1,4 +1,4 @@
-//! Issue 14: the agents of the gateway, their profiles, and what each is shown.
+//! Issue 14: agents of the gateway, their profiles, and the tools that each agent sees.
 
 use brigade_testkit::{Brigade, TempWorkspace};
 

@@ -1,5 +1,4 @@
-//! One reading of a command line: whatever a word names behind a program that runs code is bound, and values are no
-//! options.
+//! Every word after a program that runs code is bound if it names a file. Values of options are not options.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
@@ -7,7 +6,7 @@ use std::fs;
 
 use brigade_tests::Site;
 
-/// Has a command approved that runs a script, changes the script, and expects that the run is refused.
+/// Approves a command that runs a script, changes the script, and expects that the run is refused.
 #[track_caller]
 fn changed(site: &Site, command: &str, script: &std::path::Path) {
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, ""));
@@ -41,7 +40,7 @@ fn a_script_is_bound_in_every_spelling() {
     ] {
         changed(&site, &command, &outside);
     }
-    // A file that nobody may read is bound by nobody, and is no reason to fail.
+    // A file that the user cannot read is not bound, and is not an error.
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh /etc/shadow", ""));
     site.json(["call", "plan", "tool"]).expect(0);
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use brigade_tests::Site;
 use serde_json::Value;
 
-/// A site with a sandbox, whose home has a secret and an installation of Python.
+/// Returns a site with a sandbox. Its home has a secret and an installation of Python.
 fn site(lines: &str) -> Site {
     let site = Site::script_with("true\n", lines);
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
@@ -24,7 +24,7 @@ fn home(site: &Site) -> PathBuf {
     site.workspace.home().to_owned()
 }
 
-/// Runs an approved call and gives its receipt and what it printed.
+/// Runs an approved call. Returns its receipt and its output.
 fn run(site: &Site, id: &str) -> (Value, String) {
     let answer = site.run_call(id);
     let receipt = answer.json["receipt"].clone();
@@ -78,7 +78,7 @@ fn a_first_line_opens_only_the_program_that_it_names() {
         assert_eq!(opened, format!("[\"{}\"]", program.display()), "{line} {command}");
         let (receipt, printed) = run(&site, &site.approved("tool", "{}"));
         assert_eq!(printed, "13\n", "{line} {command}: {receipt:#}");
-        // The reviewed command itself may name it.
+        // The reviewed command itself may name the program.
         let command = format!("{} x.sh", program.display());
         site.workspace.write(".brigade/tools.toml", Site::entry("tool", &command, ""));
         let (receipt, printed) = run(&site, &site.approved("tool", r#"{"n": 2}"#));
@@ -86,7 +86,7 @@ fn a_first_line_opens_only_the_program_that_it_names() {
     }
 }
 
-/// Makes an installation of Python in the home of a site that runs the system's own.
+/// Installs a Python in the home of a site, which runs the system's Python.
 fn installation(site: &Site) -> PathBuf {
     let version = home(site).join("versions/3.99");
     fs::create_dir_all(version.join("bin")).unwrap();
@@ -123,7 +123,7 @@ fn virtual_environment_access_is_shown_and_bound() {
     assert_eq!((receipt["status"].as_str(), printed.as_str()), (Some("completed"), "13\n"), "{receipt:#}");
     assert!(receipt["sandbox"]["read"].to_string().contains(&shown), "{receipt:#}");
 
-    // What is written there now opens nothing.
+    // Declarations that are written afterwards grant nothing.
     let id = site.approved("tool", r#"{"n": 2}"#);
     fs::create_dir_all(site.workspace.join("fake/bin")).unwrap();
     symlink(home(&site).join(".ssh"), site.workspace.join("fake/bin/python3")).unwrap();
@@ -131,7 +131,7 @@ fn virtual_environment_access_is_shown_and_bound() {
     site.workspace.write(".venv/pyvenv.cfg", format!("home = {fake}\n"));
     let (receipt, printed) = run(&site, &id);
     assert!(!printed.contains("the key"), "{receipt:#}");
-    // Approved as it is, it opens nothing either.
+    // Even after an approval, they grant nothing.
     let (receipt, printed) = run(&site, &site.approved("tool", r#"{"n": 3}"#));
     assert!(!printed.contains("the key"), "{receipt:#}");
 }
@@ -151,7 +151,7 @@ fn another_target_of_a_link_is_another_grant() {
     let id = site.approved("tool", "{}");
     fs::remove_file(&link).unwrap();
     symlink(other.join("bin/python3"), &link).unwrap();
-    // The bytes are the same.
+    // The bytes are unchanged.
     let refused = site.run_call(&id).expect(1);
     assert!(refused["changed"].to_string().contains("policy"), "{refused:#}");
 }
@@ -243,7 +243,7 @@ fn a_link_closes_more_and_never_less() {
     }
 }
 
-/// Issue 12: what decides grants is read before a run, and a pipe in its place has nobody at its other end.
+/// Issue 12: files that decide grants are read before a run, and a pipe in their place must not block it.
 #[test]
 fn a_pipe_in_the_place_of_settings_holds_no_run_up() {
     let lines = "effects = [\"local-read\", \"local-write\"]";

@@ -1,4 +1,4 @@
-//! What a run leaves behind, and what Brigade leaves of itself, is bounded.
+//! What a run and Brigade leave on disk is bounded.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use brigade_tests::{Site, until};
 
-/// Runs a call below a shell that first sets limits.
+/// Runs a call in a shell that first sets limits.
 fn run_below(site: &Site, limits: &str, id: &str) -> Output {
     let plain = site.brigade.command(["tools", "call", "run", id, "--json"]);
     let mut command = Command::new("sh");
@@ -63,7 +63,7 @@ fn neither_brigade_nor_its_keeper_makes_a_core_file() {
     assert!(!names.iter().any(|name| name.starts_with("core")), "{names:?}");
 }
 
-/// Issue 12, finding 10: a tool that may only read held the lock of the queue.
+/// Issue 12, finding 10: a read-only tool held the lock of the queue.
 #[test]
 fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
     let site = Site::script("");
@@ -81,7 +81,7 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
          except OSError: pass\n\
          print('ready', flush=True)\nwhile not os.path.exists('go.txt'): time.sleep(0.01)\n",
     );
-    // A run before it, so that there is a ledger.
+    // An earlier run creates the ledger.
     site.workspace.write("go.txt", "");
     let first = site.receipt_of("tool", "{\"run\": 1}");
     assert_eq!(
@@ -99,7 +99,7 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
         let is_ready = site.workspace.exists(&log) && site.workspace.read_text(&log).contains("ready");
         is_ready.then_some(())
     });
-    // While it holds what it can, others queue, approve and run.
+    // While the tool holds these files, other commands can queue, approve and run.
     let began = std::time::Instant::now();
     let other = site.queue("tool", "{\"run\": 3}");
     site.json(["call", "reject", &other, "--reason", "x"]).expect(0);
@@ -111,7 +111,7 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
     site.json(["run", "verify"]).expect(0);
 }
 
-/// A process that does something to a file when it gets a line, and says a line before and after.
+/// A process that changes a file when it reads a line, and prints a line before and after.
 struct HelperProcess(Child, BufReader<std::process::ChildStdout>);
 
 impl HelperProcess {
@@ -143,7 +143,7 @@ impl Drop for HelperProcess {
     }
 }
 
-/// Issue 12, finding 10: where a link within the state led to a directory of the workspace, a run read it by that path.
+/// Issue 12, finding 10: if a link in the state led to a directory of the workspace, a run could read it by that path.
 #[test]
 fn a_link_within_the_state_hides_where_it_leads_to() {
     const OPEN: &str = "import os\nfor folder in ['st/tools', '.brigade/tools']:\n    \
@@ -166,7 +166,7 @@ fn a_link_within_the_state_hides_where_it_leads_to() {
     }
 }
 
-/// Issue 12, finding 10: a file with a lease answers `EAGAIN` until its holder gives the lease up.
+/// Issue 12, finding 10: a file with a lease returns `EAGAIN` until its holder releases the lease.
 #[test]
 fn a_lease_that_is_given_up_later_is_waited_for() {
     const LEASE: &str = "import fcntl, os, signal, sys, time\n\
@@ -186,7 +186,7 @@ fn a_lease_that_is_given_up_later_is_waited_for() {
     }
 }
 
-/// Issue 12, finding 12: a write through a mapping changes the time of a file late.
+/// Issue 12, finding 12: a write through a memory mapping updates the file time late.
 #[test]
 fn program_written_through_mapping_is_not_run() {
     const WRITE: &str = "import mmap, sys\n\
@@ -199,7 +199,7 @@ fn program_written_through_mapping_is_not_run() {
     std::fs::copy("/bin/sh", &program).unwrap();
     let mut file = std::fs::File::options().append(true).open(&program).unwrap();
     file.write_all(&vec![7; 2 << 20]).unwrap();
-    // So that its digest is one that could be remembered.
+    // The old time allows the digest to be cached.
     file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     drop(file);
     let command = format!("{} bin/tool.sh", program.display());
@@ -214,7 +214,7 @@ fn program_written_through_mapping_is_not_run() {
     site.run_call(&id).refused("changed since it was approved: program bytes");
 }
 
-/// Issue 12, finding 14: the private directory of a run goes, however deep it is and whatever its modes are.
+/// Issue 12, finding 14: the private directory of a run is removed, regardless of its depth and modes.
 #[test]
 fn a_deep_and_closed_private_directory_goes_with_its_run() {
     let site = Site::script("");

@@ -85,7 +85,7 @@ fn a_person_approves_each_new_agent() {
 #[test]
 fn agents_keep_their_bytes_their_versions_and_their_events() {
     let site = site();
-    // In this permission, the rule answers.
+    // With this permission, the rule approves.
     let mut client = Client::connect(&site, "ann");
     let created = done(&mut client, "createAgent", json!({"manifest_yaml": GREETER}));
     assert_eq!((&created["deployed"], &created["version"]), (&json!(true), &json!("1.0.0")), "{created:#}");

@@ -1,4 +1,4 @@
-//! Approvals of built-in tools: each binds what the call would act upon. What a person agreed to is done, or nothing.
+//! An approval of a built-in tool binds what the call acts on. The call does what the person approved, or nothing.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of};
 
-/// A policy whose rule covers what prepares, and no call that is approved here.
+/// Returns a policy whose rule covers the preparation, but not the calls that are approved here.
 fn rules(urls: &str) -> String {
     format!(
         r#"allowed_families = ["builtin"]
@@ -34,7 +34,7 @@ fn agent(profiles: &str) -> String {
     format!("[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\", {profiles}]\n")
 }
 
-/// A workspace that is a repository, and a repository `origin.git` beside it that it was pushed to.
+/// Returns a workspace that is a repository, pushed to a repository `origin.git` next to it.
 fn site() -> Site {
     let site = Site::empty();
     let origin = site.beside("origin.git");
@@ -51,7 +51,7 @@ fn site() -> Site {
     site
 }
 
-/// Asks for a call that a person approves, and returns its id with what the person is told that it binds.
+/// Requests a call, approves it as a person, and returns its id and the bound facts that the person sees.
 #[track_caller]
 fn approved(site: &Site, client: &mut Client, tool: &str, args: Value) -> (String, Vec<String>) {
     let asked = client.call(tool, args);
@@ -69,7 +69,7 @@ fn approved(site: &Site, client: &mut Client, tool: &str, args: Value) -> (Strin
     (id, bound)
 }
 
-/// Goes on with an approved call, which may not run because what it named is another one.
+/// Continues an approved call, which must be refused because its target changed.
 #[track_caller]
 fn is_changed(client: &mut Client, id: &str) {
     let answer = client.call("call.wait", json!({"call_id": id}));
@@ -99,7 +99,7 @@ fn a_push_is_of_the_commit_and_to_the_url_that_were_approved() {
     done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Evil"}));
     is_changed(&mut client, &id);
     assert_ne!(site.workspace.git(["ls-remote", "origin", "main"]).split_whitespace().next(), Some(&*good));
-    // The same remote under another URL is another one.
+    // A remote with another URL counts as another remote.
     let (id, _) = approved(&site, &mut client, "git.push", push());
     let other = site.beside("other.git").display().to_string();
     site.workspace.git(["init", "--quiet", "--bare", &other]);
@@ -138,7 +138,7 @@ fn work_that_came_after_the_approval_is_not_put_away() {
 #[test]
 fn what_is_committed_or_deleted_is_what_was_approved() {
     let site = site();
-    // Here a person agrees to each commit.
+    // Here, a person approves each commit.
     site.workspace.write(POLICY, rules("").replace("\"git.commit\", ", ""));
     let mut client = Client::connect(&site, "local");
     for name in ["b.txt", "c.txt", "d.txt", "e.txt"] {
@@ -214,7 +214,7 @@ fn a_workflow_of_the_host_runs_as_it_was_approved() {
         done(client, "workflow.update", workflow(version, word));
         by_person(client, "workflow.promote", host());
     };
-    // Before the workspace has a copy, and when it has one.
+    // First without a copy in the workspace, then with one.
     let run = || json!({"name": "prom"});
     let (id, bound) = approved(&b, &mut of_b, "workflow.run", run());
     holds(&bound, "workflow prom 1.0.0");
@@ -270,7 +270,7 @@ fn agent_limits_are_checked_again_at_run() {
         assert_eq!(about(&answer)["code"], "outside_context", "{answer:#}");
         assert!(!answer.to_string().contains("PRIVATE"), "{answer:#}");
     };
-    // A link that came since leads out.
+    // A link that was created after the approval leads out.
     for tool in ["fs.read", "fs.delete"] {
         let (id, _) = approved(&site, &mut client, tool, file());
         std::fs::rename(site.workspace.join("docs/sub"), site.workspace.join("docs/kept")).unwrap();
@@ -280,7 +280,7 @@ fn agent_limits_are_checked_again_at_run() {
         std::fs::remove_file(site.workspace.join("docs/sub")).unwrap();
         std::fs::rename(site.workspace.join("docs/kept"), site.workspace.join("docs/sub")).unwrap();
     }
-    // The host narrowed the profile since.
+    // The host narrowed the profile after the approval.
     let (id, _) =
         approved(&site, &mut client, "fs.delete", json!({"path": "docs/sub/s.txt", "recursive": false}));
     site.workspace.write(".brigade/tools/profiles.toml", CONTEXT.replace("\"docs\"]", "\"docs/other\"]"));

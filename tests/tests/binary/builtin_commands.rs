@@ -1,4 +1,4 @@
-//! `cmd.run`: a command that an agent names goes the way of every program.
+//! `cmd.run` runs commands of agents like any other program.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ tools = ["cmd.run"]
 effects = ["process-exec", "local-write", "network"]
 "#;
 
-/// A workspace whose agent `local` answers for itself, within a context with these limits.
+/// Returns a workspace whose context has these limits. A rule approves the calls of its agent `local`.
 fn site(limits: &str) -> Site {
     let site = Site::empty().env("CANARY", "canary-bound-4711-value");
     site.workspace.write(POLICY, RULES);
@@ -66,13 +66,13 @@ fn commands_without_profile_ask_a_person() {
     let expect =
         json!({"stdout": "2\n", "stderr": "", "exit_code": 0, "timed_out": false, "truncated": false});
     assert_eq!(done["structuredContent"], expect, "{done:#}");
-    // The receipt is one of a program: bytes, words, sandbox, and the limit in seconds.
+    // The receipt has everything that receipts of programs have: bytes, words, sandbox, and the limit in seconds.
     let run = about(&done)["run_id"].as_str().unwrap();
     let receipt = site.json(["run", "show", run]).expect(0)["run"].clone();
     assert_eq!(receipt["argv"], json!(["grep", "-c", "o", "a.txt"]), "{receipt:#}");
     assert_eq!((&receipt["timeout"], &receipt["exit_code"]), (&json!(5.0), &json!(0)));
     assert!(receipt["binding"]["program"]["sha256"].is_string());
-    // The policy confines nothing, and a command is confined all the same.
+    // The policy has no sandbox, but the command is still confined.
     assert_eq!(receipt["sandbox"]["mode"], "best-effort", "{receipt:#}");
     assert_eq!(
         (&receipt["sandbox"]["network"], &receipt["effects"]),
@@ -118,17 +118,17 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
     }
     for command in [
         "ls",
-        // Another name of the same file, and the same name of another file.
+        // A path to the same file does not match, and neither does another file of the same name.
         "bin/dog a.txt",
         "bin/git --version",
         "git status",
         "git -c a.b=c --version",
-        // Launchers are looked through, and a file with the name of one is none.
+        // Launchers are skipped. A file with the name of a launcher is not one.
         "env ls",
         "timeout 5 ls",
         "nice -n 5 env ls",
         "./env cat a.txt",
-        // What a word names elsewhere is nothing that the profile names.
+        // A path relative to another directory does not match the profile.
         "env -C sub ./tool.sh",
         "env --chdir=sub ./tool.sh",
         "timeout 5 env -Csub ./tool.sh",
@@ -138,11 +138,11 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
     ] {
         check(&mut client, command, "outside_context");
     }
-    // A script that the profile names is no other file of that name.
+    // A script in the profile does not match another file of the same name.
     let answer = client.call("cmd.run", json!({"command": "python3 ok.py", "cwd": "sub"}));
     assert_stands(&answer, "refused", "outside_context");
     check(&mut client, "python3 ok.py", "");
-    // What is no command line is refused as that, and no word is left out.
+    // A text that is not a command line is refused. No word is dropped.
     check(&mut client, "cat 'x", "invalid_command");
     let answer = client.call("cmd.run", json!({"command": "cat a.txt", "args": ["b\u{0}c"]}));
     assert_stands(&answer, "refused", "invalid_command");
@@ -179,7 +179,7 @@ fn shell_syntax_is_refused_with_an_alternative() {
         assert!(text(&answer).contains("no shell reads the command"), "{}", text(&answer));
         assert!(text(&answer).contains("ask a person to add a script to the catalog"));
     }
-    // The rules for files hold for the directory, and a variable gets its value from the policy.
+    // The rules for files apply to the directory. A variable gets its value from the policy.
     for (args, code) in [
         (json!({"command": "ls", "cwd": "../.."}), "path_outside"),
         (json!({"command": "ls", "cwd": ".brigade"}), "protected_path"),
@@ -194,7 +194,7 @@ fn shell_syntax_is_refused_with_an_alternative() {
     }
 }
 
-/// Every shape of the table in docs/security.md, and text for interpreters, which `[commands]` may allow elsewhere.
+/// All command shapes in docs/security.md, and texts for interpreters, which `[commands]` can allow elsewhere.
 const SHAPES: &[&str] = &[
     "bash -lc ls",
     "env -S 'sh -c ls'",
@@ -231,7 +231,7 @@ fn disguised_commands_are_always_refused() {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "refused", "high_risk_command");
     }
-    // Words behind the command are read with it.
+    // The words of `args` are checked together with the command.
     let answer = client.call("cmd.run", json!({"command": "python3", "args": ["-c", "print(1)"]}));
     assert_stands(&answer, "refused", "high_risk_command");
 }
@@ -256,7 +256,7 @@ fn commands_that_only_read_wait_for_no_search_of_the_memory() {
 
 #[test]
 fn a_link_of_another_name_hides_no_shape() {
-    // Issue 17: only the typed name was judged.
+    // Issue 17: only the typed name was checked.
     let site = site("");
     site.workspace.write("sub/.keep", "");
     let link = |target: &str, name: &str| symlink(target, site.workspace.join(name)).unwrap();
@@ -279,7 +279,7 @@ fn a_link_of_another_name_hides_no_shape() {
     }
     let answer = client.call("cmd.run", json!({"command": "./shell -c id", "cwd": "sub"}));
     assert_stands(&answer, "refused", "high_risk_command");
-    // A script is none, whatever the name of its interpreter.
+    // A script does not count as its interpreter, whatever its name.
     site.workspace.write("ok.py", "print(1)");
     let answer = client.call("cmd.run", json!({"command": "./check ok.py"}));
     assert_stands(&answer, "pending", "approval_pending");
@@ -300,7 +300,7 @@ fn how_a_command_ends_is_its_result() {
     let late = client.call("cmd.run", json!({"command": "sleep 600", "timeout_seconds": 1}));
     assert_stands(&late, "timed-out", "timed_out");
     assert_eq!(late["structuredContent"]["timed_out"], true, "{late:#}");
-    // Words of `args` are never split, and the output has a limit.
+    // Words of `args` are never split. The output is limited.
     let words = client.call("cmd.run", json!({"command": "printf '[%s]'", "args": ["a b", "*", "$(x)"]}));
     assert_eq!(words["structuredContent"]["stdout"], "[a b][*][$(x)]");
     let cut = client.call("cmd.run", json!({"command": "printf abcdef", "max_output_bytes": 3}));
@@ -308,7 +308,7 @@ fn how_a_command_ends_is_its_result() {
         (&cut["structuredContent"]["stdout"], &cut["structuredContent"]["truncated"]),
         (&json!("abc"), &json!(true))
     );
-    // A value of the policy reaches the command, and is masked in what it prints.
+    // A bound value reaches the command, and is masked in its output.
     let bound = client.call("cmd.run", json!({"command": "printenv GREETING", "env": {"GREETING": true}}));
     assert_eq!(bound["structuredContent"]["exit_code"], 0, "{bound:#}");
     assert!(!bound.to_string().contains("4711"), "{bound:#}");
@@ -335,13 +335,13 @@ fn context_limits_writes_and_network() {
         assert_stands(&done, "completed", "");
         assert_eq!(done["structuredContent"]["stdout"], expect, "{granted}: {done:#}");
         assert_eq!(site.workspace.exists("made.txt"), expect.contains("wrote"));
-        // What is laid over the agent's own profiles takes away, and gives nothing.
+        // A profile on top of the agent's profiles narrows rights, but grants none.
         let mut narrowed = Client::start(&site, &["--profile", "context.workspace"]);
         narrowed.hello("2025-11-25", json!({}));
         let done = narrowed.call("cmd.run", json!({"command": "./tries.py", "args": ["again"]}));
         assert_eq!(done["structuredContent"]["stdout"], "no write\nno socket\n", "{granted}: {done:#}");
     }
-    // The policy decides on what the context grants.
+    // The policy decides whether the context's grants apply.
     let site = site("commands = [\"cat\"], effects = [\"network\"]");
     site.workspace.write(POLICY, RULES.replace(", \"network\"]\nmax", "]\nmax"));
     let answer = Client::connect(&site, "local").call("cmd.run", json!({"command": "cat a.txt"}));
@@ -384,7 +384,7 @@ fn the_command_line_queues_approves_and_runs_commands_too() {
     let queued = site.json(["call", "queue", "cmd.run", "--args", args]).expect(0);
     let id = queued["call"]["id"].as_str().unwrap().to_owned();
     site.json(["call", "approve", &id]).expect(0);
-    // The file that the command names is bound.
+    // The file in the command is bound.
     let run = site.json(["call", "run", &id]).expect(0);
     assert_eq!(run["receipt"]["stdout_summary"], "one two", "{run:#}");
     let queued = site.json(["call", "queue", "cmd.run", "--args", args]).expect(0);
@@ -422,7 +422,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     let asked = agreed(&mut client, "runTestSuite", json!({"suite": "unit"}));
     let call =
         asked["structuredContent"]["call_id"].as_str().unwrap_or_else(|| panic!("{asked:#}")).to_owned();
-    // The suite itself waits for a person, and has a receipt of its own.
+    // The suite itself waits for a person, and has a separate receipt.
     site.json(["call", "approve", &call]).expect(0);
     let ran = client.call("call.wait", json!({"call_id": call}));
     assert_stands(&ran, "completed", "");
@@ -431,7 +431,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     let runs = agreed(&mut client, "listTestRuns", json!({"suite": "unit"}));
     let rows = runs["structuredContent"]["runs"].clone();
     assert_eq!((&rows[0]["call_id"], &rows[0]["status"]), (&json!(call), &json!("completed")), "{rows:#}");
-    // A suite that the session is not shown is none there, and is not listed.
+    // A suite that the session cannot see is unknown there, and is not listed.
     let hidden = "[[profile]]\nname = \"context.closed\"\n[[profile.rule]]\nmatch = \"id:unit\"\naction = \"deny\"\n\
                   [[profile.rule]]\nmatch = \"id:*\"\naction = \"allow\"\n";
     site.workspace.write(PROFILES, hidden);
@@ -469,7 +469,7 @@ fn what_only_a_shell_understands_is_refused_as_that_first() {
     }
 }
 
-/// Issue 17: a result said that it was cut after 2048 of 2048 bytes.
+/// Issue 17: a result reported a cut after 2048 of 2048 bytes.
 #[test]
 fn a_result_that_the_policy_cuts_says_how_much_there_was() {
     let site = site("commands = [\"seq\"]");
@@ -481,7 +481,7 @@ fn a_result_that_the_policy_cuts_says_how_much_there_was() {
     assert!(text(&long).ends_with(note), "{}", &text(&long)[2_000..]);
 }
 
-/// Issue 17: a rule for a script of the workspace never matched, and one for a program matched a file of that name.
+/// Issue 17: a rule for a workspace script never matched, and a rule for a program matched a file of the same name.
 #[test]
 fn a_rule_names_a_script_or_a_program() {
     let site = site("commands = [\"./run.sh\", \"run.sh\", \"./seq\", \"seq\"]");
@@ -523,7 +523,7 @@ fn a_result_that_is_cut_says_so_and_where_the_rest_is() {
     let rest = client.call("output.read", json!({"run_id": run, "offset": shown}));
     assert!(long["structuredContent"]["stdout"].as_str().unwrap().len() < 108_894);
     assert_ne!(rest["isError"], json!(true), "{rest:#}");
-    // Files are read on by their own tool.
+    // The rest of a file is read with its own tool.
     let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
     site.workspace.write("long.txt", lines);
     let read = client.call("fs.read", json!({"path": "long.txt", "limit": 10_000}));
@@ -561,7 +561,7 @@ fn the_running_call_of_a_suite_is_ended() {
     assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
     let unknown = client.call("stopTestSuite", json!({"suite": "other"}));
     assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
-    // In its own gateway, and in another one of the workspace.
+    // From its own gateway, and from another gateway of the workspace.
     let mut other = Client::connect(&site, "local");
     for is_elsewhere in [false, true] {
         let asked = client.call("test.run", json!({"suite": "unit"}));

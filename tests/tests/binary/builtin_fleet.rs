@@ -1,4 +1,4 @@
-//! `frontend.*` and `fleet.*`: tools that are there where the workspace has what they are about.
+//! `frontend.*` and `fleet.*` are available only if the workspace has the resources that they use.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, text};
 
-/// A policy whose rule answers for everything but what deletes.
+/// A policy whose rule covers everything except deletion.
 const RULES: &str = r#"allowed_families = ["builtin"]
 allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "process-exec", "process-control"]
 
@@ -108,7 +108,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
         fails(&mut client, "fleet.list", json!({"target": target}), code);
     }
 
-    // A rule approves each of these calls, and each has a receipt of its own.
+    // A rule approves each of these calls. Each call has a separate receipt.
     let args = json!({"path": "a.txt", "content": "for each"});
     let target = json!({"kind": "volume", "name": "data*"});
     let args = json!({"target": target, "tool_name": "aegis.file.write", "args": args});
@@ -125,7 +125,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
     let id = invoked["fleet_command_id"].clone();
     fails(&mut client, "fleet.cancel", json!({"fleet_command_id": id}), "already_ended");
 
-    // A person decides about what deletes, for each target; the command is withdrawn as a whole.
+    // A person decides about deletions per target. The whole command can be withdrawn.
     let args = json!({"target": {"id": [a, b]}, "tool_name": "volume.delete"});
     let invoked = done(&mut client, "fleet.invoke", args);
     let calls = invoked["calls"].as_array().unwrap().clone();
@@ -140,7 +140,7 @@ fn a_tool_is_called_for_each_target_by_itself() {
         let ended = client.call("call.wait", json!({"call_id": call["call_id"]}));
         assert_stands(&ended, "rejected", "approval_rejected");
     }
-    // Volumes of others are no targets, and nothing has an effect where no target fits.
+    // Volumes of others are not targets. Without a matching target, nothing happens.
     let target = json!({"kind": "volume"});
     let args = json!({"target": target, "tool_name": "volume.delete"});
     fails(&mut other, "fleet.invoke", args, "not_found");

@@ -1,4 +1,4 @@
-//! `git.*`, `lane.*` and `proof.attach`: what they do, and what a hostile repository makes them start.
+//! `git.*`, `lane.*` and `proof.attach`, also in a hostile repository that names programs.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of, text};
 
-/// A policy whose rule answers for everything here but pushes, and which allows one repository.
+/// Returns a policy whose rule covers everything here except pushes, and which allows one repository.
 fn rules(urls: &str) -> String {
     format!(
         r#"allowed_families = ["builtin"]
@@ -30,7 +30,7 @@ effects = ["local-read", "local-write", "local-delete", "state-write", "remote-r
     )
 }
 
-/// A workspace that is a repository, and a repository `origin.git` beside it that it was pushed to.
+/// Returns a workspace that is a repository, pushed to a repository `origin.git` next to it.
 fn site() -> Site {
     let site = Site::empty();
     let origin = site.beside("origin.git");
@@ -55,7 +55,7 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
     assert_eq!(answer["isError"], true);
 }
 
-/// Approves a call as a person does, and returns its result.
+/// Approves a call as a person, and returns its result.
 #[track_caller]
 fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
     let asked = client.call(tool, args);
@@ -94,7 +94,7 @@ fn the_repository_of_the_workspace_is_read_and_committed_to() {
     assert_eq!(made["commit_sha"], json!(site.workspace.git(["rev-parse", "HEAD"]).trim()));
     assert_eq!(site.workspace.git(["status", "--porcelain"]), "?? .env\n?? \"b c.txt\"\n");
     done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Add the rest"}));
-    // A file that looks like it holds keys is never committed, and never shown.
+    // A file that seems to contain keys is never committed or shown.
     assert_eq!(site.workspace.git(["status", "--porcelain"]), "?? .env\n");
     fails(
         &mut client,
@@ -127,7 +127,7 @@ fn files_of_a_filter_of_the_user_are_not_committed_as_they_are() {
     site.workspace.write("x.bin", "large\n");
     let mut client = Client::connect(&site, "local");
     fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "needs_filter");
-    // Git would apply no filter that nobody has defined.
+    // Git ignores a filter that is not defined.
     std::fs::remove_file(site.workspace.path().join("x.bin")).unwrap();
     site.workspace.write("x.raw", "small\n");
     done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}));
@@ -163,14 +163,14 @@ fn a_push_is_asked_about_each_time_and_never_forced() {
     let there = site.workspace.git(["--git-dir", &origin, "rev-parse", "main"]);
     assert_eq!(json!(there.trim()), made["commit_sha"]);
     assert_eq!(done(&mut client, "gitStatus", json!({}))["ahead"], 0);
-    // Another history is rejected.
+    // A diverged history is rejected.
     site.workspace.git(["reset", "--quiet", "--hard", "HEAD~1"]);
     site.workspace.write("a.txt", "three\n");
     done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Three"}));
     let rejected = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE, "ref": "main"}));
     assert_eq!(about(&rejected)["code"], "rejected", "{rejected:#}");
     fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "not_fast_forward");
-    // Nobody is asked about what can only fail.
+    // A call that must fail does not ask a person.
     for args in
         [json!({"ref": "+main"}), json!({"ref": "-f"}), json!({"ref": "a:b"}), json!({"remote": "-x"})]
     {
@@ -221,7 +221,7 @@ fn repositories_are_cloned_into_volumes_and_moved_forward() {
     let read = done(&mut client, "file.read", json!({"volume_id": volume, "path": "a.txt"}));
     assert_eq!(read["content"], "one\n");
     assert_eq!(done(&mut client, "git.list", json!({}))["total"], 2);
-    // The directory of git is out of reach of the tools for files of volumes.
+    // The file tools for volumes cannot reach the git directory.
     let listed = done(&mut client, "file.list", json!({"volume_id": volume, "path": ""}));
     assert!(!listed["entries"].to_string().contains(".git\""), "{listed:#}");
     site.workspace.write("a.txt", "one\nmore\n");
@@ -239,7 +239,7 @@ fn repositories_are_cloned_into_volumes_and_moved_forward() {
     done(&mut client, "git.commit", json!({"binding_id": id, "message": "Mine"}));
     let pushed = agreed(&site, &mut client, "git.push", json!({"binding_id": id}));
     assert_stands(&pushed, "completed", "");
-    // And the workspace follows.
+    // The workspace is updated, too.
     assert_eq!(done(&mut client, "git.refresh", json!({"binding_id": HERE}))["changed"], true);
     assert_eq!(site.workspace.read_text("a.txt"), "mine\n");
     fails(&mut client, "volume.delete", json!({"volume_id": volume}), "in_use");
@@ -302,7 +302,7 @@ fn refresh_keeps_state_and_untracked_files() {
     assert_eq!(site.workspace.read_text("cache/kept"), "mine\n");
 }
 
-/// Makes every place of a repository that can name a program name one that leaves a file behind.
+/// Configures a program everywhere a repository can name one. The program leaves a file.
 fn poison(site: &Site, folder: &str) -> String {
     let mark = site.beside("ran").display().to_string();
     let trap = site.beside("trap.sh").display().to_string();
@@ -346,7 +346,7 @@ fn poison(site: &Site, folder: &str) -> String {
 #[test]
 fn a_hostile_repository_makes_git_start_nothing() {
     let site = site();
-    // A repository of its own inside, which a plain `git status` would enter.
+    // A nested repository, which a plain `git status` would enter.
     let inner = site.workspace.join("sub").display().to_string();
     site.workspace.git(["init", "--quiet", &inner]);
     site.workspace.write("sub/x", "x\n");
@@ -368,7 +368,7 @@ fn a_hostile_repository_makes_git_start_nothing() {
     done(&mut client, "git.diff", json!({"binding_id": HERE, "staged": true}));
     done(&mut client, "git.log", json!({"binding_id": HERE}));
     done(&mut client, "git.list", json!({}));
-    // What a filter would have to write is refused, and everything else is committed without hooks.
+    // A file that needs a filter is refused. Everything else is committed without hooks.
     fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "needs_filter");
     let paths = ["plain.txt", ".gitattributes"];
     done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Plain", "paths": paths}));
@@ -380,14 +380,14 @@ fn a_hostile_repository_makes_git_start_nothing() {
     assert_eq!(about(&answer)["code"], "unsafe_repository", "{answer:#}");
     let ran = std::fs::read_to_string(&mark).unwrap_or_default();
     assert_eq!(ran, "", "programs of the repository ran");
-    // The trap works: git as a person starts it runs it.
+    // The trap works: git runs it when a person starts git.
     let mut plain = std::process::Command::new("git");
     plain.args(["hook", "run", "post-commit"]).current_dir(site.workspace.path());
     plain.env("HOME", site.workspace.home()).output().unwrap();
     assert_ne!(std::fs::read_to_string(&mark).unwrap_or_default(), "");
 }
 
-/// Issue 17: the text of a diff ended in the middle of a line, and did not say that it was cut.
+/// Issue 17: a diff ended in the middle of a line without a note that it was cut.
 #[test]
 fn a_diff_that_is_cut_says_so() {
     let site = site();
@@ -401,12 +401,12 @@ fn a_diff_that_is_cut_says_so() {
     assert!(said.ends_with(" bytes; `fs.read` shows a file]\n"), "{}", &said[said.len() - 100..]);
 }
 
-/// Issue 17: a repository that git could not read had no commits, and none was there to begin a lane at.
+/// Issue 17: a repository that git could not read appeared empty, so that no lane could be created.
 #[test]
 fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
     let site = site();
     let config = site.workspace.read_text(".git/config");
-    // What the sandbox keeps git from reading.
+    // The sandbox keeps git from reading this file.
     std::fs::write(site.workspace.home().join("more"), "[core]\n").unwrap();
     let more = site.workspace.home().join("more");
     site.workspace.write(".git/config", format!("{config}[include]\n\tpath = {}\n", more.display()));
@@ -471,14 +471,14 @@ fn lanes_are_worktrees_that_never_wait_for_each_other() {
     assert_eq!(done(&mut client, "lane.get", json!({"lane_id": id}))["dirty"], true);
     site.workspace.git(["-C", &top, "commit", "--quiet", "--all", "--message=Two"]);
     assert_eq!(done(&mut client, "lane.get", json!({"lane_id": id}))["ahead"], 1);
-    // A lane of a lane begins at its branch.
+    // A lane of a lane starts at the branch of its parent.
     let child = done(&mut client, "lane.create", json!({"name": "Child", "parentLaneId": id}));
     let read = site.workspace.read_text(format!("{}/a.txt", child["worktree_path"].as_str().unwrap()));
     assert_eq!(read, "two\n");
     assert_eq!(done(&mut client, "lane.get", json!({"lane_id": child["lane_id"]}))["parent"], json!(id));
     let renamed = done(&mut client, "renameLane", json!({"lane_id": id, "name": "Log-in"}));
     assert_eq!((&renamed["lane"]["name"], &renamed["lane"]["branch"]), (&json!("Log-in"), &json!(branch)));
-    // Work that is not merged stays, unless a person agrees. A rule is not asked (issue 17).
+    // Unmerged work is kept unless a person approves. A rule cannot approve it (issue 17).
     let waits = client.call("lane.archive", json!({"lane_id": id, "name": "Log-in"}));
     assert_stands(&waits, "pending", "approval_pending");
     assert!(text(&waits).contains("the lane has commits that are not merged"), "{waits:#}");
@@ -486,10 +486,10 @@ fn lanes_are_worktrees_that_never_wait_for_each_other() {
     assert_eq!(archived["structuredContent"]["lane"]["archived"], true, "{archived:#}");
     assert!(!site.workspace.exists(&path));
     assert_eq!(site.workspace.git(["log", "-1", "--format=%s", &branch]), "Two\n");
-    // A rule puts away what holds no work.
+    // A rule can archive a lane without work.
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}))["lane_id"].clone();
     assert_eq!(done(&mut client, "lane.archive", json!({"lane_id": empty}))["lane"]["archived"], true);
-    // Several at once.
+    // Several clients at once.
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(&site, "local")).collect();
     let asked: Vec<u64> = clients
         .iter_mut()
@@ -533,7 +533,7 @@ fn a_context_limits_what_git_takes_shows_and_reaches() {
     assert_eq!(site.workspace.git(["status", "--porcelain"]), " M a.txt\n");
     let report = json!({"status": "completed", "summary": "Done", "artifacts": [{"type": "file", "reference": "a.txt"}]});
     fails(&mut client, "report.completion", report, "outside_context");
-    // The remote of the settings is no host that the context names.
+    // The context does not list the host of the configured remote.
     site.workspace.git(["checkout", "--quiet", "a.txt"]);
     fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "outside_context");
     let pushed = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE}));
@@ -568,7 +568,7 @@ fn without_a_repository_its_tools_are_not_here() {
 
 #[test]
 fn clones_are_worked_on_where_the_workspace_is_no_repository() {
-    // Issue 17: only `git init` in the workspace made the tools for clones available.
+    // Issue 17: the tools for clones were available only after `git init` in the workspace.
     let source = site();
     let site = Site::empty();
     let origin = source.beside("origin.git").display().to_string();

@@ -1,4 +1,4 @@
-//! Sessions in a lane: paths of files and commands are relative to its worktree, and nothing leads out of it.
+//! Sessions in a lane: file paths and commands are relative to its worktree and cannot leave it.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ tools = ["fs.*", "git.*", "lane.*", "proof.*", "agent.*", "task.*", "cmd.run"]
 effects = ["local-read", "local-write", "local-delete", "state-write", "process-exec"]
 "#;
 
-/// Two agents. Commands write where they work.
+/// Two agents. Their commands write in the working directory.
 const AGENTS: &str = r#"[[agent]]
 name = "local"
 profiles = ["access.operator", "permission.full-auto", "context.commands"]
@@ -43,7 +43,7 @@ action = "allow"
 constrain = { commands = ["cat", "touch", "sh", "git"], effects = ["local-write"] }
 "#;
 
-/// A workspace that is a repository, whose file `a.txt` says `one`.
+/// Returns a workspace that is a repository. Its file `a.txt` contains `one`.
 fn site() -> Site {
     let site = Site::empty();
     site.workspace.write(POLICY, RULES);
@@ -63,7 +63,7 @@ fn lane(site: &Site, agent: &str, name: &str) -> String {
     made["lane_id"].as_str().unwrap().to_owned()
 }
 
-/// Begins a session of an agent in a lane.
+/// Starts a session of an agent in a lane.
 #[track_caller]
 fn session(site: &Site, agent: &str, lane: &str) -> Client {
     let mut client = Client::start(site, &["--as", agent, "--lane", lane]);
@@ -83,7 +83,7 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
     assert_eq!(answer["isError"], true);
 }
 
-/// Locks a file as a call does that changes files.
+/// Locks a file like a call that changes files.
 fn locked(path: PathBuf) -> File {
     let file = File::options().create(true).append(true).open(path).unwrap();
     file.try_lock().unwrap();
@@ -97,7 +97,7 @@ fn sessions_in_two_lanes_do_not_wait() {
     let (mut first, mut second) = (session(&site, "local", &one), session(&site, "local", &two));
     let head = site.workspace.git(["rev-parse", "HEAD"]);
     done(&mut first, "fs.write", json!({"path": "a.txt", "content": "first\n"}));
-    // Somebody changes files in the workspace and in the first lane for as long as this lasts.
+    // Other calls hold the locks for changing files of the workspace and the first lane during this test.
     let elsewhere = [".brigade/tools/files.lock".to_owned(), format!("{}.lock", folder(&one))];
     let held = elsewhere.map(|path| locked(site.workspace.join(path)));
     let written = done(&mut second, "fs.write", json!({"path": "/workspace/a.txt", "content": "second\n"}));
@@ -109,14 +109,14 @@ fn sessions_in_two_lanes_do_not_wait() {
     assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&two))), "second\n");
     let found = done(&mut first, "fs.grep", json!({"pattern": "first|second|one", "path": "."}));
     assert_eq!(found["matches"], json!([{"path": "a.txt", "line": 1, "content": "first"}]));
-    // The receipt says which file it was.
+    // The receipt names the file.
     let answer = first
         .call("fs.edit", json!({"path": "a.txt", "target_content": "first", "replacement_content": "1st"}));
     let run = about(&answer)["run_id"].as_str().unwrap().to_owned();
     let receipt = site.json(["run", "show", &run]).expect(0)["run"].clone();
     assert_eq!(receipt["touched"][0]["path"], format!("{}/a.txt", folder(&one)), "{receipt:#}");
     assert_eq!(receipt["session"]["root"], folder(&one));
-    // What git sees of the workspace is the lane, too.
+    // Git shows the lane as the workspace.
     let status = done(&mut first, "git.status", json!({"binding_id": "workspace"}));
     assert!(status["binding"]["ref"]["value"].as_str().unwrap().starts_with("brigade/one-"), "{status:#}");
     assert!(text(&second.call("git.diff", json!({"binding_id": "workspace"}))).contains("+second"));
@@ -148,13 +148,13 @@ fn nothing_leads_out_of_a_lane() {
         fails(&mut client, "cmd.run", json!({"command": "touch evil", "cwd": path}), "path_outside");
         fails(&mut client, "fs.list", json!({"path": path}), "path_outside");
     }
-    // The file by which git finds the repository, and what would be the state of a workspace.
+    // The file that points git to the repository, and paths that would be workspace state.
     for path in [".git", ".git/config", ".brigade/tools.toml"] {
         fails(&mut client, "fs.read", json!({"path": path}), "protected_path");
         fails(&mut client, "fs.write", json!({"path": path, "content": "x"}), "protected_path");
         fails(&mut client, "fs.delete", json!({"path": path}), "protected_path");
     }
-    // Nobody reaches a lane from the workspace.
+    // A lane is not reachable from the workspace.
     let mut outside = Client::connect(&site, "local");
     fails(&mut outside, "fs.read", json!({"path": format!("{}/a.txt", folder(&one))}), "protected_path");
     assert_eq!(site.workspace.read_text("a.txt"), "one\n");
@@ -181,7 +181,7 @@ fn a_command_in_a_lane_writes_there_alone() {
     assert_ne!(run(&mut client, "cat ../../../a.txt", ".")["exit_code"], 0);
     assert_eq!(site.workspace.read_text(format!("{}/.git", folder(&one))), before);
     assert!(!site.workspace.exists("evil") && !site.workspace.exists(".brigade/tools/evil"));
-    // Git finds its repository, and reads it.
+    // Git finds and reads its repository.
     let printed = run(&mut client, "git log --format=%s", ".");
     assert_eq!(printed["exit_code"], 0, "{printed:#}");
 }
@@ -204,12 +204,12 @@ fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
     };
     works_in();
     site.json(["call", "approve", &id_of(&asked)]).expect(0);
-    // Another session of the agent may go on with it, and it is done where it was asked for.
+    // Another session of the agent may continue the call. It runs in the lane in which it was requested.
     assert_stands(&second.call("call.wait", json!({"call_id": id_of(&asked)})), "completed", "");
     works_in();
     assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&one))), "new\n");
     assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&two))), "one\n");
-    // A call of a lane that is gone does not fall back to the workspace.
+    // A call of a removed lane does not fall back to the workspace.
     site.json(["call", "approve", &id_of(&other)]).expect(0);
     done(&mut first, "lane.archive", json!({"lane_id": two, "name": "Two"}));
     let gone = second.call("call.wait", json!({"call_id": id_of(&other)}));
@@ -217,7 +217,7 @@ fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
     fails(&mut second, "fs.read", json!({"path": "a.txt"}), "archived");
     fails(&mut second, "cmd.run", json!({"command": "cat a.txt"}), "archived");
     fails(&mut second, "git.status", json!({"binding_id": "workspace"}), "archived");
-    // What works on no files goes on.
+    // Tools that use no files still work.
     done(&mut second, "lane.list", json!({}));
     assert_eq!(site.workspace.read_text("a.txt"), "one\n");
     assert!(!site.workspace.exists(format!("{}.lock", folder(&two))));
@@ -249,7 +249,7 @@ fn a_lane_that_is_a_link_or_no_worktree_is_not_worked_in() {
     }
 }
 
-/// Adds the worker of `fixtures/kitchen`, which does these steps, and an agent `cook` that it works for.
+/// Adds the fake worker with these steps, and an agent `cook` that uses it.
 #[track_caller]
 fn worker(site: &Site, steps: &Value) {
     let program = brigade_testkit::fixtures().join("kitchen/worker.py");
@@ -297,14 +297,14 @@ fn a_task_works_in_the_lane_that_its_input_names() {
     assert_eq!(read(".git"), before);
     assert_eq!(site.workspace.read_text("a.txt"), "one\n");
     assert!(!site.workspace.exists("evil"));
-    // A lane of another agent, and none.
+    // A lane of another agent, and an unknown lane.
     fails(&mut client, "task.execute", in_lane(&anns), "not_found");
     fails(&mut client, "task.execute", in_lane("lane-none"), "not_found");
     for lane in [json!(5), json!(["x"])] {
         let args = json!({"agent_id": "cook", "input": {"lane": lane}});
         fails(&mut client, "task.execute", args, "invalid_arguments");
     }
-    // A task of a session in a lane works there as well, and nowhere else.
+    // A task of a session in a lane works only in that lane.
     let mut bound = session(&site, "local", &two);
     fails(&mut bound, "task.execute", in_lane(&one), "outside_context");
     let started = done(&mut bound, "task.execute", json!({"agent_id": "cook"}));
@@ -313,7 +313,7 @@ fn a_task_works_in_the_lane_that_its_input_names() {
     assert_eq!(site.workspace.read_text(format!("{}/c.txt", folder(&two))), "by a tool\n");
 }
 
-/// Issue 17: a lane is not taken away under what works in it.
+/// Issue 17: a lane must not be removed while something works in it.
 #[test]
 fn a_lane_in_which_something_works_is_not_put_away() {
     let site = site();
@@ -321,7 +321,7 @@ fn a_lane_in_which_something_works_is_not_put_away() {
     worker(&site, &json!([{"sleep": 60, "until": "go"}, {"output": "cooked"}]));
     let archive = |id: &str| json!({"lane_id": id});
     let mut other = Client::connect(&site, "local");
-    // The task has the lane of its session, and does not name it.
+    // The task uses the lane of its session without naming it.
     let mut bound = session(&site, "local", &one);
     let started = done(&mut bound, "task.execute", json!({"agent_id": "cook"}));
     fails(&mut other, "lane.archive", archive(&one), "in_use");
@@ -330,12 +330,12 @@ fn a_lane_in_which_something_works_is_not_put_away() {
     assert_eq!(done(&mut bound, "task.wait", wait)["status"], "completed");
     fs::remove_file(site.workspace.join(format!("{}/go", folder(&one)))).unwrap();
     done(&mut other, "lane.archive", archive(&one));
-    // A command that waits for somebody who writes.
+    // A command that waits for a writer.
     let pipe = site.workspace.join(format!("{}/pipe", folder(&two)));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut bound = session(&site, "local", &two);
     let sent = bound.send_call("cmd.run", json!({"command": "cat pipe"}));
-    // It opens when the command does.
+    // Opening returns when the command opens the pipe.
     let mut write = File::options().write(true).open(&pipe).unwrap();
     let refused = other.call("lane.archive", archive(&two));
     assert_eq!(about(&refused)["code"], "in_use", "{refused:#}");
@@ -344,13 +344,13 @@ fn a_lane_in_which_something_works_is_not_put_away() {
     assert_eq!(bound.result(sent)["structuredContent"]["stdout"], "done\n");
     fs::remove_file(pipe).unwrap();
     done(&mut other, "lane.archive", archive(&two));
-    // Neither lane leaves anything.
+    // Neither lane leaves files.
     let left = fs::read_dir(site.workspace.join(".brigade/lanes")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, [".gitignore"]);
 }
 
-/// Issue 17: a call began in a lane between the look for such calls and the removal of the lane.
+/// Issue 17: a call started in a lane between the check for running calls and the removal of the lane.
 #[test]
 fn a_call_begins_in_a_lane_while_nobody_takes_the_lane_away() {
     let site = site();
@@ -361,7 +361,7 @@ fn a_call_begins_in_a_lane_while_nobody_takes_the_lane_away() {
     let before = runs();
     let held = locked(site.workspace.join(format!("{}.entry.lock", folder(&one))));
     let sent = bound.send_call("cmd.run", json!({"command": "touch here"}));
-    // It is about to be claimed when its logs are there.
+    // When its logs exist, the call is about to be claimed.
     until("logs of a run", || (before < runs()).then_some(()));
     let away = site.workspace.join("away");
     fs::rename(&place, &away).unwrap();
@@ -371,7 +371,7 @@ fn a_call_begins_in_a_lane_while_nobody_takes_the_lane_away() {
     assert!(!away.join("here").exists() && !place.exists());
 }
 
-/// Issue 17: a script that a profile names is that of the lane.
+/// Issue 17: a script in a profile refers to the script in the lane.
 #[test]
 fn a_profile_allows_the_scripts_of_the_lane() {
     let site = site();
@@ -395,14 +395,14 @@ fn a_profile_allows_the_scripts_of_the_lane() {
     for command in [format!("{here}/run.sh"), "../../../run.sh".to_owned(), "./link.sh".to_owned()] {
         fails(&mut client, "cmd.run", json!({"command": command}), "path_outside");
     }
-    // Whoever has no limits is told the same.
+    // A session without limits gets the same answer.
     site.workspace.replace(
         ".brigade/tools/profiles.toml",
         &format!("commands = [\"cat\", \"touch\", {allowed}], "),
         "",
     );
     fails(&mut client, "cmd.run", json!({"command": format!("{here}/run.sh")}), "path_outside");
-    // In the workspace it is another file. Without limits, a person is asked.
+    // In the workspace, the name refers to another file. Without limits, a person is asked.
     let mut outside = Client::connect(&site, "local");
     let asked = outside.call("cmd.run", json!({"command": "./run.sh"}));
     assert_stands(&asked, "pending", "approval_pending");

@@ -1,4 +1,4 @@
-//! Where agents and people meet: forms in clients, rows for a later look, scripts that become tools.
+//! Interaction of agents and people: forms in clients, inbox rows, and scripts that become tools.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot read an answer fails")]
 
@@ -43,7 +43,7 @@ fn a_client_with_forms_is_asked_in_its_own() {
     let result = client.result(request);
     assert_eq!(result["structuredContent"]["answer"], "9090", "{result:#}");
     assert_eq!(result["structuredContent"]["answered_by"], "elicitation");
-    // Nothing waits any more.
+    // No decision is pending any more.
     let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
     assert!(brief["waiting"].as_array().is_none_or(Vec::is_empty), "{brief:#}");
     let request = client.send_call("ask.user", json!({"question": "Deploy?"}));
@@ -82,7 +82,7 @@ fn questions_and_lists_are_under_the_profiles_of_the_agent() {
     site.json(["call", "approve", &id]).expect(0);
     let done = client.call("call.wait", json!({"call_id": id}));
     assert_eq!(done["structuredContent"]["count"], 1, "{done:#}");
-    // At the command line there is no session.
+    // The command line has no session.
     let plan = site.json(["call", "plan", "todo.write", "--args", r#"{"todos": []}"#]).expect(1);
     assert!(plan.to_string().contains("not_available_here"), "{plan:#}");
 }
@@ -160,7 +160,7 @@ fn a_person_makes_a_tool_of_a_script() {
         (&shown["tool"]["enabled"], &shown["tool"]["command"]),
         (&json!(false), &json!("python3 scripts/say-hello.py"))
     );
-    // Twice is once, and nothing is written over.
+    // Promoting twice has no further effect, and overwrites nothing.
     let again = site.json(["script", "promote", &id]).expect(1);
     assert!(!again["errors"].as_array().unwrap().is_empty(), "{again:#}");
     site.workspace.write("scripts/other.py", "mine\n");

@@ -1,4 +1,4 @@
-//! `pr.*`: pull requests of lanes, their checks and what people say about them.
+//! `pr.*`: pull requests of lanes, their checks and comments.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ tools = ["lane.*", "pr.*", "passes", "fails"]
 effects = ["local-read", "local-write", "state-write", "process-exec"]
 "#;
 
-/// A repository with two checks. One of them is told the branch, and writes it down.
+/// Returns a repository with two checks. One of them takes the branch as an argument and records it.
 fn site() -> Site {
     let site = Site::empty();
     site.workspace.write(POLICY, RULES);
@@ -51,7 +51,7 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
     assert_eq!(answer["isError"], true);
 }
 
-/// Approves a call as a person does, and returns its result.
+/// Approves a call as a person, and returns its result.
 #[track_caller]
 fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
     let asked = client.call(tool, args);
@@ -70,7 +70,7 @@ fn lane(site: &Site, client: &mut Client) -> Value {
     lane
 }
 
-/// The status of each check, by name.
+/// Returns the status of each check, by name.
 fn statuses(seen: &Value) -> Vec<(&str, &str)> {
     let checks = seen["checks"].as_array().unwrap().iter();
     checks.map(|check| (check["name"].as_str().unwrap(), check["status"].as_str().unwrap())).collect()
@@ -87,7 +87,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));
     fails(&mut client, "pr.create", json!({"laneId": empty["lane_id"]}), "nothing_to_review");
     let lane = lane(&site, &mut client);
-    // No rule answers for it: a person is asked.
+    // No rule covers it, so a person is asked.
     let made = agreed(&site, &mut client, "createPrFromLane", json!({"laneId": lane["lane_id"]}));
     assert_stands(&made, "completed", "");
     assert_eq!(about(&made)["tool"], "pr.create");
@@ -101,7 +101,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     assert!(seen["summary"].as_str().unwrap().ends_with("\n\nLets people in."), "{seen:#}");
     assert!(seen["summary"].as_str().unwrap().contains("open, 1 commits"), "{seen:#}");
     assert_eq!(statuses(&seen), [("passes", "not_run"), ("fails", "not_run")], "{seen:#}");
-    // Each check is a call with its own receipt; one that knows the argument is told the branch.
+    // Each check is a call with a receipt. A check with this argument gets the branch.
     let asked = done(&mut client, "prRerunFailedChecks", json!({"prId": made["pr_id"]}));
     let ids: Vec<&str> = asked["rerun"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2, "{asked:#}");
@@ -116,7 +116,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
         (&seen["checks"][0]["looked_at"], &seen["checks"][1]["looked_at"]),
         (&json!("branch"), &json!("workspace"))
     );
-    // What failed runs again, and nothing else does.
+    // Only the failed check runs again.
     site.workspace.write("mended", "");
     let asked = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
     let [again] = asked["rerun"].as_array().unwrap().as_slice() else { panic!("{asked:#}") };
@@ -125,7 +125,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "passed")], "{seen:#}");
     let none = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
     assert_eq!(none["rerun"], json!([]));
-    // What passed for another commit passed for nothing that is here now, and runs again.
+    // A check that passed for another commit does not count, and runs again.
     let path = lane["worktree_path"].as_str().unwrap();
     let before = site.workspace.git(["-C", path, "rev-parse", "HEAD"]).trim().to_owned();
     assert_eq!(seen["checks"][0]["commit"], json!(before), "{seen:#}");
@@ -143,7 +143,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     client.call("call.wait", json!({"call_id": again}));
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
     assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "passed")], "{seen:#}");
-    // When the work is in the base, it is merged.
+    // When the base contains the work, the request is merged.
     site.workspace.git(["merge", "--quiet", lane["branch"].as_str().unwrap()]);
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
     assert!(seen["summary"].as_str().unwrap().contains(": merged;"), "{seen:#}");
@@ -153,7 +153,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     fails(&mut client, "pr.inventory", json!({"prNumber": 2}), "not_found");
 }
 
-/// Issue 17: what keeps a pull request from being made is said before a person is asked, and again when it is made.
+/// Issue 17: conditions for a pull request are checked before a person is asked, and again when it is created.
 #[test]
 fn a_lane_has_one_pull_request_also_when_two_were_approved() {
     let site = site();
@@ -212,7 +212,7 @@ fn people_and_agents_talk_in_threads() {
     let reply = json!({"threadId": thread, "body": "Mended."});
     let replied = agreed(&site, &mut client, "prReplyToReviewThread", reply);
     assert_stands(&replied, "completed", "");
-    // A thread in which somebody said more is not the one that was to be resolved.
+    // A thread with a newer comment is not the one that was to be resolved.
     let asked = client.call("pr.resolve", json!({"threadId": thread}));
     site.json(["call", "approve", &id_of(&asked)]).expect(0);
     work(&["reply", &thread, "No, still broken"]);
@@ -237,7 +237,7 @@ fn people_and_agents_talk_in_threads() {
     }
     let unknown = agreed(&site, &mut client, "pr.resolve", json!({"threadId": "thread-nothing"}));
     assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
-    // Receipts and results stay without what was masked.
+    // Masked secrets are not in receipts or results.
     assert!(!text(&client.call("pr.comments", json!({"prNumber": 1}))).contains("ghp_"));
 }
 
@@ -261,7 +261,7 @@ fn without_a_repository_there_is_no_forge() {
     assert!(empty.contains("no pull requests"), "{empty}");
 }
 
-/// What `gh api graphql` prints for a pull request, as version 2 does.
+/// The output of `gh api graphql` (version 2) for a pull request.
 const INVENTORY: &str = r#"{"data":{"repository":{"pullRequest":{"id":"PR_kwDOA1","number":12,"title":"Log in",
 "body":"Lets people in.","state":"OPEN","headRefName":"brigade/log-in-1","baseRefName":"main",
 "url":"https://github.example/team/app/pull/12",
@@ -276,7 +276,7 @@ const INVENTORY: &str = r#"{"data":{"repository":{"pullRequest":{"id":"PR_kwDOA1
 const MADE: &str = r#"{"url":"https://api.github.example/repos/team/app/pulls/12","number":12,"title":"Log in","state":"open",
 "html_url":"https://github.example/team/app/pull/12","head":{"ref":"BRANCH","sha":"0123"},"base":{"ref":"main","sha":"4567"}}"#;
 
-/// Makes `gh` the forge: a program that notes its words, and prints what `gh` prints.
+/// Makes a fake `gh` the forge. It records its arguments and prints what `gh` would print.
 fn with_gh(site: Site) -> Site {
     let folder = site.beside("gh-bin");
     std::fs::create_dir_all(&folder).unwrap();
@@ -305,7 +305,7 @@ fn with_gh(site: Site) -> Site {
     site
 }
 
-/// The words of the last call of `gh`, and the token that it had.
+/// Returns the arguments of the last call of `gh`, and its token.
 fn words(site: &Site) -> Vec<String> {
     let all = std::fs::read_to_string(site.beside("gh.calls")).unwrap();
     std::fs::remove_file(site.beside("gh.calls")).unwrap();
@@ -330,10 +330,10 @@ fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
     for word in [&format!("--raw-field=head={branch}"), "--raw-field=base=main", "--raw-field=title=Log in"] {
         assert!(said.iter().any(|said| said == word), "{word}: {said:?}");
     }
-    // What an agent wrote is one word, whatever it holds, and the token is that of the policy.
+    // Text of an agent is one argument. The token comes from the policy.
     assert!(said.join("\n").contains("--raw-field=body=- $(id)\n`x`\n"), "{said:?}");
     assert_eq!(said.last().unwrap(), "token canary-4711-token");
-    // A program of the network reads, and a rule that allows that answers for it.
+    // It is a program that reads from the network, and a rule that allows this approves it.
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 12}));
     assert_eq!(statuses(&seen), [("build", "passed"), ("lint", "failed"), ("deploy", "waiting")], "{seen:#}");
     let summary = seen["summary"].as_str().unwrap();
@@ -352,13 +352,13 @@ fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
     assert!(words(&site).contains(&"--raw-field=body=@/etc/passwd".to_owned()));
     let resolved = agreed(&site, &mut client, "pr.resolve", json!({"threadId": "PRRT_kwDOA2"}));
     assert_eq!(resolved["structuredContent"], json!({"thread_id": "PRRT_kwDOA2", "resolved": true}));
-    // The receipt is one of a program, without the token.
+    // The receipt is that of a program, without the token.
     let run = about(&made)["run_id"].as_str().unwrap();
     let receipt = site.json(["run", "show", run]).expect(0)["run"].clone();
     assert!(receipt["binding"]["program"]["path"].as_str().unwrap().ends_with("gh-bin/gh"), "{receipt:#}");
     assert_eq!(receipt["effects"], json!(["remote-mutation"]));
     assert!(!receipt.to_string().contains("4711"));
-    // Its checks are run by the forge itself.
+    // The forge itself runs the checks.
     assert!(!client.names().contains(&"pr.rerun_checks".to_owned()));
     fails(&mut client, "pr.rerun_checks", json!({"prNumber": 12}), "not_available_here");
 }
@@ -380,7 +380,7 @@ fn what_gh_cannot_do_is_said() {
     std::fs::write(site.beside("gh-bin/inventory"), r#"{"data":{"repository":{"pullRequest":null}}}"#)
         .unwrap();
     fails(&mut client, "pr.inventory", json!({"prNumber": 13}), "not_found");
-    // The policy decides about the network, and a rule for reading here does not answer for it.
+    // The policy decides about the network. A rule for local reads does not cover it.
     let rules = std::fs::read_to_string(site.workspace.join(POLICY)).unwrap();
     site.workspace.write(POLICY, rules.replace("\"process-exec\", \"remote-read\"]", "\"process-exec\"]"));
     assert_stands(&client.call("pr.inventory", json!({"prNumber": 14})), "pending", "approval_pending");
@@ -389,7 +389,7 @@ fn what_gh_cannot_do_is_said() {
     assert_eq!(client.refused("tools/call", call), -32602);
     let plan = site.json(["call", "plan", "pr.inventory", "--args", "{\"prNumber\":15}"]).expect(1);
     assert_eq!(plan["blocker_details"][0]["code"], "policy_effect_not_allowed", "{plan:#}");
-    // A program that is not there, and one that there is no adapter for.
+    // A missing program, and a program without an adapter.
     for program in ["gh-none/gh", "tea"] {
         site.workspace.write(POLICY, rules.replace("\"gh\"", &format!("{program:?}")));
         assert!(!client.names().contains(&"pr.inventory".to_owned()), "{program}");
@@ -399,7 +399,7 @@ fn what_gh_cannot_do_is_said() {
     }
 }
 
-/// Issue 17: profiles, listings and explanations know what a call of the forge does that the policy names.
+/// Issue 17: profiles, listings and explanations use the effects of the configured forge.
 #[test]
 fn the_effects_of_pull_requests_are_those_of_the_forge() {
     let local = json!(["local-read"]);
@@ -439,7 +439,7 @@ fn the_effects_of_pull_requests_are_those_of_the_forge() {
     let explained = site.json(["policy", "explain", "pr.inventory"]).expect(0);
     assert!(explained["rulings"].to_string().contains("remote-read"), "{explained:#}");
     assert!(!explained["rulings"].to_string().contains("local-read"), "{explained:#}");
-    // A plan shows what only reads, and hides what changes another machine.
+    // A plan session shows read-only tools, and hides tools that change another machine.
     site.workspace.replace(
         GATEWAY,
         "\"permission.full-auto\", \"access.operator\", \"context.near\"",

@@ -1,4 +1,4 @@
-//! What a session of an agent may do: beginning it, narrowing it, and asking a person for more.
+//! Rights of an agent's session: starting, narrowing, and requesting more from a person.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn site(profiles: &str) -> Site {
     site
 }
 
-/// Returns the names of a listing besides the tools of the gateway.
+/// Returns the names of a listing without the tools of the gateway.
 fn own(names: &[String]) -> Vec<&str> {
     let starts = ["call.", "tools.", "output.", "budget."];
     names
@@ -57,14 +57,14 @@ fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
     assert_eq!(begun["gates"]["session.mode"], "ask");
     assert!(begun["profiles"].as_array().unwrap().contains(&json!("mode.chat")));
     client.heard("notifications/tools/list_changed");
-    // What is listed can be called, and nothing else.
+    // Exactly the listed tools are callable.
     assert_eq!(own(&client.names()), CHAT);
     assert_eq!(client.refused("tools/call", json!({"name": "fs.read", "arguments": read})), -32602);
-    // Another session of the agent is as before.
+    // Another session of the agent is not affected.
     assert_stands(&other.call("fs.read", read.clone()), "completed", "");
     assert_eq!(other.count("notifications/tools/list_changed"), 0);
 
-    // Beginning again widens nothing.
+    // A second start of the session does not widen its rights.
     let refused = client.call("session.init", json!({"mode": "operator"}));
     assert_stands(&refused, "refused", "mode_widens");
     let asked = switch(&mut client, "operator");
@@ -86,14 +86,14 @@ fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
     assert_eq!(own(&client.names()), CHAT, "asking changes nothing");
 
     site.brigade.run(["work", "answer", &id, "--choice", "approve"]).assert_code(0);
-    // The call belongs to the session that asked.
+    // The call belongs to the session that requested it.
     let elsewhere = other.call("call.status", json!({"call_id": id}));
     assert_eq!(elsewhere["structuredContent"]["status"], "approved");
     let switched = client.call("call.wait", json!({"call_id": id}));
     assert_eq!(switched["structuredContent"]["action"], "mode_switched", "{switched:#}");
     client.heard("notifications/tools/list_changed");
     assert_stands(&client.call("fs.read", read), "completed", "");
-    // Receipt and record say in which session, and by which profiles.
+    // Receipt and record name the session and its profiles.
     let shown = site.json(["call", "show", &id]).expect(0);
     assert!(
         shown["call"]["session"]["profiles"].as_array().unwrap().contains(&json!("mode.chat")),
@@ -108,7 +108,7 @@ fn what_a_person_agreed_to_in_one_session_changes_no_other() {
     let mut client = Client::connect(&site, "local");
     let id = id_of(&switch(&mut client, "agentic"));
     site.json(["call", "approve", &id]).expect(0);
-    // Issue 17: another session used up what a person agreed to.
+    // Issue 17: another session used what a person had approved.
     let mut next = Client::connect(&site, "local");
     let early = next.call("call.wait", json!({"call_id": id}));
     assert_stands(&early, "approved", "wrong_session");
@@ -185,19 +185,19 @@ fn an_accepted_plan_lets_the_session_edit() {
     client.heard("notifications/tools/list_changed");
     assert_stands(&client.call("fs.write", json!({"path": "b.txt", "content": "x"})), "completed", "");
     assert!(!own(&client.names()).contains(&"session.exit_plan"));
-    // The agent itself still only plans.
+    // The agent itself can still only plan.
     let mut next = Client::connect(&site, "local");
     assert!(!own(&next.names()).contains(&"fs.write"));
-    // Without the profile in gateway.toml, what the session was given lapses.
+    // Without the profile in gateway.toml, the session loses the granted rights.
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"role.external\"]\n");
     client.heard("notifications/tools/list_changed");
     assert!(!own(&client.names()).contains(&"fs.write"));
-    // A rejected plan changes nothing.
+    // A rejected plan has no effect.
     let id = id_of(&next_plan(&site));
     site.brigade.run(["work", "answer", &id, "--decline", "--text", "smaller steps"]).assert_code(0);
 }
 
-/// Begins a session that only plans, and shows a plan there.
+/// Starts a session that can only plan, and submits a plan.
 fn next_plan(site: &Site) -> Value {
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.plan\"]\n");
     let mut client = Client::connect(site, "local");
@@ -223,7 +223,7 @@ fn the_documentation_is_found_and_read() {
     assert_eq!(other.refused("resources/read", json!({"uri": url})), -32002);
 }
 
-/// A profile that limits files to `docs`.
+/// A profile that restricts files to `docs`.
 const DOCS: &str = r#"[[profile]]
 name = "context.docs"
 

@@ -1,4 +1,4 @@
-//! `execute.*`, `agent.generate` and `workflow.generate`: shipped workflows, whose worker is
+//! `execute.*`, `agent.generate` and `workflow.generate`: shipped workflows with the fake worker
 //! `fixtures/kitchen/worker.py`.
 
 #![allow(
@@ -23,7 +23,7 @@ tools = ["execute.*", "agent.*", "workflow.*", "schema.*", "task.*", "fs.*", "fi
 effects = ["local-read", "local-write", "state-write", "process-exec", "process-control", "network"]
 "#;
 
-/// The agents: one whose context grants commands the network, one with fewer rights.
+/// Two agents: the context of one grants commands the network, the other has fewer rights.
 const AGENTS: &str = r#"[[agent]]
 name = "local"
 profiles = ["access.operator", "permission.full-auto", "context.commands"]
@@ -56,7 +56,7 @@ fn site(rules: &Value) -> Site {
     site
 }
 
-/// What the worker was told for each task, in the order of its starts.
+/// Returns the prompts of the worker, in the order of its starts.
 fn prompts(site: &Site) -> Vec<String> {
     let Ok(files) = fs::read_dir(site.beside("calls")) else { return Vec::new() };
     let mut files: Vec<_> = files.map(|entry| entry.unwrap()).collect();
@@ -84,7 +84,7 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
     );
 }
 
-/// Begins to carry out an intent, and returns the id of the execution.
+/// Starts the execution of an intent, and returns its id.
 #[track_caller]
 fn begin(client: &mut Client, args: Value) -> String {
     let started = done(client, "aegis.execute.intent", args);
@@ -92,7 +92,7 @@ fn begin(client: &mut Client, args: Value) -> String {
     started["pipeline_execution_id"].as_str().unwrap().to_owned()
 }
 
-/// Waits for the end of an execution, and returns how it stands for who asked.
+/// Waits for the end of an execution, and returns its status for the caller.
 #[track_caller]
 fn ended(client: &mut Client, id: &str) -> Value {
     let waited = done(client, "execute.wait", json!({"execution_id": id, "timeout_seconds": 90}));
@@ -101,7 +101,7 @@ fn ended(client: &mut Client, id: &str) -> Value {
     done(client, "execute.status", json!({"pipeline_execution_id": id}))
 }
 
-/// A program that adds two numbers, that cannot reach the network and writes nowhere.
+/// A program that adds two numbers and checks that it has no network and cannot write files.
 const PROGRAM: &str = r#"import json, socket, sys
 given = json.loads(sys.argv[1])
 try:
@@ -135,7 +135,7 @@ fn shipped_program_runs_without_network() {
     assert_eq!(stands["final_result"], "The sum is 5.", "{stands:#}\n{:#?}", prompts(&site));
     assert!(stands["duration_ms"].is_u64(), "{stands:#}");
     assert_eq!(stands["reused_existing_agent"], false, "the first execution deployed it: {stands:#}");
-    // What was wrong was told, and the program had neither network nor files, whatever the agent's context grants.
+    // The prompt names the error. The program has no network and no files, whatever the agent's context grants.
     let told = prompts(&site);
     assert_eq!(told.len(), 4, "{told:#?}");
     assert!(told[1].contains("SyntaxError") && told[2].contains("no numbers"), "{told:#?}");
@@ -212,7 +212,7 @@ fn what_was_written_is_kept_in_a_volume() {
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: poet}\nspec:\n  runtime: {language: python, \
                      version: '3'}\n  task: {instruction: Write a poem.}\n  tools: [fs.read]";
 
-/// Waits until a call of a tool waits for a person.
+/// Waits until a call of a tool is pending.
 fn pending(site: &Site, tool: &str) -> Value {
     until("a call waits", || {
         let calls = site.json(["call", "list", "--status", "pending"]).json;
@@ -232,7 +232,7 @@ fn generated_manifest_waits_as_call_of_caller() {
     let mut client = Client::connect(&site, "local");
     let started = done(&mut client, "agent.generate", json!({"input": "An agent that writes poems"}));
     let id = started["execution_id"].as_str().unwrap().to_owned();
-    // The rule of the policy covers the tool, and a person is asked all the same.
+    // The policy's rule covers the tool, but a person is still asked.
     let call = pending(&site, "agent.create");
     assert_eq!(call["caller"], "agent:local", "{call:#}");
     assert_eq!(call["args"]["manifest_yaml"], AGENT, "{call:#}");
@@ -244,7 +244,7 @@ fn generated_manifest_waits_as_call_of_caller() {
     assert_eq!(waited["status"], "completed", "{waited:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
-    // Who is not shown what it would end in begins nothing.
+    // An agent that cannot see the resulting tool cannot start.
     let mut ann = Client::connect(&site, "ann");
     fails(&mut ann, "agent.generate", json!({"input": "x"}), "not_available_here");
     fails(&mut client, "agent.generate", json!({"input": " "}), "invalid_arguments");

@@ -1,4 +1,4 @@
-//! Built-in tools that remember: memories, scripts, volumes, lists, questions, reports.
+//! Built-in tools with state: memories, scripts, volumes, lists, questions, reports.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
 
@@ -31,7 +31,7 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
     result["structuredContent"].clone()
 }
 
-/// Issue 17: lists and files are no larger than a result may be, and the rest is read on.
+/// Issue 17: a long list or file is cut to the maximum size of a result, and can be read on.
 #[test]
 fn a_long_result_is_cut_with_all_its_members() {
     let site = site();
@@ -95,7 +95,7 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
     assert_eq!((&added["durability"], &added["deduped"]), (&json!("candidate"), &json!(false)));
     let secret =
         json!({"content": "the token is ghp_0123456789abcdefghijABCDEFGHIJ012345", "category": "fact"});
-    // No argument carries a secret, so there is not even a call.
+    // A call with a secret in its arguments is not even recorded.
     let rejected = client.call("memory.add", secret);
     assert_eq!(rejected["structuredContent"]["durability"], "rejected", "{rejected:#}");
     assert!(rejected["_meta"]["brigade/call"]["id"].is_null(), "{rejected:#}");
@@ -161,7 +161,7 @@ fn a_question_waits_until_a_person_answers() {
     let result = client.result(request);
     assert_eq!(result["structuredContent"]["answer"], "9090", "{result:#}");
     assert_eq!(result["structuredContent"]["decision"], "accept");
-    // Who answers again is told that nobody waits.
+    // A second answer reports that no agent waits.
     let gone = site.brigade.run(["work", "answer", id, "--choice", "8080", "--json"]).assert_code(1).json();
     assert_eq!(gone["code"], "wrong_state", "{gone:#}");
     let secret = client.call("ask.user", json!({"questions": [{"question": "Token?", "isSecret": true}]}));

@@ -1,4 +1,4 @@
-//! Tasks of agents: `fixtures/kitchen/worker.py` is their worker.
+//! Tasks of agents, with the fake worker `fixtures/kitchen/worker.py`.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ name = "ann"
 profiles = ["access.operator", "permission.full-auto"]
 "#;
 
-/// A workspace with the agent `greeter`, whose worker does these steps.
+/// Returns a workspace with the agent `greeter`, whose worker executes these steps.
 fn site(steps: &Value, execution: &str) -> (Site, Client) {
     let site = Site::empty();
     site.workspace.write(POLICY, RULES);
@@ -60,7 +60,7 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
     result["structuredContent"].clone()
 }
 
-/// Begins a task, and returns its id.
+/// Starts a task, and returns its id.
 #[track_caller]
 fn begin(client: &mut Client) -> String {
     let started = done(client, "aegis.task.execute", json!({"agent_id": "greeter", "intent": "Greet Bob."}));
@@ -74,7 +74,7 @@ fn ended(client: &mut Client, id: &str) -> Value {
     done(client, "task.wait", json!({"execution_id": id, "timeout_seconds": 60}))
 }
 
-/// What the worker of a task was started with.
+/// Returns how the worker of a task was started.
 fn call(site: &Site, id: &str, number: u32) -> Value {
     let file = site.beside("calls").join(format!("task-{id}.{number}"));
     until("the worker has begun", || {
@@ -83,7 +83,7 @@ fn call(site: &Site, id: &str, number: u32) -> Value {
     })
 }
 
-/// Waits until a worker is gone.
+/// Waits until a worker has ended.
 fn gone(call: &Value) {
     let process = format!("/proc/{}", call["process"]);
     until("the worker has ended", || (!Path::new(&process).exists()).then_some(()));
@@ -127,7 +127,7 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     let logs = done(&mut client, "task.logs", json!({"execution_id": id, "limit": 2, "offset": 1}));
     assert_eq!((&logs["total"], &logs["events"][0]["sequence"]), (&json!(5), &json!(2)), "{logs:#}");
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"][0]["id"], id);
-    // The receipt of the attempt stands in the ledger, and the ledger is whole.
+    // The receipt of the attempt is in the ledger, and the ledger is complete.
     let runs = site.workspace.files(".brigade/tools/runs");
     let receipts: Vec<Value> =
         runs.values().filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok()).collect();
@@ -139,7 +139,7 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     );
     let verified = site.json(["run", "verify"]).expect(0);
     assert_eq!(verified["findings"], json!([]), "{verified:#}");
-    // It belongs to who began it.
+    // The task belongs to the agent that started it.
     let mut other = Client::connect(&site, "ann");
     for tool in ["task.status", "task.wait", "agent.wait", "task.logs", "task.cancel", "execution.file"] {
         let mut args = json!({"execution_id": id});
@@ -310,13 +310,13 @@ fn without_a_worker_no_task_begins() {
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
 }
 
-/// What the worker of a task was told when it called tools.
+/// Returns what the worker of a task recorded about its tool calls.
 fn told(site: &Site, id: &str, name: &str) -> Value {
     let path = format!(".brigade/tasks/{id}/{name}");
     serde_json::from_str(&site.workspace.read_text(path)).unwrap()
 }
 
-/// A scenario whose worker connects to the gateway.
+/// Returns a scenario whose worker connects to the gateway.
 fn calling(steps: &Value) -> Value {
     let binary = brigade_testkit::brigade_binary();
     json!({"brigade": binary, "default": steps})
@@ -348,16 +348,16 @@ fn a_worker_calls_the_tools_that_its_manifest_names() {
     for read in &results[..2] {
         assert_eq!(read["structuredContent"]["content"], "words\n", "{told:#}");
     }
-    // What is not listed is not callable, and no step of the session widens it.
+    // A tool that is not listed cannot be called, and the session cannot widen this.
     assert!(results[2]["isError"] == json!(true) || results[2]["code"].is_number(), "{:#}", results[2]);
     assert_eq!(site.workspace.read_text("a.txt"), "words\n");
     assert_eq!((&told["code"], &told["error"]), (&json!(0), &json!("")), "{told:#}");
-    // Its calls are calls of whoever began the task, with receipts.
+    // Its calls belong to the agent that started the task, and have receipts.
     let calls = site.json(["call", "list"]).expect(0);
     let reads = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == "fs.read");
     let reads: Vec<&Value> = reads.collect();
     assert!(!reads.is_empty() && reads.iter().all(|call| call["caller"] == "agent:local"), "{calls:#}");
-    // The pipes are not what the task left.
+    // The pipes are removed with the task.
     assert!(!site.workspace.join(format!(".brigade/tasks/{id}/.gateway")).exists());
 }
 
@@ -369,9 +369,9 @@ fn a_worker_gets_no_more_than_whoever_began_the_task() {
     let mut client = Client::connect(&site, "local");
     let id = begin(&mut client);
     assert_eq!(ended(&mut client, &id)["status"], "completed");
-    // There is no such context, so nothing is open.
+    // The context does not exist, so nothing is allowed.
     assert_eq!(told(&site, &id, "mcp.json")["listed"], json!([]));
-    // A session that hides writing hides it from its tasks, whatever the manifest says.
+    // A session that hides writing tools also hides them from its tasks, regardless of the manifest.
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\nspec:\n  \
                     runtime: {language: python, version: '3'}\n  tools: [fs.write, fs.read]\n";
     done(&mut client, "agent.update", json!({"manifest_yaml": manifest, "force": true}));
@@ -387,7 +387,7 @@ fn a_worker_gets_no_more_than_whoever_began_the_task() {
     assert_eq!(site.workspace.read_text("a.txt"), "words\n");
 }
 
-/// Finds the only call of a tool.
+/// Returns the only call of a tool.
 fn call_of(site: &Site, tool: &str) -> Value {
     let calls = site.json(["call", "list"]).expect(0);
     let mut found = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == tool);
@@ -450,7 +450,7 @@ fn a_worker_sees_no_calls_but_its_own() {
     let own = results[5]["structuredContent"]["calls"].as_array().unwrap();
     assert!(own.len() == 1 && own[0].to_string().contains("fs.list"), "{own:?}");
     assert_eq!(call_of(&site, "fs.delete")["status"], "pending");
-    // Whoever began it sees them all.
+    // The agent that started the task sees all of its calls.
     let all = done(&mut client, "call.list", json!({}))["calls"].to_string();
     assert!(all.contains("fs.list") && all.contains("fs.delete"), "{all}");
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, id_of, runs, stands, text};
 
-/// A policy that offers built-in tools and lets a rule answer for files.
+/// A policy that offers built-in tools and has a rule for file tools.
 const RULES: &str = r#"allowed_families = ["builtin"]
 allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "memory-write", "process-control", "process-exec", "remote-read", "remote-mutation"]
 
@@ -39,7 +39,7 @@ fn receipt(site: &Site, call: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Issues 14 and 17: who approves the calls of a built-in tool is what its row says.
+/// Issues 14 and 17: the row of a built-in tool determines who approves its calls.
 #[test]
 fn the_approval_of_a_built_in_tool_is_that_of_its_row() {
     let site = site();
@@ -55,7 +55,7 @@ fn the_approval_of_a_built_in_tool_is_that_of_its_row() {
     assert!(text.contains("not applicable: its calls need no approval"), "{text}");
 }
 
-/// Issue 17: commits are those of the workspace where no other repository is named.
+/// Issue 17: without another repository, commits of the workspace are listed.
 #[test]
 fn git_log_is_that_of_the_workspace() {
     let site = site();
@@ -83,11 +83,11 @@ fn a_call_at_the_command_line_goes_the_way_of_every_call() {
     let touched = &receipt["touched"][0];
     assert_eq!((&touched["path"], &touched["before"]), (&json!("new/b.txt"), &Value::Null));
     assert_eq!(touched["after"].as_str().map(str::len), Some(64));
-    // Asked for again, it waits for a person again.
+    // A repeated request waits for a person again.
     let run_id = receipt["id"].as_str().unwrap();
     let replay = site.json(["run", "replay", run_id]).expect(0);
     assert_eq!(replay["call"]["status"], "pending");
-    // A failure has a code, and is no success.
+    // A failure has a code and does not count as success.
     let args = r#"{"path": "a.txt", "target_content": "none", "replacement_content": "$&"}"#;
     let queued = site.json(["call", "queue", "fs.edit", "--args", args]).expect(0);
     let id = queued["call"]["id"].as_str().unwrap();
@@ -130,7 +130,7 @@ fn what_can_be_judged_is_judged_at_the_plan() {
     let secrets = format!("{RULES}[paths]\nreadable_secrets = [\".env\"]\n");
     site.workspace.write(POLICY, secrets);
     site.json(["call", "plan", "fs.read", "--args", r#"{"path": ".env"}"#]).expect(0);
-    // Without the family in the policy, there is nothing.
+    // Without the family in the policy, no such tool is available.
     for policy in
         [RULES.replace("\"builtin\"", "\"script\""), RULES.replace("allowed_families", "allowed_runtimes")]
     {
@@ -148,7 +148,7 @@ fn lists_name_built_in_tools_only_where_they_are_asked_for() {
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
     };
     assert!(ids(&["list"]).is_empty());
-    // They are there without a catalog, whose absence is an error of other lists.
+    // Built-in tools exist without a catalog. For other lists, a missing catalog is an error.
     let bare = Site::empty();
     bare.workspace.write(POLICY, "allowed_families = [\"builtin\"]\n");
     assert!(20 < bare.json(["list", "--family", "builtin"]).expect(0)["tools"].as_array().unwrap().len());
@@ -189,12 +189,12 @@ fn listed(client: &mut Client) -> BTreeSet<String> {
     }
 }
 
-/// Returns whether an answer is one of a tool that the caller has.
+/// Returns whether an answer shows that the caller has the tool.
 fn is_known(answer: &Value) -> bool {
     answer["error"].is_null() && about(&answer["result"])["code"] != "not_available_here"
 }
 
-/// Returns whether the columns of a row show it.
+/// Returns whether the columns of a row make the tool visible.
 fn is_meant(row: &Definition, mode: Mode, access: AccessLevel, permission: &str) -> bool {
     let only_reads = |effect: &&str| ["local-read", "remote-read", "session"].contains(effect);
     let is_of_permission = match (permission, row.id) {
@@ -219,7 +219,7 @@ fn every_name_is_callable_exactly_where_it_is_listed() {
         for access in AccessLevel::ALL {
             for permission in ["permission.plan", "permission.edit", "permission.full-auto"] {
                 let profiles = [format!("mode.{}", mode.as_str()), format!("access.{}", access.as_str())];
-                // What is laid over the agent's own profiles only narrows, so this one is the agent's own.
+                // A profile on top only narrows, so this test uses the agent's own profile.
                 let own = format!(
                     "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\", \"{permission}\"]\n"
                 );
@@ -321,7 +321,7 @@ fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
     let done = client.call("call.wait", json!({"call_id": id_of(&asked)}));
     assert_stands(&done, "completed", "");
     assert!(!site.workspace.exists("a.txt"));
-    // In this permission, the rule answers.
+    // With this permission, the rule approves.
     site.workspace.write("b.txt", "b");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
     let mut free = Client::connect(&site, "local");
@@ -449,7 +449,7 @@ fn the_doctor_knows_runs_of_built_in_tools() {
     assert_eq!(issues, json!([]));
 }
 
-/// Whatever aliases an entry has, what an agent calls is what its rights were judged by.
+/// Aliases in the catalog do not affect built-in tools: an agent calls the tool for which its rights were checked.
 #[test]
 fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
     let site = site();
@@ -497,7 +497,7 @@ fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
     }
 }
 
-/// Issue 17: nor does an entry whose id is another name of such a tool.
+/// Issue 17: neither does a catalog entry with another name of such a tool as its id.
 #[test]
 fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     let site = site();
@@ -534,7 +534,7 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     assert_eq!(ids, ["readFile", "aegis.fs.read"], "{issues:#}");
 }
 
-/// Issue 17: the cap of the policy holds for what Brigade itself gives, and its receipts count that, too.
+/// Issue 17: the policy's cap also applies to output of Brigade, and receipts count that output.
 #[test]
 fn what_a_built_in_tool_gives_is_capped_and_counted() {
     let site = site();
@@ -564,7 +564,7 @@ fn what_a_built_in_tool_gives_is_capped_and_counted() {
     assert!(10 < read, "{part:#}");
     let rest = client.call("fs.read", json!({"path": "long.txt", "offset": read, "limit": 1}));
     assert_eq!(rest["structuredContent"]["content"], line);
-    // Every other text is cut as well, and what is given is what is kept, however often it is asked for.
+    // All other texts are cut, too. The stored result is the cut one, and stays the same for later requests.
     let saved = client.call("script.save", json!({"name": "long", "code": "y".repeat(20_000)}));
     let id = saved["structuredContent"]["id"].clone();
     let all = client.call("script.get", json!({"id": id}));
@@ -583,7 +583,7 @@ fn what_a_built_in_tool_gives_is_capped_and_counted() {
     assert!(Some(6 << 10) < used.as_u64(), "{used}");
 }
 
-/// Issue 17: words of a schema were cut, and what did not fit was not given again.
+/// Issue 17: members of a schema were cut, and the omitted part was not available.
 #[test]
 fn capped_result_fits_schema_and_can_be_repeated() {
     let site = site();
@@ -666,7 +666,7 @@ fn what_is_shown_of_a_tool_says_what_it_lacks_here() {
     }
     let read = shown("fs.read");
     assert_eq!((&read["state"], &read["aliases"]), (&json!("available"), &json!(["readFile", "read_file"])));
-    // What is missing is not there for lists, either.
+    // In lists, a missing tool is also unavailable.
     let listed = site.json(["list", "--family", "builtin", "--available"]).expect(0);
     let ids: Vec<&str> =
         listed["tools"].as_array().unwrap().iter().map(|tool| tool["id"].as_str().unwrap()).collect();

@@ -1,4 +1,5 @@
-//! `web.fetch`: pages of the hosts that the policy names, and nothing inside. `web.search`: a program or documents.
+//! `web.fetch` reads pages of hosts that the policy names, but no internal hosts. `web.search` uses a program or
+//! documents.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ tools = ["web.*"]
 effects = ["remote-read"]
 "#;
 
-/// A workspace whose agent `local` answers for itself. Its proxy answers nobody.
+/// Returns a workspace whose agent `local` has a rule. Its proxy never answers.
 fn site(web: &str) -> Site {
     let site = Site::empty()
         .env("http_proxy", "http://127.0.0.1:9")
@@ -36,7 +37,7 @@ fn site(web: &str) -> Site {
     site
 }
 
-/// A server with a page and a way inside.
+/// Starts a server with a page, and a redirect to an internal host.
 fn server() -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -78,10 +79,10 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
     let shown = (&result["url"], &result["http_status"], &result["content_type"], &result["content"]);
     assert_eq!(shown, (&json!(page), &json!(200), &json!("text/html"), &json!("## Two")), "{result:#}");
     assert_eq!((&result["content_length"], &result["truncated"]), (&json!(11), &json!(false)));
-    // The answer leads inside.
+    // The redirect leads to an internal host.
     let led = fails(&mut client, &format!("http://127.0.0.1:{port}/inside"), "domain_not_allowed");
     assert!(text(&led).contains("redirects to a URL"), "{led:#}");
-    // These are refused at the plan, so there is no call of them.
+    // The plan refuses these URLs, so no call is recorded.
     for (url, code) in [
         ("http://169.254.169.254/latest/meta-data", "domain_not_allowed"),
         ("https://evildocs.example/", "domain_not_allowed"),
@@ -116,7 +117,7 @@ fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
     let mut client = Client::start(&site, &["--profile", "context.one"]);
     client.hello("2025-11-25", json!({}));
     fails(&mut client, &format!("http://127.0.0.1:{port}/page"), "outside_context");
-    // The server listens at every address of this machine, and redirects to a URL.
+    // The server listens at every address of this machine, and redirects to another one.
     let led = fails(&mut client, &format!("http://127.0.0.2:{port}/inside"), "outside_context");
     assert!(text(&led).contains("127.0.0.1 is outside of constrain.domains"), "{led:#}");
 }
@@ -136,7 +137,7 @@ fn nothing_is_fetched_without_a_policy_that_names_hosts() {
     }
 }
 
-/// A workspace whose agent searches with this provider.
+/// Returns a workspace whose agent searches with this provider.
 fn searching(provider: &str) -> Site {
     let site = site("");
     let agent = "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n";
@@ -161,7 +162,7 @@ fn a_program_searches_the_web_as_a_call_of_its_own() {
         "{found:#}"
     );
     assert_eq!(found["structuredContent"]["query"], "-rf; $(id)");
-    // The receipt is one of a program, whose bytes the approval binds.
+    // The receipt is that of a program whose bytes the approval binds.
     let receipt =
         site.json(["run", "show", about(&found)["run_id"].as_str().unwrap()]).expect(0)["run"].clone();
     assert!(receipt["binding"]["program"]["sha256"].is_string(), "{receipt:#}");
@@ -174,7 +175,7 @@ fn a_program_searches_the_web_as_a_call_of_its_own() {
     );
     let down = client.call("web.search", json!({"query": "down"}));
     assert_eq!((&down["isError"], &about(&down)["status"]), (&json!(true), &json!("failed")), "{down:#}");
-    // The command line plans and runs the same, and a changed program is refused.
+    // The command line plans and runs the same. A changed program is refused.
     let id = site.approved("web.search", "{\"query\": \"soup\"}");
     site.workspace.write("find.sh", "#!/bin/sh\necho []\n");
     let refused = site.run_call(&id);
@@ -249,7 +250,7 @@ effects = ["local-write"]
     assert_eq!(shown["policy"]["capture"], "./screen.sh --all", "{shown:#}");
     let explained = site.tools(["policy", "explain", "proof.screenshot"]).assert_code(0).stdout_text();
     assert!(explained.contains("`./screen.sh --all` captures the screen"), "{explained}");
-    // Without a program it is not here, and another tool is named.
+    // Without the program, the tool is unavailable, and the answer names another tool.
     site.workspace.write(POLICY, rules.replace("capture = \"./screen.sh --all\"", ""));
     let mut client = Client::connect(&site, "local");
     assert!(!client.names().contains(&"proof.screenshot".to_owned()));

@@ -1,4 +1,4 @@
-//! Workflows: states, transitions, people, limits, and processes that are killed in the middle.
+//! Workflows: states, transitions, people, limits, and killed processes.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ name = "reader"
 profiles = ["access.operator", "permission.full-auto", "context.reading"]
 "#;
 
-/// Contexts: one whose commands a rule may approve, and one that writes no files.
+/// Two contexts: the commands of one may be approved by a rule, the other cannot write files.
 const PROFILES: &str = r#"[[profile]]
 name = "context.commands"
 
@@ -77,7 +77,7 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
     result["structuredContent"].clone()
 }
 
-/// Begins an execution, and returns its id.
+/// Starts an execution, and returns its id.
 #[track_caller]
 fn begin(client: &mut Client, args: Value) -> String {
     let started = done(client, "aegis.workflow.run", args);
@@ -85,7 +85,7 @@ fn begin(client: &mut Client, args: Value) -> String {
     started["execution_id"].as_str().unwrap().to_owned()
 }
 
-/// Waits for the end of an execution, and returns all of it.
+/// Waits for the end of an execution, and returns the full execution.
 #[track_caller]
 fn ended(client: &mut Client, id: &str) -> Value {
     let waited = done(client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 60}));
@@ -101,13 +101,13 @@ fn assert_code(result: &Value, code: &str) {
     assert!(text(result).contains(code), "{result:#}");
 }
 
-/// Why an execution failed.
+/// Returns why an execution failed.
 fn failure(all: &Value) -> &Value {
     let events = all["events"].as_array().unwrap();
     &events.iter().find(|event| event["event_type"] == "workflow_ended").unwrap()["payload"]["code"]
 }
 
-/// Waits until something waits for a person.
+/// Waits until a decision about `part` is pending.
 fn waiting(site: &Site, part: &str) -> Value {
     until("a question waits", || {
         let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
@@ -143,7 +143,7 @@ fn states_are_calls_of_the_caller_and_hand_data_on() {
         .chain(["workflow_ended"])
         .collect();
     assert_eq!(events, expect);
-    // Each step has a receipt of its own, of the same caller.
+    // Each step has a separate receipt of the same caller.
     let runs = site.workspace.files(".brigade/tools/runs");
     let receipts: Vec<Value> =
         runs.values().filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok()).collect();
@@ -151,7 +151,7 @@ fn states_are_calls_of_the_caller_and_hand_data_on() {
         let receipt = receipts.iter().find(|receipt| receipt["tool_id"] == tool).unwrap();
         assert_eq!(receipt["caller"], "agent:local", "{receipt:#}");
     }
-    // It belongs to who began it.
+    // The execution belongs to the agent that started it.
     let mut other = Client::connect(&site, "ann");
     for tool in ["status", "wait", "logs", "cancel", "executions.get", "pause", "resume"] {
         let refused = other.call(&format!("workflow.{tool}"), json!({"execution_id": id}));
@@ -231,7 +231,7 @@ fn a_person_answers_from_the_command_line_once() {
     assert_eq!(stands["status"], "waiting", "{stands:#}");
     let early = done(&mut client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 1}));
     assert_eq!((&early["timed_out"], &early["status"]), (&json!(true), &json!("waiting")), "{early:#}");
-    // While it is paused, an answer leads nowhere yet.
+    // While the execution is paused, an answer does not continue it.
     let paused = client.call("pauseMission", json!({"execution_id": id}));
     assert_eq!(paused["structuredContent"]["status"], "paused", "{paused:#}");
     let answer = row["id"].as_str().unwrap();
@@ -243,7 +243,7 @@ fn a_person_answers_from_the_command_line_once() {
     assert_eq!(all["state_outputs"]["B"]["output"]["stdout"], "yes\n", "{all:#}");
     let twice = site.brigade.run(["work", "answer", answer, "--choice", "no"]);
     assert_ne!(twice.code(), Some(0), "{twice}");
-    // An agent answers as a person lets it; then nothing waits any more.
+    // If a person allows it, an agent can answer. Then nothing is pending.
     let id = begin(&mut client, json!({"name": "ship", "input": {"what": "v2"}}));
     waiting(&site, "Ship v2?");
     let signal = json!({"execution_id": id, "response": "no"});
@@ -318,7 +318,7 @@ const SLOW: &str = "  states:\n    A: {kind: System, command: {tool: fs.write, a
                     transitions: [{condition: on_success, target: C}]}\n    C: {kind: System, command: {tool: fs.write, \
                     arguments: {path: after, content: x}}, transitions: []}\n";
 
-/// A script that says that it began, and waits until it is let go.
+/// A script that records its start and waits for the file `go`.
 const SCRIPT: &str = "echo x >> began\nwhile [ ! -e go ]; do sleep 0.1; done\n";
 
 #[test]
@@ -331,7 +331,7 @@ fn next_gateway_resumes_workflow_after_kill() {
     // The gateway is killed.
     drop(client);
     site.workspace.write("go", "");
-    // One that serves another agent takes it over.
+    // The gateway of another agent takes the execution over.
     let other = Client::connect(&site, "ann");
     let row = waiting(&site, "Its outcome is unknown");
     assert_eq!(row["choices"], json!(["retry", "succeeded", "failed"]), "{row:#}");
@@ -347,15 +347,15 @@ fn next_gateway_resumes_workflow_after_kill() {
     drop(other);
 }
 
-/// How many bytes a file has.
+/// Returns the size of a file.
 fn size(site: &Site, path: &str) -> u64 {
     fs::metadata(site.workspace.join(path)).map_or(0, |found| found.len())
 }
 
 #[test]
 fn kill_between_transition_writes_is_recovered() {
-    // Issue 17: a step is written into the journal of calls, into its receipt and into the store. The gateway is killed
-    // at each line that the journal gets, and between them when the store gets one.
+    // Issue 17: a step writes to the call journal, its receipt and the store. The gateway is killed after each line of
+    // the journal, and between the lines when the store is written.
     let site = site();
     site.workspace.write(POLICY, RULES.replace("\"slow\"", "\"slow\", \"mark\""));
     add(&site, "mark", "effects = [\"local-write\"]\n", "echo \"$1\" >> marks\n");
@@ -375,7 +375,7 @@ fn kill_between_transition_writes_is_recovered() {
         let intent = format!("r{round}");
         let mut client = Client::connect(&site, "local");
         let id = begin(&mut client, json!({"name": "marks", "intent": intent}));
-        // Each round lets the files grow a little further.
+        // Each round lets the files grow a little more.
         let begun = (size(&site, journal), size(&site, log));
         let grown =
             || size(&site, journal).saturating_sub(begun.0) + size(&site, log).saturating_sub(begun.1);
@@ -408,7 +408,7 @@ fn kill_between_transition_writes_is_recovered() {
             let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
             let rows = brief["waiting"].as_array().cloned().unwrap_or_default();
             for row in &rows {
-                // A person looks what a step that was cut off did. What is tried again is approved again.
+                // A person checks what an interrupted step did. A repeated step needs another approval.
                 let did = marks(status["current_state"].as_str().unwrap()) == 1;
                 let choice = match row["text"].as_str().unwrap().contains("Its outcome is unknown") {
                     true if did => "succeeded",
@@ -444,7 +444,7 @@ fn what_the_command_line_began_goes_on_with_the_next_gateway() {
     };
     let queued = site.json(["call", "queue", "workflow.run", "--args", r#"{"name": "greet"}"#]).expect(0);
     run(queued["call"]["id"].as_str().unwrap());
-    // It waits for a person at its first step, and no process is there.
+    // Its first step waits for a person, and no process is running.
     let calls = site.json(["call", "list", "--status", "pending"]).expect(0);
     assert_eq!(calls["calls"][0]["tool_id"], "cmd.run", "{calls:#}");
     run(calls["calls"][0]["id"].as_str().unwrap());
@@ -502,8 +502,7 @@ fn agents_work_at_once_and_agree_or_do_not() {
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"].as_array().unwrap().len(), 3);
 }
 
-/// Calls a tool that a person approves each time.
-/// The calls of a tool that wait for a person.
+/// Returns the calls of a tool that wait for a person.
 fn pending(site: &Site, tool: &str) -> Vec<String> {
     let calls = site.json(["call", "list", "--status", "pending"]).expect(0);
     let own = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == tool);
@@ -565,7 +564,7 @@ fn approval_binds_workflow_and_question() {
     let refused = client.call("call.wait", json!({"call_id": id}));
     assert!(text(&refused).contains("workflow ship"), "{refused:#}");
     assert_eq!(done(&mut client, "workflow.executions.list", json!({}))["executions"], json!([]));
-    // A yes to one question is none to the next.
+    // Consent to one question is not consent to the next.
     deploy(
         &mut client,
         "two",
@@ -648,7 +647,7 @@ fn a_workflow_is_offered_more_widely_and_less() {
     let id = begin(&mut other, json!({"name": "tree"}));
     let all = ended(&mut other, &id);
     assert_eq!(all["state_outputs"]["A"]["output"]["result"]["output"]["stdout"], "leaf\n", "{all:#}");
-    // Another workspace neither changes nor demotes it, and nobody while others rely on it.
+    // Another workspace can neither change nor demote it. No workspace can while others depend on it.
     let refused = agreed(&there, &mut other, "workflow.demote", json!({"name": "leaf"}));
     assert_code(&refused, "not_found");
     let refused = agreed(&here, &mut client, "workflow.demote", json!({"name": "leaf"}));

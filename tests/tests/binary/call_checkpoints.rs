@@ -8,7 +8,7 @@ use std::process::Stdio;
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-/// Drops what `ask` says on the first run; tells what it was resumed with on the second.
+/// Returns a site whose script writes `ask` on the first run, and prints the answer on the second.
 fn asking(ask: &str) -> Site {
     Site::script(&format!(
         r#"if [ -n "${{BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}}" ]; then
@@ -54,7 +54,7 @@ fn pause_approve_resume() {
     );
     assert_eq!((&shown["call_id"], &shown["run_id"]), (&json!(id), &run["receipt"]["id"]));
 
-    // A waiting call goes through its checkpoint and no other way.
+    // A waiting call can only continue through its checkpoint.
     site.json(["call", "approve", &id]).refused("waiting");
     site.run_call(&id).refused("checkpoint");
     site.json(["checkpoint", "resume", "gate"]).refused("checkpoint approve gate");
@@ -139,7 +139,7 @@ fn a_file_of_another_name_is_left_out_with_a_warning() {
         assert_eq!(run["call"]["status"], status, "{run:#}");
         let warning = format!("checkpoint file {name}: its name does not end in `.json`, so it is left out");
         assert_eq!((&run["warnings"], &run["receipt"]["warnings"]), (&json!([warning]), &json!([warning])));
-        // Nothing of it stays.
+        // No file of it remains.
         let folder = site.workspace.join(".brigade/tools/checkpoints/incoming");
         assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
     };
@@ -232,7 +232,7 @@ fn an_id_that_is_taken_gets_a_suffix() {
         before,
         "a decision is never overwritten"
     );
-    // An exact id wins over the longer one that begins with it.
+    // An exact id wins over a longer id with that prefix.
     assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["status"], "rejected");
     let document = site.json(["checkpoint", "show", "gat"]).expect(1);
     assert_eq!(document["candidates"].as_array().unwrap().len(), 2, "{document:#}");
@@ -288,7 +288,7 @@ fn foreign_file_among_checkpoints_fails_the_run() {
         assert_eq!(run["call"]["status"], "failed", "{also}: {run:#}");
         let error = run["error"].as_str().unwrap_or_else(|| panic!("{run:#}"));
         assert!(error.contains(because), "{also}: {error}");
-        // Nothing of it stays.
+        // No file of it remains.
         let folder = site.workspace.join(".brigade/tools/checkpoints/incoming");
         assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
     };
@@ -335,7 +335,7 @@ echo '{"id":"gate","choices":["yes"]}' > one.json
     child.kill().unwrap();
     child.wait().unwrap();
     let run = site.json(["call", "show", &id]).expect(0)["call"]["run_id"].as_str().unwrap().to_owned();
-    // Before a writer has recorded it, and after.
+    // Before a writer has recorded the expiry, and after.
     for _ in 0..2 {
         let receipt = site.json(["run", "show", &run]).expect(0)["run"].clone();
         assert_eq!(receipt["status"], "interrupted");
@@ -354,7 +354,7 @@ echo '{"id":"gate","choices":["yes"]}' > one.json
 
 const FILE: &str = ".brigade/tools/checkpoints/gate.json";
 
-/// Changes the file of the checkpoint.
+/// Edits the file of the checkpoint.
 fn edit(site: &Site, change: impl Fn(&mut Value)) {
     let mut document: Value = serde_json::from_str(&site.workspace.read_text(FILE)).expect("a checkpoint");
     change(&mut document);
@@ -386,7 +386,7 @@ fn no_call_resumes_after_a_checkpoint_whose_file_was_changed() {
         site.json(["doctor", "--fix"]).expect(0);
         assert_eq!(site.workspace.read_text(FILE), before, "{member}");
         site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
-        // And between the answer and the run.
+        // Another edit between the answer and the run.
         edit(&site, |document| document["context"] = json!({"n": 2}));
         site.json(["checkpoint", "resume", "gate"]).refused("context");
         assert_eq!(site.json(["state", "compact"]).expect(0)["restored_checkpoints"], 1);

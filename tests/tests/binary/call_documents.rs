@@ -1,4 +1,4 @@
-//! All steps of a call on the fixture workspaces. Every document has the promised keys and types.
+//! All steps of a call in the fixture workspaces. Every document has the specified keys and types.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -51,7 +51,7 @@ fn from_plan_to_receipt_on_repo_tools() {
     assert_eq!((&list["runs"][0]["id"], &list["latest"]), (&receipt["id"], &list["runs"][0]));
     for words in [&["run", "show", run_id][..], &["run", "latest"]] {
         let mut shown = site.json(words).expect(0)["run"].clone();
-        // Keys of summaries are there also when a receipt has nothing to say of them.
+        // Summaries have these keys even if the receipt has no value for them.
         shown.as_object_mut().unwrap().retain(|key, _| receipt.get(key).is_some());
         assert_eq!(&shown, receipt);
     }
@@ -194,7 +194,7 @@ fn a_slash_command_is_planned_and_never_run() {
         document["blocker_details"].as_array().unwrap().len()
     );
 
-    // Without a rule for families it is refused all the same, wherever it comes up.
+    // Without its family in the policy, the call is refused at every step.
     site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, "[]");
     let args = ["simplify", "--args", r#"{"path":"README.md"}"#];
     let plan = site.json([&["call", "plan"], &args[..]].concat()).refused("are not executed");

@@ -1,4 +1,4 @@
-//! Execution: exact words, empty input, working directory, end of the whole tree, sandbox and logs.
+//! Execution: exact arguments, empty input, working directory, end of all processes, sandbox and logs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::process::Stdio;
 use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
-/// Prints every word on a line of its own, with its length in bytes, so that nothing can hide.
+/// Prints every argument on a separate line, with its length in bytes.
 const WORDS: &str = r#"
 LC_ALL=C
 for word in "$@"; do printf '%s:%s|' "${#word}" "$word"; done
@@ -45,7 +45,7 @@ allow_option_values = ["a"]"#;
     check(json!({"a": {"b": "\"", "a": [null]}}), &["{\"a\":[null],\"b\":\"\\\"\"}"]);
     assert!(!site.workspace.exists("evil"));
 
-    // A null byte cannot be passed on; it is refused when the call is planned.
+    // A null byte cannot be passed to a program, so planning refuses it.
     site.json(["call", "plan", "tool", "--args", r#"{"a":"x\u0000y"}"#]).refused("cannot be passed");
 }
 
@@ -156,9 +156,9 @@ fn files_of_a_run_are_for_the_owner_alone() {
     }
 }
 
-/// A script that leaves a child, a grandchild in a session of its own, and one that ignores signals, then waits.
+/// A script that starts a child, a grandchild in another session, and a process that ignores signals, then waits.
 ///
-/// The text of the workspace's path in their command lines is how the tests find them.
+/// The tests find these processes by the workspace path in their command lines.
 const TREE: &str = r#"
 sh "$PWD/bin/child.sh" one &
 setsid sh "$PWD/bin/child.sh" two &
@@ -210,7 +210,7 @@ fn what_the_script_leaves_behind_ends_with_it() {
     nothing_lives(&site);
 }
 
-/// Returns whether this process, and so each that it starts, ignores a signal.
+/// Returns whether this process ignores a signal. Its children inherit that.
 fn is_ignored(signal: &str) -> bool {
     let number = match signal {
         "-HUP" => 1,
@@ -225,7 +225,7 @@ fn is_ignored(signal: &str) -> bool {
 
 #[test]
 fn an_interrupt_ends_the_tree_and_is_recorded() {
-    // A process that was started to ignore one of them, as by a shell in the background, continues ignoring it.
+    // A process that was started with an ignored signal, as by a shell in the background, keeps ignoring it.
     for signal in ["-INT", "-TERM", "-HUP"].into_iter().filter(|signal| !is_ignored(signal)) {
         let site = tree("wait\n", "");
         let id = site.approved("tool", "{}");
@@ -260,7 +260,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     all_started(&site);
     child.kill().unwrap();
     child.wait().unwrap();
-    // Nothing continues unsupervised, every reader sees what became of it, and the next writer records it.
+    // No process continues without its supervisor. Every reader sees the interruption, and the next writer records it.
     nothing_lives(&site);
     assert_eq!(site.status(&id), "interrupted");
     assert_eq!(site.json(["call", "list"]).expect(0)["counts"], json!({"interrupted": 1}));
@@ -273,7 +273,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     let run_id = list["runs"][0]["id"].as_str().unwrap();
     assert_eq!(site.json(["run", "show", run_id]).expect(0)["run"]["call_id"], id);
     site.json(["run", "replay", run_id]).expect(0);
-    // What the script dropped goes when the next one runs.
+    // Files that the script left are removed by the next run.
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "sh bin/other.sh");
     site.workspace.write(
         "bin/other.sh",
@@ -308,7 +308,7 @@ echo "$TMPDIR" > where.txt
     until("end of the private folder", || left().is_empty().then_some(()));
     assert!(site.workspace.exists("kept/file"), "what a link leads to stays");
 
-    // A run that ends on its own removes its own, and none that could be another's.
+    // A run that ends normally removes only its own files.
     site.workspace.write("quick", "");
     fs::create_dir(temporary.join("brigade-run-x")).unwrap();
     site.receipt_of("tool", "{}");
@@ -334,7 +334,7 @@ fn one_approval_is_one_run_however_many_try() {
     assert_eq!(logs.keys().filter(|path| path.ends_with(".log")).count(), 2, "{:?}", logs.keys());
 }
 
-/// A script that tries what its argument says and tells whether it worked.
+/// A script that tries its argument and prints whether it worked.
 const TRY: &str = "if (eval \"$1\") 2>/dev/null; then echo worked; else echo failed; fi\n";
 
 fn confined(mode: &str, effects: &str) -> Site {

@@ -1,5 +1,5 @@
 //! The gate before a run: inconsistent records, changes since queueing, missing programs and scripts, and configuration
-//! behind links.
+//! that is a link.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that the binary reads")]
 
@@ -17,7 +17,7 @@ const POLICY: &str = ".brigade/tools/policy.toml";
 /// A script that leaves a mark when it runs.
 const MARK: &str = "echo ran > ran.txt\n";
 
-/// Changes the last record of the journal.
+/// Edits the last record of the journal.
 fn edit(site: &Site, change: impl FnOnce(&mut Value)) {
     let text = site.workspace.read_text(CALLS);
     let (before, last) = text.trim_end().rsplit_once('\n').expect("there is a header");
@@ -30,7 +30,7 @@ fn set(pointer: &str, value: Value) -> impl FnOnce(&mut Value) {
     move |record| *record.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value
 }
 
-/// Approves a call, changes its record, and checks that it is refused with this change or reason.
+/// Approves a call, edits its record, and checks that it is refused for this change or reason.
 #[track_caller]
 fn contradicts(pointer: &str, value: Value, changed: &[&str], because: &str) {
     let site = Site::script(MARK);
@@ -64,7 +64,7 @@ fn changed_code_is_reported_before_approval() {
     };
     check(&|site| site.workspace.write("bin/tool.sh", "echo other\n"), "changed_program");
     check(&|site| site.add_to_policy("[sandbox]\nmode = \"best-effort\"\n"), "changed_policy");
-    // A change between the two approvals is reported again.
+    // A change between two approvals is reported again.
     let site = Site::script(MARK);
     let id = site.queue("tool", "{}");
     for body in ["echo one\n", "echo two\n"] {
@@ -72,7 +72,7 @@ fn changed_code_is_reported_before_approval() {
         site.json(["call", "approve", &id]).refused("bin/tool.sh");
     }
     site.json(["call", "approve", &id]).expect(0);
-    // Rules about other tools do not affect the call.
+    // Rules for other tools do not affect the call.
     let id = site.queue("tool", r#"{"b":1}"#);
     site.add_to_policy("[sandbox.tool.other]\nmode = \"off\"\n");
     site.json(["call", "approve", &id]).expect(0);
@@ -168,7 +168,7 @@ fn a_policy_that_is_a_link_to_nothing_blocks_everything() {
         assert!(!doctor.contains("policy_missing\""), "{doctor}");
     }
     assert!(!site.workspace.exists("ran.txt"));
-    // A catalog that is such a link is there, too.
+    // A catalog behind such a link exists, too.
     site.workspace.remove(CATALOG);
     symlink("gone.toml", site.workspace.join(CATALOG)).unwrap();
     let list = site.json(["list"]).json.to_string();

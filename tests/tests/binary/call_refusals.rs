@@ -1,4 +1,4 @@
-//! All refusals of calls: message, exit code, and that nothing is stored or run.
+//! Every refusal of a call: its message, its exit code, and that nothing is stored or run.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -18,7 +18,7 @@ fn contains(list: &Value, part: &str) {
     assert!(texts(list).iter().any(|text| text.contains(part)), "nothing says `{part}`: {list:#}");
 }
 
-/// Plans a call that must be blocked for this reason, with a code; queueing it must store nothing.
+/// Plans a call that must be blocked with this reason and code. Queueing it must store nothing.
 #[track_caller]
 fn blocked(site: &Site, args: &str, because: &str, code: &str) -> Value {
     let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
@@ -75,20 +75,20 @@ fn code_for_an_interpreter_runs_from_a_reviewed_command_alone() {
     let issues = doctor["issues"].as_array().expect("a list").iter();
     let issue = issues.clone().find(|issue| issue["issue_type"] == "inline_code").expect("it is reported");
     assert_eq!((&issue["tool_id"], &issue["severity"]), (&json!("inline"), &json!("info")));
-    // The text is part of what was approved.
+    // The approval covers the text.
     let id = site.approved("inline", "{}");
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     site.workspace.write(".brigade/tools.toml", catalog.replace(r#"\"inline\""#, r#"\"other\""#));
     site.run_call(&id).refused("contract");
     assert_eq!(site.workspace.read_text("ran.txt"), "inline");
-    // The policy may refuse it, and says where.
+    // The policy can refuse inline code. The refusal names the place.
     let policy = ".brigade/tools/policy.toml";
     site.workspace.write(policy, "[commands]\ninline_code = \"refuse\"\n");
     let plan = site.json(["call", "plan", "inline", "--args", "{}"]).expect(1);
     let detail = &plan["blocker_details"][0];
     assert_eq!((&detail["code"], &detail["line"]), (&json!("policy_inline_code"), &json!(2)), "{plan:#}");
     site.json(["call", "plan", "tool", "--args", "{}"]).expect(0);
-    // A rule that is misspelt refuses everything.
+    // A misspelled rule refuses everything.
     for rule in ["inline_code = \"refused\"", "inline = \"refuse\""] {
         site.workspace.write(policy, format!("[commands]\n{rule}\n"));
         let plan = site.json(["call", "plan", "tool", "--args", "{}"]).expect(1);
@@ -127,12 +127,12 @@ fn what_is_refused_is_the_whole_document() {
             assert_eq!(queue["call"]["status"], "pending");
         }
     }
-    // A secret is in no document.
+    // The document does not contain the secret.
     let document =
         site.json(["call", "queue", "net", "--args", r#"{"password":"EXAMPLE-canary-1"}"#]).expect(1);
     assert!(document["call"].is_object() && !document.to_string().contains("canary"), "{document:#}");
     assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"));
-    // The hint is one that helps.
+    // The hint suggests a command that works.
     let run = site.tools([
         "call",
         "queue",
@@ -158,7 +158,7 @@ fn bad_arguments_are_all_reported_at_once() {
     }
     assert_eq!(texts(&plan["validation_errors"]).len(), 5, "{plan:#}");
     blocked(&site, r#"{"path":NaN}"#, "line 1", "invalid_args");
-    // The values are not repeated: they may be secrets.
+    // The message does not repeat values, because they may be secrets.
     let plan = blocked(&site, r#"{"path":"a","mode":"canary-4711"}"#, "$.mode", "invalid_args");
     assert!(!plan["blockers"].to_string().contains("canary-4711"));
 }
@@ -204,7 +204,7 @@ fn a_call_runs_only_when_it_is_approved() {
     site.json(["call", "hold", &id, "--reason", "later"]).expect(0);
     site.run_call(&id).refused(&hint);
     assert_eq!(site.json(["call", "show", &id]).expect(0)["call"]["review_reason"], "later");
-    // A held call can be approved; a rejected one cannot.
+    // A held call can be approved. A rejected call cannot.
     site.json(["call", "approve", &id]).expect(0);
     site.json(["call", "reject", &id, "--reason", "no"]).expect(0);
     site.run_call(&id).refused("rejected");
@@ -253,7 +253,7 @@ fn calls_that_ask_for_the_same_are_one() {
         site.json(["call", "approve", &id]).run.code();
     }
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"].as_array().unwrap().len(), 1);
-    // What is completed can be asked for again, under another id.
+    // A completed call can be requested again, under another id.
     site.run_call(&id).expect(0);
     let next = site.queue("tool", r#"{"a":"1","b":"2"}"#);
     assert!(next.starts_with(&format!("{id}-queued-")), "{next}");
@@ -287,7 +287,7 @@ fn an_exact_id_wins_and_a_prefix_lists_what_it_could_be() {
     let prefix = &first[..first.len() - 1];
     let document = site.json(["call", "show", prefix]).expect(1);
     assert_eq!(texts(&document["candidates"]), [first.clone(), second.clone()], "{document:#}");
-    // Only calls that the command could take are meant; the first one is completed.
+    // Only calls that the command can run are candidates. The first one is completed.
     let document = site.json(["call", "run", prefix]).refused("none can be run");
     assert_eq!(document["candidates"], json!([]));
     let third = site.queue("tool", r#"{"a":"2"}"#);
@@ -403,7 +403,7 @@ fn a_catalog_that_cannot_be_read() {
     site.workspace.remove(".brigade/tools.toml");
     site.json(["call", "plan", "tool"]).refused("brigade tools init");
     site.json(["list"]).refused("does not exist");
-    // Bytes that are no text break the entry they are in, and only that one.
+    // Bytes that are not UTF-8 invalidate only the entry that contains them.
     let bad = &b"\n[[tool]]\nid = \"bad\"\nname = \"\xff\"\nfamily = \"script\"\n"[..];
     site.workspace.write(".brigade/tools.toml", [&good, bad].concat());
     site.json(["call", "plan", "bad"]).expect(1);

@@ -1,4 +1,4 @@
-//! What a person sees before and when deciding about a call, and decisions about several calls.
+//! What a person sees when deciding about a call, and decisions about several calls.
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn said(site: &Site, words: &[&str]) -> String {
     run.stdout_text()
 }
 
-/// Issue 13: what is approved was not shown.
+/// Issue 13: `approve` did not show what it approved.
 #[test]
 fn approve_and_show_name_command_and_access() {
     let site = site();
@@ -40,7 +40,7 @@ fn approve_and_show_name_command_and_access() {
     assert!(approved.contains("runs:           sh bin/tool.sh a.txt\n"), "{approved}");
     assert!(approved.contains("effects:        local-read, network\n"), "{approved}");
 
-    // Each word on its own line, because one has a blank.
+    // Each word is on a separate line, because one contains a blank.
     let second = site.queue("tool", r#"{"path":"b c.txt","limit":3}"#);
     let shown = said(&site, &["call", "show", &second]);
     assert!(shown.contains("runs:\n  sh\n  bin/tool.sh\n  --limit=3\n  b c.txt\n"), "{shown}");
@@ -59,7 +59,7 @@ fn approve_and_show_name_command_and_access() {
     assert_eq!(preview["last_approved"]["call_id"], json!(first));
 }
 
-/// Issue 13: the last approved call is found in its receipt when it has run, and code that changed is named.
+/// Issue 13: after a run, the last approved call is found through its receipt, and changed code is named.
 #[test]
 fn a_call_is_compared_with_the_last_approved_one_of_its_tool() {
     let site = site();
@@ -96,7 +96,7 @@ fn several_calls_are_decided_at_once() {
     assert!(errors[0].is_null() && errors[1].as_str().unwrap().contains("rejected"), "{held:#}");
 }
 
-/// Issue 13: the second time was an error, or confirmed what the first had reported as changed.
+/// Issue 13: a call named twice was an error, or confirmed a reported change.
 #[test]
 fn a_call_that_is_named_twice_is_decided_once() {
     let site = site();
@@ -118,7 +118,7 @@ fn a_call_that_is_named_twice_is_decided_once() {
     assert_eq!(source.status(&changed), "pending");
 }
 
-/// Issue 13: candidates were calls that the command could not take, and were listed twice.
+/// Issue 13: candidates included calls that the command could not run, and were listed twice.
 #[test]
 fn candidates_are_the_calls_that_the_command_could_take() {
     let site = site();
@@ -131,7 +131,7 @@ fn candidates_are_the_calls_that_the_command_could_take() {
     for one in [&b, &c] {
         assert_eq!(said.matches(one.as_str()).count(), 1, "{said}");
     }
-    // One call fits, so it is meant.
+    // A single match is used.
     assert_eq!(site.json(["call", "run", "call-"]).expect(0)["call"]["id"], json!(a));
     let none = site.tools(["call", "run", "call-"]);
     none.assert_code(1);
@@ -157,7 +157,7 @@ fn approving_and_showing_a_call_say_the_same_of_its_entry() {
     }
 }
 
-/// Issue 13: calls that v0.30 ran were no approved calls.
+/// Issue 13: calls that v0.30 ran did not count as approved.
 #[test]
 fn a_call_is_compared_with_one_that_v030_approved() {
     let site = site();
@@ -181,7 +181,7 @@ fn a_call_is_compared_with_one_that_v030_approved() {
     assert!(shown.contains("call-old by Brigade 0.30, which bound no files; it differs in:\n"), "{shown}");
 }
 
-/// Issue 13: a blocked call proposed to queue it anyway, and nothing else.
+/// Issue 13: the only suggestion for a blocked call was to queue it anyway.
 #[test]
 fn a_blocked_call_says_its_reasons_and_one_next_step() {
     let site = site();

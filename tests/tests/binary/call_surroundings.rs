@@ -85,7 +85,7 @@ fn timeouts_of_any_size() {
         let site = Site::script_with("echo hi\n", &format!("timeout = {timeout}"));
         site.json(["call", "plan", "tool"]).refused("timeout");
     }
-    // Without one, the policy's maximum counts, else five minutes.
+    // Without a limit in the entry, the policy's maximum applies, else five minutes.
     let site = Site::script("echo hi\n");
     site.workspace.replace(".brigade/tools.toml", "timeout = 30", "");
     assert_eq!(site.json(["call", "plan", "tool"]).expect(0)["plan"]["effective_timeout"], 60.0);
@@ -104,7 +104,7 @@ fn a_directory_that_vanishes_or_becomes_a_file() {
     site.workspace.write("lib", "a file");
     site.run_call(&id).refused("cwd");
     site.workspace.remove("lib");
-    // A link to another directory with the same file is another file.
+    // A link to another directory with an identical file names another file.
     site.workspace.write("other/tool.sh", "pwd\n");
     symlink("other", site.workspace.join("lib")).unwrap();
     site.run_call(&id).refused("tool.sh");
@@ -168,7 +168,7 @@ fn arguments_that_are_not_utf8_are_a_usage_error() {
 
 #[test]
 fn a_script_that_removes_its_own_workspace_state_is_reported() {
-    // Without a sandbox a script can do harm; Brigade must still end with a report.
+    // Without a sandbox, a script can damage the state. Brigade must still report the run.
     let site = Site::script("rm -rf .brigade\n");
     let id = site.approved("tool", "{}");
     let run = site.tools(["call", "run", &id, "--json"]);
@@ -178,7 +178,7 @@ fn a_script_that_removes_its_own_workspace_state_is_reported() {
 
 #[test]
 fn argument_order_of_templates_gives_equal_words() {
-    // Words follow the names of the templates, not their order in the file.
+    // Words follow the names in the schema, not their order in the file.
     for template in [r#"{ b = "{b}", a = "{a}" }"#, r#"{ a = "{a}", b = "{b}" }"#] {
         let site = Site::script_with("echo \"$@\"\n", &format!("argument_template = {template}"));
         let plan = site.json(["call", "plan", "tool", "--args", r#"{"a":"1","b":"2"}"#]).expect(0);

@@ -1,4 +1,4 @@
-//! Calls that did not finish, and how a person ends or repeats them. Every suggested command works.
+//! Unfinished calls, and how a person ends or repeats them. Every suggested command works.
 
 #![allow(clippy::disallowed_methods, reason = "a test takes the directory of receipts away from the binary")]
 
@@ -22,7 +22,7 @@ fn killed() -> (Site, String, String) {
     (site, id, run)
 }
 
-/// Runs the command that a text suggests, and returns whether it did its job.
+/// Runs the command that a text suggests, and checks that it worked.
 #[track_caller]
 fn follow(site: &Site, text: &str) {
     let command = text.split("brigade tools ").nth(1).unwrap_or_else(|| panic!("no command in {text}"));
@@ -32,17 +32,17 @@ fn follow(site: &Site, text: &str) {
 
 #[test]
 fn what_is_suggested_after_a_runner_was_killed_works() {
-    // What is shown next.
+    // The suggestions of commands that show the call.
     let (site, id, run) = killed();
     let shown = site.tools(["call", "show", &id]);
     follow(&site, shown.stderr_text().split("help: ").nth(1).expect("a next command"));
-    // Nothing has recorded the run so far, and its receipt is shown as it is going to be.
+    // No writer has recorded the end yet, but the receipt is shown already.
     let document = site.json(["run", "show", &run]).expect(0);
     assert_eq!(
         (&document["run"]["recorded"], &document["run"]["status"]),
         (&json!(false), &json!("interrupted"))
     );
-    // What commands that change a call say.
+    // The suggestions of commands that change the call.
     for words in
         [vec!["run"], vec!["hold", "--reason", "why"], vec!["reject", "--reason", "why"], vec!["approve"]]
     {
@@ -72,7 +72,7 @@ fn interrupted_receipt_has_maximum_duration() {
     assert_eq!(receipt.get("recorded"), None);
 }
 
-/// A site with a call that waits for checkpoints.
+/// Returns a site with a call that waits for checkpoints.
 fn waiting(checkpoint: &str) -> (Site, String) {
     let site = Site::script(&format!(
         "[ -n \"$BRIGADE_TOOL_RESUME_CHOICE\" ] || echo '{checkpoint}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\n"
@@ -82,7 +82,7 @@ fn waiting(checkpoint: &str) -> (Site, String) {
     (site, id)
 }
 
-/// Rejects a call that no other command takes further, and looks whether it stays so.
+/// Rejects a call that no other command can continue, and checks that it stays rejected.
 #[track_caller]
 fn end(site: &Site, id: &str, refusal: &Value) {
     let text = refusal.to_string();
@@ -92,7 +92,7 @@ fn end(site: &Site, id: &str, refusal: &Value) {
     site.queue("tool", r#"{"other":1}"#);
     assert_eq!(site.status(id), "rejected");
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
-    // What it asked was not declined.
+    // Its checkpoint was not declined.
     site.queue("tool", "{}");
 }
 
@@ -129,13 +129,13 @@ fn a_call_that_cannot_be_resumed_any_more_can_be_ended() {
     site.workspace.write("bin/tool.sh", "echo other\n");
     let refusal = site.json(["checkpoint", "resume", "ask"]).expect(1);
     end(&site, &id, &refusal);
-    // Nothing continues with it.
+    // The checkpoint cannot continue the call.
     site.json(["checkpoint", "resume", "ask"]).expect(1);
     site.run_call(&id).expect(1);
 }
 
-/// A run whose receipt cannot be written at its end, because something else has the name of the directory: the
-/// command's output, the call and the run.
+/// Runs a call whose receipt cannot be written, because a file is in place of the directory. Returns the output of the
+/// command, the call and the run.
 fn unrecorded(body: &str) -> (Site, String, String) {
     let site =
         Site::script(&format!("{body}touch started\nuntil [ -e go ]; do sleep 0.02; done\necho done\n"));
@@ -159,7 +159,7 @@ fn unrecorded(body: &str) -> (Site, String, String) {
 }
 
 fn kept_outcomes(site: &Site) -> usize {
-    // Empty files for the next runs are none.
+    // Empty files for later runs do not count.
     let files = site.workspace.files(".brigade/tools/outcomes");
     files.keys().filter(|file| !file.contains("spare-")).count()
 }
@@ -169,7 +169,7 @@ fn kept_outcomes(site: &Site) -> usize {
 fn an_outcome_that_could_not_be_recorded_is_recorded_later() {
     let (site, id, run) = unrecorded("");
     assert_eq!(kept_outcomes(&site), 1);
-    // Readers see it already.
+    // Readers already see the outcome.
     assert_eq!(site.status(&id), "completed");
     let shown = site.json(["run", "show", &run]).expect(0)["run"].clone();
     assert_eq!(
@@ -185,7 +185,7 @@ fn an_outcome_that_could_not_be_recorded_is_recorded_later() {
     assert_eq!(kept_outcomes(&site), 0);
 }
 
-/// Issue 12: the question of a script is not lost with the record of its run.
+/// Issue 12: the checkpoint of a run is not lost when its receipt cannot be written.
 #[test]
 fn checkpoint_of_unrecorded_run_is_asked_later() {
     let (site, id, run) = unrecorded("echo '{\"id\":\"ask\"}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\n");
@@ -198,7 +198,7 @@ fn checkpoint_of_unrecorded_run_is_asked_later() {
     assert_eq!(kept_outcomes(&site), 0);
 }
 
-/// Issue 12: a run that is recorded, and one whose runner was killed, leave no room reserved.
+/// Issue 12: neither a recorded run nor an interrupted run keeps reserved space.
 #[test]
 fn nothing_is_reserved_when_no_call_runs() {
     let (site, id, _) = killed();

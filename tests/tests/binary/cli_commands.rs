@@ -2,7 +2,7 @@
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 
-/// Runs a command line whose words are separated by blanks.
+/// Runs a command line, split at blanks.
 #[track_caller]
 fn run(brigade: &Brigade, line: &str) -> Run {
     brigade.run(line.split(' '))

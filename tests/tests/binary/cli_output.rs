@@ -1,4 +1,4 @@
-//! Streams, JSON, colours, and text that someone else wrote.
+//! Streams, JSON, colors, and foreign text in the output.
 
 #![allow(clippy::disallowed_methods, reason = "tests hand odd streams to the binary and start a terminal")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 
-/// A catalog whose texts try to act on the terminal.
+/// A catalog with texts that contain terminal controls.
 const HOSTILE: &str = r#"
 [[tool]]
 id = "evil"
@@ -23,7 +23,7 @@ argument_template = { "a\u001B[2K" = "{b}" }
 cwd = "\u2066x"
 "#;
 
-/// Fails when text holds anything that a terminal acts on, apart from line feeds and our colours.
+/// Checks that the output has no terminal controls other than line feeds and Brigade's own colors.
 #[track_caller]
 fn assert_harmless(run: &Run) {
     for text in [run.stdout_text(), run.stderr_text()] {
@@ -235,7 +235,7 @@ fn errors_of_a_file_stand_in_its_order_and_are_counted() {
     assert!(text.contains("\n\n3 errors\n"), "{run}");
 }
 
-/// Runs a command on a terminal of so many columns and returns what appeared there.
+/// Runs a command on a terminal with this number of columns, and returns the screen.
 fn on_a_terminal(
     workspace: &TempWorkspace,
     columns: u16,

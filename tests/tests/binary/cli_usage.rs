@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use brigade_testkit::{Brigade, TempWorkspace};
 
-/// Runs a command line that is wrong, as text and as JSON, and looks for `expect` in the message of both.
+/// Runs an invalid command line, as text and as JSON, and checks that both messages contain `expect`.
 #[track_caller]
 fn check(words: &[&str], expect: &str) {
     let workspace = TempWorkspace::fixture("repo-tools");
@@ -16,7 +16,7 @@ fn check(words: &[&str], expect: &str) {
     assert!(run.stdout.is_empty(), "data that is none\n{run}");
     assert!(run.stderr_text().contains(expect), "no `{expect}`\n{run}");
 
-    // `--json` counts wherever it stands, also after what is wrong.
+    // `--json` works at any position, also after the mistake.
     for place in [0, words.len()] {
         let mut words = words.to_vec();
         words.insert(place, "--json");

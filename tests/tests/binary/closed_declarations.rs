@@ -1,4 +1,4 @@
-//! What a closed run lacks is said, and `tools observe` declares it.
+//! A closed run reports what it was denied, and `tools observe` declares it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files, links and a database")]
@@ -21,7 +21,7 @@ fn warnings(receipt: &Value) -> String {
     receipt["warnings"].to_string()
 }
 
-/// Issue 12: what the kernel refused was listed as written, and nothing was said of it.
+/// Issue 12: files that the kernel refused were listed as written, without a note.
 #[test]
 fn closed_run_names_refused_paths_and_fix() {
     let site = site(
@@ -69,7 +69,7 @@ fn closed_run_names_refused_paths_and_fix() {
     assert!(!warnings(&receipt).contains("out/new"), "{receipt:#}");
 }
 
-/// Issue 12: packages of JavaScript are links, and no declaration that was proposed opened them.
+/// Issue 12: JavaScript packages are links, and no proposed declaration opened them.
 #[test]
 fn linked_packages_are_declared_as_code() {
     for (link, target) in [("node_modules/d", ".pnpm/d/node_modules/d"), ("node_modules/d", "../packages/d")]
@@ -95,7 +95,7 @@ fn linked_packages_are_declared_as_code() {
     }
 }
 
-/// Issue 12: packages of a workspace of pnpm depend on others by links, and each took a round of its own.
+/// Issue 12: packages of a pnpm workspace link to others, and each needed another round.
 #[test]
 fn transitive_packages_are_declared_in_one_round() {
     let site = site("node packages/a/run.js", "");
@@ -125,8 +125,8 @@ fn transitive_packages_are_declared_in_one_round() {
     assert_eq!(receipt["stdout_summary"], "found all", "{report:#} {receipt:#}");
 }
 
-/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What
-/// is code becomes data only if a person says so.
+/// Issue 12: a file without an extension that a tool reads and writes was declared as code, which a run cannot write.
+/// Code becomes data only if a person says so.
 #[test]
 fn state_file_is_declared_as_data() {
     const COUNTS: &str =
@@ -169,7 +169,7 @@ fn state_file_is_declared_as_data() {
     }
 }
 
-/// Issue 12: a run that tried to write its own code made it data, which nothing binds.
+/// Issue 12: a run that tried to write its own code turned it into data, which is not bound.
 #[test]
 fn code_that_a_run_tries_to_write_stays_code() {
     let site = site(
@@ -196,7 +196,7 @@ fn code_that_a_run_tries_to_write_stays_code() {
     assert!(site.receipt_of("tool", "{}")["binding"]["files"]["lib/common"].is_string());
 }
 
-/// Issue 12: `observe --write` made a directory with bound code one of data, and what was put there was imported.
+/// Issue 12: `observe --write` turned a directory with bound code into data, and new files in it were imported.
 #[test]
 fn observed_declarations_do_not_open_new_files() {
     let site = site("python3 lib/main.py", "");
@@ -215,7 +215,7 @@ fn observed_declarations_do_not_open_new_files() {
     assert!(!receipt["stdout_summary"].to_string().contains("planted"), "{receipt:#}");
 }
 
-/// Issue 12: SQLite opens a database for writing first, and a tool that only reads was given the effect to write.
+/// Issue 12: SQLite first opens a database for writing, so a read-only tool was given the effect to write.
 #[test]
 fn a_tool_that_only_reads_a_database_needs_nothing() {
     if !std::path::Path::new("/usr/bin/sqlite3").exists() {
@@ -238,7 +238,7 @@ fn a_tool_that_only_reads_a_database_needs_nothing() {
     assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &json!([])));
 }
 
-/// Issue 12: what SQLite makes beside a database in the workspace itself or beside code has no pattern.
+/// Issue 12: SQLite's files next to a database in the workspace root or next to code match no pattern.
 #[test]
 fn a_database_beside_code_needs_a_directory_of_its_own() {
     let site = site(
@@ -262,7 +262,7 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
     assert!(!warned.contains("observe"), "{warned}");
 }
 
-/// Issue 12: a file that a run makes and reads back was declared by its name, which opens only what was there before.
+/// Issue 12: a file that a run creates and reads was declared by name, which opens only an existing file.
 #[test]
 fn what_a_run_writes_and_reads_back_is_declared_in_one_round() {
     let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");

@@ -1,5 +1,5 @@
-//! With `reads = "closed"` a run reads and executes what was approved, what the entry calls data, and what its
-//! arguments name.
+//! With `reads = "closed"`, a run can only read and execute approved code, declared data, and files named by its
+//! arguments.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -59,7 +59,7 @@ fn code_that_the_entry_declares_is_bound_and_runs_as_approved() {
         site.workspace.write(file, helper);
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(receipt["stdout_summary"], "approved", "{command}: {receipt:#}");
-        // Changed, and added: refused.
+        // A changed or an added file is refused.
         for (path, bytes) in [(file, "changed"), ("lib/added.txt", "added")] {
             let id = site.approved("tool", &format!("{{\"path\": {path:?}}}"));
             let before = site.workspace.exists(path).then(|| site.workspace.read_text(path));
@@ -153,7 +153,7 @@ fn patterns_that_match_too_much_block_the_call_with_the_count() {
     }
     let found = plan("code = [\"lib/*\"]", &large);
     assert!(found.len() == 1 && found[0].1.contains("256 MiB"), "{found:?}");
-    // As much as is allowed, and a directory of data as a whole.
+    // The maximum number of files, and a directory as one pattern.
     assert_eq!(plan("data = [\"lib/**\"]", &many), []);
     assert_eq!(plan("code = [\"lib/1*.py\"]", &many), []);
 }
@@ -182,7 +182,7 @@ fn an_open_workspace_is_what_it_was() {
     assert_eq!((&receipt["stdout_summary"], &receipt["sandbox"]["reads"]), (&"open".into(), &Value::Null));
 }
 
-/// Makes a program beside the workspace whose installation contains the workspace.
+/// Creates a program next to the workspace whose installation contains the workspace.
 fn installed_around(site: &Site) -> String {
     fs::create_dir_all(site.beside("lib")).unwrap();
     fs::create_dir_all(site.beside("bin")).unwrap();
@@ -202,7 +202,7 @@ fn installation_around_workspace_opens_nothing() {
         ("closed", "PermissionError\ninstalled\nFileNotFoundError\n"),
         ("workspace", "unbound\ninstalled\nFileNotFoundError\n"),
     ] {
-        // A directory that holds a home is no installation.
+        // A directory that contains a home is not an installation.
         let site = Site::script("").env("HOME", "/nonexistent");
         let program = installed_around(&site);
         site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{mode}\"\n"));
@@ -281,7 +281,7 @@ fn new_file_beside_code_is_not_executed() {
         let id = site.approved("tool", &format!("{{\"p\": {argument:?}, \"n\": 2}}"));
         site.workspace.write(appears, "print('not approved')\n");
         site.run_call(&id).refused(&format!("nothing at {argument}"));
-        // Elsewhere, an argument opens what is there when the call runs.
+        // In other cases, an argument opens what exists when the call runs.
         site.workspace.remove(appears);
         let _ = fs::remove_dir(site.workspace.join(argument));
         let id = site.approved("tool", "{\"p\": \"out/later.txt\"}");
@@ -299,7 +299,7 @@ fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
         let receipt = site.receipt_of("tool", &format!("{{\"p\": {path:?}}}"));
         assert_eq!(site.log_text(&receipt, "stdout"), "", "{path}: {receipt:#}");
     }
-    // Nor what is deeper in a directory that an argument names.
+    // Nor a nested directory below a named one.
     site.workspace.write("deep/er/.git/config", "state\n");
     site.workspace.write("deep/er/file", "file\n");
     site.workspace.write("deep/other/file", "other\n");
@@ -310,7 +310,7 @@ fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
     assert_eq!(site.log_text(&receipt, "stdout"), "file\nother\n", "{receipt:#}");
 }
 
-/// Runs `brigade` of a site where this was mounted; `None`, which is said, where mounts are not permitted.
+/// Runs `brigade` with these mounts. Returns `None` with a note if mounts are not permitted.
 #[allow(clippy::print_stderr, reason = "a skipped test says so")]
 fn with_mounts(site: &Site, mounts: &str) -> Option<Brigade> {
     let outside = site.beside("").display().to_string();
@@ -331,7 +331,7 @@ fn with_mounts(site: &Site, mounts: &str) -> Option<Brigade> {
     Some(Brigade::for_program(program, &site.workspace).env("PATH", brigade_tests::PATH))
 }
 
-/// Issue 12: mounts that show a closed workspace once more, which lies below the installation of a program.
+/// Issue 12: mounts that show a closed workspace a second time, below the installation of a program.
 #[test]
 fn a_mount_shows_nothing_of_a_closed_workspace() {
     for mounts in [
@@ -362,7 +362,7 @@ fn a_mount_shows_nothing_of_a_closed_workspace() {
         assert!(!log.contains("unbound") && log.contains("installed"), "{mounts}: {log}{receipt:#}");
         assert!(log.contains("PermissionError"), "{mounts}: {log}");
         assert!(receipt["sandbox"]["enforced"].to_string().contains("closed-reads"), "{mounts}: {receipt:#}");
-        // The program is a script outside of the workspace, which its interpreter opens once more.
+        // The program is a script outside of the workspace, and its interpreter opens it again.
         assert_eq!(receipt["sandbox"]["race"], "possible", "{mounts}: {receipt:#}");
     }
 }
@@ -394,7 +394,7 @@ fn a_program_that_a_link_of_the_workspace_names_starts() {
     }
 }
 
-/// Issue 12: another process moves one approved file over another while a run that writes is under way.
+/// Issue 12: during a run that writes, another process moves one approved file over another.
 #[test]
 fn code_that_was_moved_over_code_during_a_run_is_told() {
     let lines = "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/**\"]";
@@ -423,7 +423,7 @@ fn code_that_was_moved_over_code_during_a_run_is_told() {
         let said = "used with other bytes than those that were approved, because they changed during the run: lib/a.py";
         assert!(warnings(receipt).contains(said), "{receipt:#}");
     }
-    // One file of code has no other that could be moved over it.
+    // With a single code file, no other file can be moved over it.
     let site = self::site("sh bin/tool.sh", "effects = [\"local-read\", \"local-write\"]");
     site.workspace.write("bin/tool.sh", "echo alone\n");
     let receipt = site.receipt_of("tool", "{}");
@@ -434,7 +434,7 @@ fn code_that_was_moved_over_code_during_a_run_is_told() {
     );
 }
 
-/// Issue 12: a bound file that becomes an absolute link into the workspace is a change like any other.
+/// Issue 12: a bound file that becomes an absolute link into the workspace counts as changed.
 #[test]
 fn bound_file_turned_link_is_named_as_changed() {
     let site = site("/usr/bin/python3 -B -m pkg", "code = [\"pkg/**\"]");
@@ -449,7 +449,7 @@ fn bound_file_turned_link_is_named_as_changed() {
     assert!(refusal.to_string().contains("pkg/"), "{refusal:#}");
 }
 
-/// Issue 12: what bound code would load by itself is no data, wherever it lies beside the code.
+/// Issue 12: a file that bound code would load by itself is not data, wherever it is.
 #[test]
 fn an_argument_names_no_module_that_bound_code_finds() {
     let lines = "code = [\"bin/*.py\", \"app/*.js\"]\nargument_template = { a = \"{a}\" }";
@@ -475,7 +475,7 @@ fn an_argument_names_no_module_that_bound_code_finds() {
         let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
         assert!(plan.contains("argument_opens_code"), "{path}: {plan}");
     }
-    // What makes a module of it later ends the approval.
+    // If it becomes a module later, the approval ends.
     for (path, module, added) in [
         ("bin/json.py", "bin/json.py", "bin/json.py"),
         ("bin/data", "bin/data/__init__.py", "bin/data/__init__.py"),
@@ -489,7 +489,7 @@ fn an_argument_names_no_module_that_bound_code_finds() {
     }
 }
 
-/// Issue 12: the way to a workspace may lead through links around it, in whatever names something below it.
+/// Issue 12: the path to a workspace may lead through links, in every name of a file in it.
 #[test]
 fn a_closed_workspace_is_reached_by_a_path_around_it() {
     let lines = "code = [\"lib/**\"]\nargument_template = { a = \"{a}\" }";
@@ -521,13 +521,13 @@ fn a_closed_workspace_is_reached_by_a_path_around_it() {
             let receipt = &call(&["run", id])["receipt"];
             assert_eq!(receipt["stdout_summary"], "lib data", "{receipt:#}");
         }
-        // Code is code by this way, too.
+        // Code is also recognized through this path.
         for path in ["AROUND", "AROUND/lib"] {
             let args = spelled(&format!("{{\"a\": \"{path}\"}}"));
             let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
             assert!(plan.contains("argument_opens_code"), "{path}: {plan}");
         }
-        // Where the way leads elsewhere, it names nothing of this workspace.
+        // If the path leads elsewhere, it names nothing in this workspace.
         fs::create_dir_all(site.beside("elsewhere/data")).unwrap();
         fs::write(site.beside("elsewhere/data/a.txt"), "elsewhere\n").unwrap();
         let id = site.approved("tool", &args);
@@ -539,7 +539,7 @@ fn a_closed_workspace_is_reached_by_a_path_around_it() {
     }
 }
 
-/// Issue 12: what the policy opens of a closed workspace is data.
+/// Issue 12: paths that the policy opens in a closed workspace are data.
 #[test]
 fn paths_of_the_policy_are_read_and_not_executed() {
     let lines = "effects = [\"local-read\", \"local-write\"]";
@@ -558,14 +558,14 @@ fn paths_of_the_policy_are_read_and_not_executed() {
     let receipt = site.receipt_of("tool", "{}");
     let said = "closed echo executed closed echo executed new";
     assert_eq!(receipt["stdout_summary"], said, "{receipt:#}");
-    // Without `local-write` there is a workspace of its own, and the same holds.
+    // Without `local-write`, the run has a separate workspace, and the same rules apply.
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", ""));
     site.workspace.write("bin/tool.sh", "./rp/x 2> /dev/null || echo closed\ntail -n 1 rp/x\n");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["stdout_summary"], "closed echo executed", "{receipt:#}");
 }
 
-/// Issue 12: what a person is told about denied reads leads on.
+/// Issue 12: messages about denied reads say what to do.
 #[test]
 fn what_no_declaration_opens_is_said_and_not_declared() {
     let site = site("sh bin/tool.sh", "data = [\"d/x.txt\", \"gone/**\"]");
@@ -595,7 +595,7 @@ fn what_no_declaration_opens_is_said_and_not_declared() {
     );
 }
 
-/// Issue 12: what the command binds by now was called not bound.
+/// Issue 12: code that the command binds was reported as not bound.
 #[test]
 fn what_is_bound_by_now_is_not_called_unbound() {
     let site = site("sh bin/tool.sh", "");
@@ -615,7 +615,7 @@ fn what_is_bound_by_now_is_not_called_unbound() {
     assert_eq!(unbound(), serde_json::json!(["other.txt"]));
 }
 
-/// Issue 12: a file of data could be executed by the loader, which maps it into memory as code.
+/// Issue 12: the loader could execute a data file by mapping it as code.
 #[test]
 fn data_and_what_arguments_name_is_not_mapped_as_code() {
     const MAPS: &str = "import mmap, sys\nfor path in sys.argv[1:] + ['data/x', 'open/x', 'bin/code']:\n    \

@@ -1,4 +1,4 @@
-//! Connecting agent programs: one entry changes in their files, and every other byte stays.
+//! Connects agent programs: one entry changes in their files, and every other byte stays.
 
 #![allow(
     clippy::disallowed_methods,
@@ -19,7 +19,7 @@ const GATEWAY: &str = ".brigade/tools/gateway.toml";
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Client, scope, and the file on Linux and macOS; a file of the user begins with `~/`.
+/// Client, scope, and the file on Linux and macOS. Files of the user begin with `~/`.
 const FILES: &[(&str, &str, &str)] = &[
     ("claude", "project", ".mcp.json"),
     ("claude", "user", "~/.claude.json"),
@@ -75,13 +75,13 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
 }
 
-/// Connects, and returns the document of a command that ends well.
+/// Connects a client, and returns the document of the successful command.
 #[track_caller]
 fn connect(site: &Site, words: &str) -> Value {
     site.json(["connect"].into_iter().chain(words.split(' '))).expect(0)
 }
 
-/// Connects, and returns the code and the message of the refusal.
+/// Connects a client, and returns the code and message of the refusal.
 #[track_caller]
 fn refused(site: &Site, words: &str, exit: i32) -> (String, String) {
     let run = site.tools(["connect"].into_iter().chain(words.split(' ')).chain(["--json"]));
@@ -91,7 +91,7 @@ fn refused(site: &Site, words: &str, exit: i32) -> (String, String) {
     (text("code"), text("error"))
 }
 
-/// The types and details of the issues about clients.
+/// Returns the types and details of issues about clients.
 fn issues(site: &Site) -> Vec<(String, String, String)> {
     let document = site.json(["doctor", "--only", "state"]).expect(0);
     let issues = document["issues"].as_array().expect("a list");
@@ -103,7 +103,7 @@ fn issues(site: &Site) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Files that real programs and people leave, for one container key.
+/// Returns unusual files that programs and people write, for one container key.
 fn traps(client: &str) -> Vec<Vec<u8>> {
     if client == "codex" {
         return [
@@ -175,7 +175,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
                 );
                 assert_eq!(connect(&site, &format!("{words} --remove"))["status"], "absent", "{what}");
             }
-            // A file that is not there is made with its directories, and goes again with them.
+            // A missing file is created with its directories, and removed with them again.
             let above = if *scope == "user" { site.workspace.home() } else { site.workspace.path() };
             let first = Path::new(file.trim_start_matches("~/")).components().next().expect("a name");
             let first = above.join(first);
@@ -421,7 +421,7 @@ fn doctor_tells_when_an_entry_is_stale() {
     check(Some(&written.replace("\"me\"", "\"you\"")), "the entry in .cursor/mcp.json was changed");
     check(Some("{"), ".cursor/mcp.json: unexpected end of text");
     check(None, ".cursor/mcp.json does not exist");
-    // What a person adds to the entry is no change.
+    // Additions of a person to the entry do not count as changes.
     write(&file, written.replace("\"command\"", "\"env\": {\"A\": \"b\"}, \"command\""));
     assert_eq!(issues(&site), []);
     connect(&site, "cursor --as you --write");
@@ -434,7 +434,7 @@ fn doctor_tells_when_an_entry_is_stale() {
     assert_eq!(found[0].1, gone);
     site.workspace.replace(GATEWAY, "'they'", "'you'");
 
-    // A workspace that was moved: its entry starts the gateway of a place that is gone.
+    // A workspace was moved, so its entry starts the gateway of a missing directory.
     let moved = Site::empty();
     for (name, bytes) in site.workspace.files("") {
         moved.workspace.write(name, bytes);

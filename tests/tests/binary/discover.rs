@@ -1,4 +1,4 @@
-//! What is found in the files of agent programs, and what is remembered of it.
+//! Discovery of tools in the files of agent programs, and its cache.
 
 #![allow(
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const CACHE: &str = ".brigade/tools/discovered.json";
 
-/// Values of the fixtures that no output may have.
+/// Values of the fixtures that must not appear in any output.
 const SECRETS: &[&str] = &[
     "hunter2EXAMPLE",
     "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
@@ -57,7 +57,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Issue 15: without a home directory nobody knows what the user's files say, so what they said stays.
+/// Issue 15: without a known home directory, cached entries of the user's files are kept.
 #[test]
 fn files_of_the_user_are_not_gone_where_the_home_is_not_known() {
     let site = everything();
@@ -120,7 +120,7 @@ fn entry<'d>(document: &'d Value, id: &str) -> &'d Value {
     found.unwrap_or_else(|| panic!("no `{id}` in {:?}", ids(document)))
 }
 
-/// The codes of issues, with the end of the path and the line.
+/// Returns the codes of issues, with the end of the path and the line.
 fn issues(document: &Value) -> Vec<(String, String, u64)> {
     let row = |issue: &Value| {
         let path = issue["path"].as_str().unwrap_or_default();
@@ -217,7 +217,7 @@ fn entries_say_what_the_files_say() {
     assert_eq!((&figma["url_host"], &figma["enabled"]), (&json!("mcp.figma.com"), &json!(false)));
     assert_eq!(figma["header_names"], json!(["X-Figma-Region", "X-Trace", "Authorization"]));
     assert_eq!(figma["env_labels"], json!(["FIGMA_OAUTH_TOKEN", "TRACE_ID"]));
-    // One definition in two harnesses, although each writes the variable in its own way.
+    // One definition in two harnesses, although each writes the variable differently.
     let github = entry(&found, "mcp:github@claude/user");
     let refs: Vec<&Value> = list(github, "origins").iter().map(|origin| &origin["ref"]).collect();
     assert_eq!(refs, ["mcp:github@claude/user", "mcp:github@cursor/user"]);
@@ -226,7 +226,7 @@ fn entries_say_what_the_files_say() {
     assert_eq!((&python["timeout"], &python["cwd"]), (&json!(15), &json!("./mcp-servers/python")));
     assert_eq!(python["unresolved"], json!(["${EXTERNAL_API_KEY}", "$DB_CONNECTION_STRING"]));
     assert_eq!(entry(&found, "mcp:streaming@gemini/user")["enabled"], false);
-    // Copilot lists what it does not start in another file.
+    // Copilot lists disabled servers in another file.
     let of_copilot = entry(&found, "mcp:context7@copilot/user");
     assert_eq!(
         (&of_copilot["enabled"], &of_copilot["origins"][0]["enabled"]),
@@ -300,7 +300,7 @@ fn filters_choose_what_is_read() {
     );
     assert_eq!(ids(&discover(&site, "--source skill --harness factory")), [] as [&str; 0]);
     assert!(ids(&discover(&site, "--source harness")).iter().all(|id| id.starts_with("harness:")));
-    // Of several, one must fit.
+    // One of several levels must match.
     let both = ids(&discover(&site, "--scope project --scope user --source mcp --harness claude"));
     assert_eq!(both, ["mcp:filesystem", "mcp:github", "mcp:local-db", "mcp:tickets"]);
     let sources = ids(&discover(&site, "--source mcp --source harness --harness claude"));
@@ -322,7 +322,7 @@ fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
     }
     site.workspace.write(".brigade/tools.toml", "registry = 5\n");
     site.json(["discover"]).expect(1);
-    // The list of the user counts where the project has none.
+    // The user's list counts if the project has none.
     let user = site.workspace.home().join(".config/brigade/tools.toml");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::write(&user, "[registry]\nharnesses = 7\n").unwrap();
@@ -345,7 +345,7 @@ fn a_home_without_harnesses_has_seventeen_that_are_not_found() {
     let refused = refused.expect(1);
     assert_eq!(refused["code"], "workspace_missing");
     assert!(!site.workspace.exists(".brigade"));
-    // A program on PATH is enough.
+    // A program on PATH is sufficient.
     site.write_program("bin/crush", "#!/bin/sh\nexit 1\n");
     let brigade = site.brigade.clone().env("PATH", site.workspace.join("bin"));
     let found = brigade.run(["tools", "discover", "--json", "--harness", "crush"]);
@@ -435,7 +435,7 @@ fn files_that_hold_too_much_together_hide_nothing_of_the_user() {
         "{message}"
     );
     assert_eq!((&full["harness"], &full["path"]), (&json!("continue"), &Value::Null));
-    // Only what stands behind them in the same directory is gone.
+    // Only entries with this path in the same directory are removed.
     let mut gone = ids(&before);
     gone.retain(|id| !ids(&after).contains(id));
     assert_eq!(gone, ["mcp:from-json"]);
@@ -505,7 +505,7 @@ fn sync_writes_what_changed_and_nothing_else() {
         (vec!["mcp:c".to_owned()], vec!["mcp:b".to_owned()])
     );
     assert_eq!(third["changed"], json!([{"id": "mcp:a", "fields": ["command", "fingerprint"]}]));
-    // The projections are still synced by the same name.
+    // `sync plan` still synchronizes projections.
     site.json(["sync", "plan"]).expect(0);
     let help = |words: &[&str]| site.tools(words.iter().copied()).stdout_text();
     assert!(help(&["sync", "--help"]).contains("plan"));
@@ -548,7 +548,7 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
         let told = sync(&site, "--dry-run");
         assert_eq!(issues(&told)[0].0, "discovered_cache_damaged");
         assert_eq!(site.workspace.read_text(CACHE), damaged);
-        // Whoever reads the cache says so.
+        // Every reader of the cache reports this.
         let doctor = site.json(["doctor"]).expect(0);
         let rows = doctor["issues"].as_array().unwrap();
         let row = rows.iter().find(|row| row["issue_type"] == "discovered_cache_damaged").unwrap();
@@ -570,7 +570,7 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
     assert_eq!(sync(&site, "")["written"], true);
 }
 
-/// Issue 15: a skill whose front matter breaks stays one entry, and a second sync changes nothing.
+/// Issue 15: a skill with broken front matter stays one entry, and a second sync changes nothing.
 #[test]
 fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
     let site = Site::empty();
@@ -628,7 +628,7 @@ fn doctor_says_what_sync_found_and_looks_at_no_file_itself() {
         found.contains(&"definitions_differ".to_owned())
             && found.contains(&"client_literal_secret".to_owned())
     );
-    // It passes by the gateway only where the gateway is connected.
+    // It bypasses the gateway only if the gateway is connected.
     assert_eq!(found.len(), 2);
     site.workspace.write(
         ".cursor/mcp.json",
@@ -657,7 +657,7 @@ fn the_catalog_chooses_harnesses_and_names_what_is_registered() {
     assert_eq!(ids(&discover(&site, "--source mcp --harness factory")).len(), 3);
 }
 
-/// Issue 15: such a name was left out in silence.
+/// Issue 15: an entry with such a name was skipped silently.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_name_that_is_no_text_is_said_and_hides_nothing() {

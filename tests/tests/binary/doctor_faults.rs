@@ -1,4 +1,4 @@
-//! Every issue type: a workspace with the fault reports it, with all members and a fix that can be run.
+//! Every issue type: a workspace with the fault reports it with all members and a working fix.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests break files by hand")]
@@ -19,12 +19,12 @@ const POLICY: &str = ".brigade/tools/policy.toml";
 const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 const CALLS: &str = ".brigade/tools/calls.jsonl";
 
-/// What doctor should say of a fault.
+/// The issue that doctor must report.
 struct ExpectedIssue {
     kind: &'static str,
     severity: &'static str,
     tool: Option<&'static str>,
-    /// The file that the issue names; empty for one that names none.
+    /// The file of the issue; empty if it has none.
     file: &'static str,
 }
 
@@ -37,12 +37,12 @@ fn expected(
     ExpectedIssue { kind, severity, tool: Some(tool).filter(|tool| !tool.is_empty()), file }
 }
 
-/// A workspace in which doctor finds nothing.
+/// Returns a workspace without issues.
 pub fn healthy() -> Site {
     Site::script("echo hello\n")
 }
 
-/// Puts lines into the entry of the only tool.
+/// Inserts lines into the entry of the only tool.
 fn with_lines(site: &Site, lines: &str) {
     site.workspace.write(TOOLS, Site::entry("tool", "sh bin/tool.sh", lines));
 }
@@ -58,7 +58,7 @@ fn issues_of(report: &Value, kind: &str) -> Vec<Value> {
     issues.filter(|issue| issue["issue_type"] == kind).cloned().collect()
 }
 
-/// Checks that doctor finds a fault, the same one each time, in all its parts; and types its fix.
+/// Checks that doctor repeatedly reports the fault with all its members. Then runs the fix.
 #[track_caller]
 fn check(site: &Site, expect: &ExpectedIssue) -> Value {
     let report = doctor(site);
@@ -82,7 +82,7 @@ fn check(site: &Site, expect: &ExpectedIssue) -> Value {
     issue.clone()
 }
 
-/// Types a fix in a shell, in the directory of the workspace; the editor only looks whether its file is there.
+/// Runs a fix in a shell in the workspace directory. Its fake editor only checks that the file exists.
 #[track_caller]
 fn type_fix(site: &Site, kind: &str, fix: &str) {
     let folder = site.workspace.home().join("programs");
@@ -104,7 +104,7 @@ fn type_fix(site: &Site, kind: &str, fix: &str) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&typed.stderr).into_owned();
-    // A command that shows what is wrong may end with 1; a wrong command line ends with 2 or more.
+    // A command that shows the problem may exit with 1. An invalid command line exits with 2 or more.
     assert!(
         matches!(typed.status.code(), Some(0 | 1)),
         "{kind}: `{fix}` ended with {}\n{said}",
@@ -112,10 +112,10 @@ fn type_fix(site: &Site, kind: &str, fix: &str) {
     );
 }
 
-/// One fault: what is found, and what makes it.
+/// A fault: the expected issue, and the function that creates it.
 type Fault = (ExpectedIssue, fn(&Site));
 
-/// Makes each fault twice, in two places: what is found is the same issue, wherever the workspace lies.
+/// Creates each fault in two workspaces at different paths. Both must report the same issue.
 #[track_caller]
 fn check_all(faults: &[Fault]) {
     for (expect, make) in faults {
@@ -242,7 +242,7 @@ fn all_missing_fields_of_an_mcp_tool_are_reported() {
         with_command,
         ["missing_runtime", "missing_mcp_tool_name", "missing_contract", "invalid_schema"]
     );
-    // Such a tool needs no configuration of a server, so its source may be a page of text.
+    // Such a tool needs no server configuration, so its source may be plain text.
     let named = "command = \"sh bin/tool.sh\"\nruntime_id = \"r\"\nmcp_tool_name = \"x\"\ninput_schema_path = \"schemas/tool.json\"\n";
     assert!(!kinds(named).contains(&"invalid_schema".to_owned()));
 }
@@ -340,7 +340,7 @@ fn the_fix_of_an_orphan_removes_it_and_nothing_that_was_edited() {
     site.json(["apply", "--all"]).expect(0);
     let edited = site.workspace.read_text(".codex/skills/tool/SKILL.md") + "mine\n";
     site.workspace.write(".codex/skills/tool/SKILL.md", &edited);
-    // Both harnesses are gone from the catalog, and with them every target.
+    // The catalog no longer names harnesses, so all targets are obsolete.
     with_lines(&site, "");
     let orphans = issues_of(&doctor(&site), "orphaned_projection");
     let fixes: Vec<&str> = orphans.iter().map(|issue| issue["fix"].as_str().unwrap()).collect();
@@ -352,7 +352,7 @@ fn the_fix_of_an_orphan_removes_it_and_nothing_that_was_edited() {
 
 const HELPER: &str = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = \"sleep 600\"\n";
 
-/// Makes the tool need a runtime, and configures that with more lines.
+/// Makes the tool need a runtime, configured with additional lines.
 fn with_runtime(site: &Site, lines: &str) {
     with_lines(site, "runtime_id = \"helper\"\nrequires_runtime = true");
     site.workspace.write(RUNTIMES, format!("{HELPER}{lines}"));
@@ -387,7 +387,7 @@ fn faults_of_runtimes_are_found() {
     check(&site, &helper("runtime_port_conflict", "warning"));
 }
 
-/// Starts the runtime, which is healthy as long as a file is there, and ends it when the test is over.
+/// A started runtime that is healthy while a file exists. It is stopped at the end of the test.
 struct StartedRuntime<'s>(&'s Site);
 
 impl<'s> StartedRuntime<'s> {
@@ -416,7 +416,7 @@ fn runtimes_that_do_not_run_as_they_should_are_found() {
     assert_eq!(issues_of(&doctor(&site), "runtime_stopped").len(), 0, "its fix mends it");
     for expect in [needed("runtime_unhealthy"), helper("runtime_health_failed")] {
         site.workspace.remove("healthy");
-        // Its fix stops what is not healthy, and does not start it again before it is.
+        // The fix stops an unhealthy runtime, and does not start it again until it is healthy.
         check(&site, &expect);
         site.workspace.write("healthy", "");
         site.json(["runtime", "start", "helper"]).expect(0);
@@ -456,7 +456,7 @@ fn what_the_policy_refuses_is_found() {
     ]);
 }
 
-/// Makes a stored call older than it is.
+/// Makes a stored call older.
 fn older(site: &Site, file: &str) {
     let text = site.workspace.read_text(file);
     let year =
@@ -505,7 +505,7 @@ fn calls_that_need_someone_are_found() {
     let calls = site.workspace.read_text(CALLS);
     site.workspace.write(CALLS, format!("{calls}garbage\n"));
     check(&site, &expected("unreadable_lines", "warning", "", CALLS));
-    // Its fix set the line aside.
+    // The fix moved the line aside.
     let report = doctor(&site);
     assert_eq!(issues_of(&report, "unreadable_lines").len(), 0);
     let aside = issues_of(&report, "quarantined_lines").remove(0);
@@ -558,7 +558,7 @@ fn runs_that_need_someone_are_found() {
 }
 
 impl ExpectedIssue {
-    /// Names a file that is known only when the test runs.
+    /// Sets a file name that is known only during the test.
     fn at(self, file: &str) -> ExpectedIssue {
         ExpectedIssue { file: String::leak(file.to_owned()), ..self }
     }
@@ -573,7 +573,7 @@ fn a_failed_run_of_an_mcp_tool_is_found() {
     assert_eq!(issue["name"], "tool_mcp_execution_failed");
 }
 
-/// A workspace in which a call waits for a checkpoint.
+/// Returns a workspace with a call that waits for a checkpoint.
 fn waiting(ask: &str) -> Site {
     let body = format!(
         "cd \"$BRIGADE_TOOL_CHECKPOINT_DIR\"\n\
@@ -593,7 +593,7 @@ fn checkpoints_that_need_someone_are_found() {
     check(&site, &tool("checkpoint_expired", "warning"));
 
     let site = waiting(ASK);
-    // The journal is what counts, not the file beside it.
+    // The journal counts, not the file next to it.
     older(&site, CALLS);
     check(&site, &tool("checkpoint_stale", "warning"));
 
@@ -605,7 +605,7 @@ fn checkpoints_that_need_someone_are_found() {
     site.json(["checkpoint", "reject", "gate", "--reason", "no"]).expect(0);
     check(&site, &tool("checkpoint_rejected", "info"));
 
-    // Only v0.30 left such ones.
+    // Only v0.30 left such locks.
     let site = healthy();
     let failed = r#"{"id":"gate","status":"failed","tool_id":"tool","call_id":"call-1","run_id":"run-1","reason":"look",
         "requested_action":"review","prompt":"","context":{},"choices":[],"selected_choice":null,
@@ -645,7 +645,7 @@ fn parts_of_the_state_that_cannot_be_read_stop_nobody() {
         assert!(found[0]["file"].as_str().unwrap().starts_with(&part_of), "{part}: {found:#?}");
         type_fix(&site, "state_unreadable", found[0]["fix"].as_str().unwrap());
     }
-    // A link that leads round, or out.
+    // A link that leads in a circle or out of the workspace.
     for (link, target) in [(CALLS, "calls.jsonl"), (".brigade/tools/runs", "/etc")] {
         let site = healthy();
         std::os::unix::fs::symlink(target, site.workspace.join(link)).unwrap();
@@ -686,7 +686,7 @@ fn locks_whose_process_is_gone_are_found_and_removed() {
         site.workspace.write(format!("{folder}/pid"), format!("{}\n", std::process::id()));
         site.workspace.write(format!("{folder}/owner.json"), "{}");
     }
-    // Someone works with them.
+    // A live process uses them.
     assert!(issues_of(&doctor(&site), "left_lock").is_empty());
     site.workspace.write(format!("{orphaned}/pid"), ended.id().to_string());
     check(&site, &expected("left_lock", "warning", "", orphaned));

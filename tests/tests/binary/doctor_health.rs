@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::doctor_faults::{doctor, healthy};
 
-/// A workspace with two issues: a manifest that is not there, and no policy.
+/// Returns a workspace with two issues: a missing manifest, and a missing policy.
 fn workspace() -> TempWorkspace {
     greeting("manifest_path = \"gone.json\"")
 }
@@ -154,7 +154,7 @@ fn safe_fixes_are_applied_and_listed_by_dry_run() {
     workspace.write(".brigade/tools/runtimes.toml", runtime);
     brigade.run(["tools", "call", "queue", "greet"]).assert_code(0);
     brigade.run(["tools", "import-issues"]).assert_code(0);
-    // Everything at once: an ended runtime, a lock of v0.30, damaged lines, and modes that are too wide.
+    // Several faults at once: an ended runtime, a lock of v0.30, damaged lines, and too permissive modes.
     brigade.run(["tools", "runtime", "start", "helper"]).assert_code(0);
     let pid = workspace.read_text(".brigade/tools/runtime/helper.pid");
     assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());

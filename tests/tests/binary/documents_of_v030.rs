@@ -1,4 +1,4 @@
-//! Documents have the counts and names of v0.30, also when a file is broken.
+//! Documents have the counts and names of v0.30, also if a file is broken.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 
@@ -59,16 +59,16 @@ fn doctor_names_differences_from_v030() {
         "switch_approvals -",
         "switch_timeout split",
         "switch_arguments split",
-        // Values with blanks, or that begin with `-`.
+        // Values that contain blanks or begin with `-`.
         "switch_arguments split",
         "switch_arguments flag",
         "switch_arguments flag",
-        // What a run gets on its streams, and which variables.
+        // The streams and variables of a run.
         "switch_environment -",
         "switch_environment -",
     ];
     assert_eq!(differences(), all);
-    // Once the calls are adopted, the copy of the journal shows where the workspace comes from.
+    // After the calls are adopted, the copy of the journal shows the origin of the workspace.
     site.json(["state", "compact"]).expect(0);
     assert_eq!(differences(), all);
     site.workspace.remove(".brigade/tools/calls.jsonl.0.30.0");
@@ -78,7 +78,7 @@ fn doctor_names_differences_from_v030() {
 #[test]
 fn contracts_count_what_keeps_calls_back_and_nothing_else() {
     let site = Site::fixture("repo-tools");
-    // Nobody has written a projection yet.
+    // No projection was written yet.
     let contracts = site.json(["contracts"]).expect(0);
     assert_eq!((&contracts["issue_count"], &contracts["issues"]), (&json!(0), &json!([])));
     for contract in contracts["contracts"].as_array().unwrap() {
@@ -107,7 +107,7 @@ fn an_invalid_policy_shows_no_rule_and_allows_nothing() {
     let plan = site.json(["call", "plan", "count-words"]).expect(1);
     assert_eq!(plan["policy"]["allowed"], false);
     assert!(plan["policy"].get("denied_effects").is_none(), "no rule holds: {plan:#}");
-    // Of what is no TOML, nothing is understood.
+    // In an invalid TOML file, nothing is recognized.
     site.workspace.write(POLICY, "allowed_families = \n");
     assert_eq!(site.json(["policy", "show"]).expect(1)["policy"], json!(null));
     assert_eq!(site.json(["call", "plan", "count-words"]).expect(1)["policy"]["allowed"], false);

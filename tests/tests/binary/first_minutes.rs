@@ -1,4 +1,4 @@
-//! What a newcomer meets first: a new workspace, its policy, and what is proposed there. Issue 13.
+//! First contact: a new workspace, its policy, and the suggestions there. Issue 13.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -70,7 +70,7 @@ fn a_dry_run_shows_contents_of_few_files_or_on_request() {
     site.json(["init", "--force", "--harness", "claude"]).expect(0);
     let few = site.tools(["apply", "simplify", "--dry-run"]).stdout_text();
     assert_eq!(few.matches("+++ b/").count(), 1, "{few}");
-    // The document has every content, as before.
+    // The document still has all contents.
     let document = site.json(["apply", "--all", "--dry-run"]).expect(0);
     assert!(document["applied"].as_array().unwrap().iter().all(|item| item["diff"].is_string()));
     site.tools(["apply", "--all", "--diff"]).assert_code(2);
@@ -91,7 +91,7 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
         assert!(said.starts_with("error[config_invalid]: sandbox.mode: expected one of"), "{run}");
         assert!(said.contains(" --> .brigade/tools/policy.toml:3:8\n"), "{run}");
     }
-    // Whatever else is wrong is not certain.
+    // Other problems do not count as certain.
     for words in [
         &["policy", "explain", "nope"][..],
         &["call", "plan", "tool"],
@@ -117,7 +117,7 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
         assert_eq!(document["labels"][0]["line"], 3, "{document:#}");
         assert_eq!(document["help"], "did you mean `enforce`?", "{document:#}");
     }
-    // No rule and no term of a run holds.
+    // Neither rules nor run settings apply.
     let plan = site.json(["call", "plan", "tool"]).expect(1);
     for document in [&explained, &plan] {
         let known =
@@ -156,7 +156,7 @@ fn broken_policy_proposes_only_its_correction() {
     assert_eq!(site.json(["call", "show", &pending]).expect(1)["call"]["status"], "pending");
     let brief = site.brigade.run(["work", "brief", "--json"]).json();
     assert_eq!(brief["next_command"], "${EDITOR:-vi} +1 .brigade/tools/policy.toml", "{brief:#}");
-    // What ended is history, whatever the policy says now.
+    // An ended call is history, whatever the policy says now.
     site.tools(["call", "reject", &pending, "--reason", "no"]).assert_code(0);
     site.tools(["call", "show", &pending]).assert_code(0);
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 const MARK: &str = "echo ran > ran.txt\n";
 const CATALOG: &str = ".brigade/tools.toml";
 
-/// A directory beside the workspace with what an attacker wants to be read.
+/// Creates a directory next to the workspace with a file that an attacker wants to read.
 fn outside(site: &Site) -> String {
     let folder = site.beside("outside");
     fs::create_dir(&folder).expect("the test made its folder");
@@ -62,7 +62,7 @@ fn paths_that_lead_out_block_until_the_policy_allows_them() {
         assert!(!out, "{field} is allowed\n{}", plan.run);
         if field != "cwd" {
             let id = site.approved("tool", "{}");
-            // Taken back, it blocks again, whatever was approved.
+            // After the permission is removed, it blocks again, even after an approval.
             site.workspace.write(".brigade/tools/policy.toml", policy);
             site.run_call(&id).refused("leads out");
             assert!(!site.workspace.exists("ran.txt"));
@@ -79,7 +79,7 @@ fn a_neighbour_whose_name_begins_the_same_is_outside() {
     let lines = format!("source_path = {:?}", folder.join("x.md").to_str().unwrap());
     site.workspace.write(CATALOG, Site::entry("tool", "sh bin/tool.sh", &lines));
     site.json(["call", "plan", "tool"]).refused("source_path leads out");
-    // A path that goes out and comes back is inside.
+    // A path that leaves the workspace and returns is inside.
     let back = r#"source_path = "docs/../../workspace/docs/tool.md""#;
     site.workspace.write(CATALOG, Site::entry("tool", "sh bin/tool.sh", back));
     site.json(["call", "plan", "tool"]).expect(0);
@@ -151,7 +151,7 @@ fn projections_into_the_state_or_git_block() {
         assert_eq!(status, "invalid", "{target}\n{}", plan.run);
         let files = || {
             let mut files = site.workspace.files("");
-            // Locks, and the list of what was written where, are no projections.
+            // Locks and the record of written projections are not projections.
             files.retain(|path, _| !path.ends_with(".lock") && path != ".brigade/tools/projected.json");
             files
         };
@@ -214,7 +214,7 @@ fn a_workspace_may_have_any_name() {
         ["tools", "call", "queue", "tool", "--json", "--target"].map(Into::into).into();
     words.push(moved.into_os_string());
     let run = site.brigade.run(&words);
-    // Whether such a name is supported or refused, the answer is one document and no crash.
+    // Whether such a name is supported or refused, the answer is one document without a crash.
     assert!(matches!(run.code(), Some(0..=3)), "{run}");
     run.json();
 }
@@ -229,7 +229,7 @@ fn unusable_state_is_a_disk_error() {
     let run = site.tools(["call", "queue", "tool"]);
     run.assert_code(3);
     assert!(run.stderr_text().starts_with("error[") && run.stdout.is_empty(), "{run}");
-    // A file where a directory should be: nothing runs, and the approval stays.
+    // If a file is in place of a directory, nothing runs, and the approval stays.
     for folder in ["runs", "checkpoints"] {
         let site = Site::script(MARK);
         let id = site.approved("tool", "{}");
@@ -277,7 +277,7 @@ fn invalid_queue_lines_do_not_stop_others() {
     for id in [&first, &second] {
         site.json(["call", "approve", id]).expect(0);
     }
-    // Nothing of what was there is lost.
+    // Existing files are unchanged.
     let files = site.workspace.files(".brigade/tools");
     for part in [&b"cut off"[..], b"[1,2]", b"\xff\xfe", b"[[[[[[["] {
         let kept = files.values().any(|bytes| bytes.windows(part.len()).any(|found| found == part));

@@ -1,4 +1,4 @@
-//! `tools install`: a queued call that is judged by whether the tool is there afterwards.
+//! `tools install`: a queued call whose result depends on whether the tool exists afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const POLICY: &str = "allowed_families = [\"script\"]\n\
     allowed_effects = [\"local-read\", \"local-write\", \"network\", \"install\"]\n[sandbox]\nmode = \"enforce\"\n";
 
-/// The installer puts the program where the entry looks for it.
+/// An installer that puts the program where the entry expects it.
 const INSTALLER: &str =
     "#!/bin/sh\nmkdir -p \"$(dirname \"$1\")\" && printf '#!/bin/sh\\n' > \"$1\" && chmod +x \"$1\"\n";
 
@@ -70,10 +70,10 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
     assert_eq!(call["call"]["family"], "script");
     assert_eq!(call["call"]["contract"]["effects"], json!(["install", "network", "local-write"]));
     assert_eq!(call["call"]["contract"]["approval_mode"], "always");
-    // The same once more is the same call.
+    // A repeated request returns the same call.
     let again = site.json(["install", "yq"]).expect(0);
     assert_eq!((call_of(&again), &again["queued"][0]["created"]), (id.clone(), &json!(false)));
-    // A dry run says what the real one would, issue 15.
+    // A dry run shows what the real command would do (issue 15).
     let dry = site.json(["install", "yq", "--dry-run"]).expect(0);
     assert_eq!((call_of(&dry), &dry["queued"][0]["status"]), (id.clone(), &json!("pending")));
     let receipt = run(&site, &id, 0);
@@ -82,8 +82,7 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
     assert_eq!(receipt["install"]["after"], "available");
     assert!(receipt["install"]["program"].as_str().unwrap().ends_with("vendor/yq"));
     assert_eq!(receipt["install"]["version"], Value::Null);
-    // An installation is no use of the tool.
-    // An installation is no run, and is counted, issue 15.
+    // An installation is not a use or run of the tool, but is counted separately (issue 15).
     for words in [&["stats", "yq"][..], &["stats"]] {
         let counted = site.json(words).expect(0)["tools"][0].clone();
         assert_eq!(
@@ -112,7 +111,7 @@ fn the_receipt_has_the_version_that_was_installed() {
     assert_eq!(receipt["install"]["before"], "missing");
     assert_eq!(receipt["install"]["after"], "available", "{receipt:#}");
     assert_eq!(receipt["install"]["version"], "4.2.1");
-    // What was seen there is known to everybody.
+    // All commands know the observed version.
     assert_eq!(site.json(["check", "yq"]).expect(0)["tools"][0]["version"]["observed"], "4.2.1");
     site.json(["run", "verify"]).expect(0);
 }
@@ -150,7 +149,7 @@ fn what_installs_nothing_has_failed() {
     let stats = site.json(["stats", "yq"]).expect(0);
     let stats = &stats["tools"][0];
     assert_eq!((&stats["installations"], &stats["failed_installations"]), (&json!(0), &json!(1)));
-    // A replay is an installation, too.
+    // A replay of an installation is an installation.
     let replay = site.json(["run", "replay", receipt["id"].as_str().unwrap()]).expect(0);
     assert_eq!(replay["call"]["kind"], "install");
     let site = self::site("command = \"broken\"");
@@ -159,7 +158,7 @@ fn what_installs_nothing_has_failed() {
     assert_eq!(receipt["install"]["after"], "missing");
 }
 
-/// Installs under a policy; returns the only reason against it.
+/// Installs under a policy. Returns the only blocker.
 #[track_caller]
 fn refused(policy: Option<&str>) -> Value {
     let site = site(ONE);
@@ -193,7 +192,7 @@ fn only_a_policy_that_names_it_allows_an_installation() {
     let policy =
         "allowed_effects = [\"install\", \"network\", \"local-write\"]\ndenied_effects = [\"install\"]\n";
     assert_eq!(refused(Some(policy))["code"], "policy_denied_effect");
-    // It may be queued all the same, and cannot be approved.
+    // The call can still be queued, but not approved.
     let site = site(ONE);
     site.workspace.write(".brigade/tools/policy.toml", "");
     let id = call_of(&site.json(["install", "yq", "--include-blocked"]).expect(0));
@@ -254,12 +253,12 @@ fn all_that_is_missing_is_queued_and_nothing_runs() {
     assert_eq!(document["queued_count"], 1);
     assert_eq!(document["queued"][0]["tool_id"], "yq");
     assert!(!site.workspace.join("vendor").exists());
-    // A disabled entry is installed by name only.
+    // A disabled entry is only installed by name.
     let id = call_of(&site.json(["install", "off"]).expect(0));
     assert_eq!(run(&site, &id, 0)["install"]["after"], "available");
 }
 
-/// A change of the workspace.
+/// A change to the workspace.
 type Edit = fn(&Site);
 
 #[test]
@@ -364,7 +363,7 @@ fn a_broken_entry_is_the_reason_and_not_what_it_lacks() {
     assert_eq!(checked["tools"][0]["reasons"][0]["code"], "invalid_entry", "{checked:#}");
 }
 
-/// Issue 15: an agent does not get more tools by a program that it may run, whatever confines that program.
+/// Issue 15: an agent must not get more tools through a program that it may run, confined or not.
 #[test]
 fn a_program_of_a_run_registers_installs_and_approves_nothing() {
     let site = Site::script("");
@@ -407,7 +406,7 @@ fn a_program_of_a_run_registers_installs_and_approves_nothing() {
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
     assert!(!site.workspace.exists("home") && !site.workspace.exists(".brigade/tools/runtimes.toml"));
     assert_eq!(site.status(&pending), "pending");
-    // A person outside of runs does all of it.
+    // A person outside of runs can do all of it.
     site.json(["register", "mine.toml"]).expect(0);
     site.json(["call", "reject", &pending, "--reason", "seen"]).expect(0);
 }
@@ -426,7 +425,7 @@ fn installation_with_bound_value_is_masked() {
         (&json!("completed"), &json!("fetcher vendor/yq [redacted]"))
     );
     site.assert_nowhere(b"tail-EXAMPLE", &[".brigade/tools.toml"]);
-    // A replay queues the same command, though another one is masked in the same way.
+    // A replay queues the same command, even if another command has the same masked form.
     fs::remove_file(site.workspace.join("vendor/yq")).unwrap();
     let replayed = site.json(["run", "replay", receipt["id"].as_str().unwrap()]).expect(0);
     assert_eq!(replayed["call"]["contract_fingerprint"], receipt["contract_fingerprint"]);

@@ -1,4 +1,4 @@
-//! Kills the binary at any moment. Nothing may be lost, duplicated or left behind.
+//! Kills the binary at random moments. Nothing may be lost, duplicated or left running.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,7 +8,7 @@
 
 use brigade_tests::kill_anywhere;
 
-/// How many commands are killed, unless the variable `BRIGADE_KILL_TRIALS` says otherwise.
+/// The number of killed commands, unless the variable `BRIGADE_KILL_TRIALS` sets another one.
 const TRIALS: usize = 100;
 
 #[test]
@@ -17,7 +17,7 @@ fn a_killed_command_loses_nothing_and_runs_nothing_twice() {
     let trials =
         variable("BRIGADE_KILL_TRIALS").and_then(|trials| usize::try_from(trials).ok()).unwrap_or(TRIALS);
     let seed: u64 = variable("BRIGADE_KILL_SEED").unwrap_or(0x5eed);
-    // One after the other, because commands are killed by how long they take undisturbed.
+    // One policy after the other, because the moments of the kills depend on undisturbed durations.
     for policy in ["", "[sandbox]\nmode = \"best-effort\"\nobserve = \"always\"\n"] {
         let outcome = kill_anywhere(trials / 2, seed, policy);
         println!("{outcome:?} {policy:?}");

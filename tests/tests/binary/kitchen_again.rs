@@ -1,4 +1,4 @@
-//! What a person can do after a service has ended: an abort, a choice of tasks, a rehearsal, files of other programs.
+//! Continuing after a service: aborts, selected tasks, dry runs, and files of other programs.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -27,7 +27,7 @@ fn after_an_abort_the_task_can_be_retried() {
     let again = crew.site.document(["service", PRD]).expect(30);
     assert_eq!(again["outcome"], "paused", "{again:#}");
     crew.site.document(["kitchen", "answer", &first_decision(&crew), "abort"]).expect(0);
-    // And nobody has to wait to be asked.
+    // An answer is possible before it asks.
     crew.scenario(done());
     let report = crew.site.document(["resume", PRD, "retry"]).expect(0);
     assert_eq!(report["done"], 2, "{report:#}");
@@ -98,11 +98,11 @@ fn what_git_ignores_completes_no_task() {
         let report = crew.serve(30);
         assert_eq!((&report["done"], &report["failed"]), (&json!(0), &json!(["a"])), "{claim}: {report:#}");
     }
-    // Nor what the attempt itself has git ignore.
+    // Nor files that the attempt itself makes git ignore.
     let steps = json!([{"write": "a.txt"}, {"write": ".gitignore", "text": "a.txt\n"}, {"tag": "COMPLETE"}]);
     let crew = Crew::new(&[verified("a.txt")], "max_iterations = 1\nescalation_enabled = false", steps);
     assert_eq!(crew.serve(30)["failed"], json!(["a"]));
-    // What was there before the attempt is not its own.
+    // Files from before the attempt do not belong to it.
     let config = "max_iterations = 1\n[worktree]\ncopy = [\"out/a.txt\"]\n";
     let crew = Crew::new(&[verified("out/a.txt")], config, json!([{"tag": "ALREADY_DONE"}]));
     crew.site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\nout/\n");
@@ -145,13 +145,13 @@ fn a_state_file_that_cannot_be_taken_over_is_kept() {
         let kept = format!("{state}.damaged-1");
         assert!(approval.expect(0)["notes"].to_string().contains(&kept));
         assert_eq!(crew.site.workspace.read_text(&kept), text);
-        // One that comes later is kept by the service.
+        // A state file that appears later is set aside by the service.
         crew.site.workspace.write(state, text);
         let report = crew.site.document(["service", PRD]).expect(0);
         assert!(report["issues"].to_string().contains(&format!("{state}.damaged-2")), "{report:#}");
         assert_eq!(crew.site.workspace.read_text(format!("{state}.damaged-2")), text);
     }
-    // What other programs keep in a sound one stays in it.
+    // Members of other programs in a valid file are kept.
     let crew = Crew::new(&[task("a", &[])], "", done());
     crew.site.workspace.write(state, "{\"mine\": {\"x\": 1}, \"reviews\": []}");
     crew.serve(0);

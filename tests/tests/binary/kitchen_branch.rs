@@ -1,4 +1,4 @@
-//! A branch that somebody deletes or puts elsewhere: what is done stays in it, or nothing goes on.
+//! A branch that the user deletes or moves: finished work stays in it, or the service stops.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ fn three(scenario: Value) -> Crew {
     Crew::new(&[task("a", &[]), task("b", &["a"]), task("c", &[])], "max_parallel = 1", scenario)
 }
 
-/// Does the first task.
+/// Finishes the first task.
 fn with_a_done() -> (Crew, String) {
     let crew = three(done());
     crew.approve();
@@ -30,7 +30,7 @@ fn doctor(crew: &Crew) -> String {
     crew.site.brigade.run(["tools", "doctor", "--only", "kitchen", "--json"]).stdout_text()
 }
 
-/// Serves, and does something while the task `b` is worked on.
+/// Serves, and runs `act` while the task `b` is in progress.
 fn meanwhile(crew: &Crew, act: impl FnOnce()) -> Value {
     let go = crew.beside("go");
     crew.scenario(json!({"rules": [{"task": "b", "do": [{"sleep": 60, "until": go}]}],
@@ -60,7 +60,7 @@ fn a_deleted_branch_is_made_anew_with_what_is_done() {
         assert_eq!(crew.in_branch(&format!("{id}.txt")).trim(), format!("by {id}"));
     }
     assert_eq!(crew.status()["issues"], json!([]));
-    // After the last task, a branch that is gone is nobody's fault; a service makes it anew all the same.
+    // After the last task, a deleted branch is not a problem, but a service recreates it anyway.
     crew.site.workspace.git(["branch", "-D", "brigade/crew"]);
     assert_eq!(crew.status()["issues"], json!([]));
     crew.site.document(["service", PRD]).expect(0);

@@ -15,31 +15,31 @@ use serde_json::{Value, json};
 pub(crate) const PRD: &str = "brigade/tasks/prd-crew.json";
 pub(crate) const JOURNAL: &str = ".brigade/kitchen/prd-crew/journal.jsonl";
 
-/// A workspace with a PRD, three tiers that are the worker without a model, and what that worker does.
+/// A workspace with a PRD and three tiers that all use the fake worker with a scenario.
 pub(crate) struct Crew {
     pub(crate) site: Site,
 }
 
-/// A task whose verification looks for the file `ID.txt`.
+/// Returns a task whose verification checks that the file `ID.txt` exists.
 pub(crate) fn task(id: &str, needs: &[&str]) -> Value {
     json!({"id": id, "title": format!("Write {id}"), "acceptanceCriteria": ["it is there"], "complexity": "junior",
         "dependsOn": needs, "verification": [{"type": "unit", "cmd": format!("test -f {id}.txt")}], "passes": false})
 }
 
-/// What a worker does that writes its file and says that it is done.
+/// Returns the steps of a worker that writes its file and reports completion.
 pub(crate) fn done() -> Value {
     json!([{"write": "{task}.txt", "text": "by {task}\n"}, {"tag": "COMPLETE"}])
 }
 
 impl Crew {
-    /// Makes a git repository with these tasks on a branch. `config` stands before the tiers in kitchen.toml.
+    /// Creates a git repository with these tasks on a branch. `config` precedes the tiers in kitchen.toml.
     pub(crate) fn new(tasks: &[Value], config: &str, scenario: Value) -> Crew {
         let crew = Crew::without_git(tasks, config, scenario);
         crew.site.workspace.git_init();
         crew
     }
 
-    /// Makes a workspace in which tasks are worked on in place.
+    /// Creates a workspace in which tasks are worked on in place.
     pub(crate) fn without_git(tasks: &[Value], config: &str, scenario: Value) -> Crew {
         let site = Site::empty();
         let prd = json!({"featureName": "Crew", "branchName": "brigade/crew", "tasks": tasks});
@@ -62,7 +62,7 @@ impl Crew {
         self.site.workspace.write(".brigade/kitchen.toml", format!("{review}{config}\n{tiers}"));
     }
 
-    /// Says what workers do from now on: a whole scenario, or the steps of every start.
+    /// Sets the scenario of the workers, or the steps of every start.
     pub(crate) fn scenario(&self, scenario: Value) {
         let mut scenario = if scenario.is_array() { json!({"default": scenario}) } else { scenario };
         scenario["workspace"] = json!(self.site.workspace.path());
@@ -75,14 +75,14 @@ impl Crew {
         self.site.beside(name)
     }
 
-    /// How often workers were started for a role and a task.
+    /// Returns how often workers were started for a role and a task.
     pub(crate) fn starts(&self, role: &str, task: &str) -> usize {
         let start = format!("{role}-{task}.");
         let names = fs::read_dir(self.beside("calls")).into_iter().flatten().flatten();
         names.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start)).count()
     }
 
-    /// What a worker was started with.
+    /// Returns how a worker was started.
     pub(crate) fn call(&self, role: &str, task: &str, number: u32) -> Value {
         let text = fs::read_to_string(self.beside("calls").join(format!("{role}-{task}.{number}"))).unwrap();
         serde_json::from_str(&text).unwrap()
@@ -95,7 +95,7 @@ impl Crew {
         self.site.document(["kitchen", "approve", PRD, "--fingerprint", fingerprint]).expect(0);
     }
 
-    /// Approves what is there, and serves it. Returns the report.
+    /// Approves and serves the PRD. Returns the report.
     #[track_caller]
     pub(crate) fn serve(&self, code: i32) -> Value {
         self.approve();
@@ -114,7 +114,7 @@ impl Crew {
         self.site.document(["status", PRD]).expect(0)
     }
 
-    /// What happened, for a test that fails.
+    /// Returns the history, for the message of a failed test.
     pub(crate) fn story(&self) -> String {
         let mut text = String::new();
         for (path, bytes) in self.site.workspace.files(".brigade/kitchen") {
@@ -125,7 +125,7 @@ impl Crew {
         text
     }
 
-    /// A file of the branch.
+    /// Returns a file of the branch.
     pub(crate) fn in_branch(&self, path: &str) -> String {
         self.site.workspace.git(["show", &format!("brigade/crew:{path}")])
     }

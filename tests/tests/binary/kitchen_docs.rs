@@ -1,4 +1,4 @@
-//! docs/kitchen.md: its tutorial does what it shows.
+//! The tutorial in docs/kitchen.md works as shown.
 
 #![allow(clippy::disallowed_methods, reason = "the page is read from the repository")]
 
@@ -9,7 +9,7 @@ use brigade_tests::PATH;
 
 use crate::readme_tour::{blocks, commands};
 
-/// Replaces commits, and what else differs from run to run.
+/// Replaces commit ids and other values that differ between runs.
 fn comparable(text: &str) -> String {
     let is_commit = |word: &str| {
         let word = word.trim_matches(['(', ')']);
@@ -30,7 +30,7 @@ fn every_command_of_the_tutorial_answers_as_the_page_shows() {
     let blocks = blocks(&page, "console");
     assert!(3 < blocks.len(), "the tutorial has several blocks");
     for (command, expect) in blocks.iter().flat_map(|block| commands(block)) {
-        // In the order in which a person sees it.
+        // Joins the streams, as a person sees them.
         let run = shell.run(["-c", &format!("{{ {command}\n}} 2>&1")]);
         let output = run.stdout_text();
         assert_eq!(comparable(&output), comparable(&expect), "$ {command}\n{run}");

@@ -1,4 +1,4 @@
-//! What `tools doctor` says about a kitchen.
+//! Issues of a kitchen in `tools doctor`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
 
-/// Returns the issues of the kitchen: the type, and the next command.
+/// Returns the issues of the kitchen: type and next command.
 #[track_caller]
 fn issues(crew: &Crew) -> Vec<(String, String)> {
     let report = crew.site.brigade.run(["tools", "doctor", "--only", "kitchen", "--json"]).json();
@@ -53,12 +53,12 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
     crew.approve();
     crew.site.document(["service", PRD, "--only", "a"]).expect(0);
     check(&crew, &[("kitchen_config_warning", "${EDITOR:-vi} +2 .brigade/kitchen.toml")]);
-    // What was approved is not what is there.
+    // The approved PRD differs from the current one.
     crew.site.workspace.write(PRD, crew.site.workspace.read_text(PRD).replace("Write b", "Write all of b"));
     let approve = format!("brigade kitchen approve {PRD}");
     crew.configure("");
     check(&crew, &[("kitchen_approval_stale", &approve)]);
-    // Somebody says that a task is done, and takes a line out of the journal.
+    // A task is marked as done by hand, and a line of the journal is removed.
     let prd = crew.site.workspace.read_text(PRD).replace("\"passes\": false", "\"passes\": true");
     crew.site.workspace.write(PRD, prd.replace("Write all of b", "Write b"));
     let journal = crew.site.workspace.read_text(JOURNAL);
@@ -70,7 +70,7 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
         &crew,
         &[("kitchen_marked", &approve), ("kitchen_journal_damaged", &read), ("kitchen_journal_lost", &read)],
     );
-    // The next writer sets the line aside; what is lost stays lost.
+    // The next writer sets the line aside. The missing record stays reported.
     crew.approve();
     let aside = ".brigade/kitchen/prd-crew/journal.quarantine-1.jsonl";
     let look = format!("cat {aside}");
@@ -87,13 +87,13 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
 fn doctor_names_kitchen_damage() {
     let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", json!([{"print": "nothing"}]));
     crew.serve(30);
-    // The decision waits, and its task is no issue of its own.
+    // The decision is pending, so its task is not a separate issue.
     check(&crew, &[]);
     let id = crew.site.document(["kitchen", "decisions"]).expect(0)["decisions"][0]["id"].clone();
     crew.site.document(["kitchen", "answer", id.as_str().unwrap(), "abort"]).expect(0);
     let retry = format!("brigade kitchen resume {PRD} retry --all");
     check(&crew, &[("kitchen_task_failed", &retry)]);
-    // As a service leaves it that was killed.
+    // The journal after a service was killed.
     let journal = crew.site.workspace.read_text(JOURNAL);
     let lines: Vec<&str> = journal.lines().collect();
     let ended = lines.iter().position(|line| line.contains("\"service_ended\"")).unwrap();

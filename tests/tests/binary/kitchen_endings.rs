@@ -1,4 +1,4 @@
-//! How services end that somebody ends, that have used up what they may, or that wait for somebody.
+//! Services that are interrupted, exceed a budget, or wait for a person.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -10,7 +10,7 @@ use brigade_tests::kitchen::{PRD, Service, task};
 use brigade_tests::{processes_with, until};
 use serde_json::{Value, json};
 
-/// The answer of a worker at its provider's limit.
+/// An adapter whose answer reports the provider's limit.
 const LIMITED: &str = "[[adapter]]\nid = \"limited\"\nprogram = \"python3\"\nprompt = \"stdin\"\nanswer = \"text\"\n\
     limit = ['limit reached( until (?P<reset>[0-9]+))?']\n";
 
@@ -44,7 +44,7 @@ fn words(service: &Service) -> Vec<String> {
     events(service).iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A service whose worker ends only when it is killed, with a helper in another session.
+/// Starts a service whose worker must be killed, with a helper process in another session.
 fn stubborn() -> (Service, Child) {
     let service = Service::new("", &[task("US-001", &[])], &json!([]));
     let pid = service.site.workspace.home().join("daemon.pid").display().to_string();
@@ -76,7 +76,7 @@ fn workers_and_their_helpers_end_with_a_service_that_is_killed() {
     let status = service.site.document(["status", PRD]).expect(0);
     assert_eq!((&status["tasks"][0]["status"], &status["running"]), (&json!("interrupted"), &json!(false)));
     assert_eq!(status["attention_reason"], "the service was interrupted");
-    // The lock is free at once, and its worktree was kept.
+    // The lock is released at once, and the worktree was kept.
     let report = service.site.document(["service", PRD]).expect(0);
     assert_eq!(report["outcome"], "complete", "{report:#}");
 }
@@ -102,12 +102,12 @@ fn next_attempt_waits_for_orphaned_worker() {
 
 #[test]
 fn a_second_request_to_end_waits_for_nobody() {
-    // A worker that ignores the first signal has two seconds; the second request kills it at once.
+    // A worker that ignores the first signal has two seconds. The second request kills it at once.
     let mut times = Vec::new();
     for _ in 0..3 {
         let (service, child) = stubborn();
         let begun = Instant::now();
-        // Two of a kind might become one.
+        // Two pending signals of the same kind might be merged.
         signal(&child, "-INT");
         signal(&child, "-TERM");
         let report = finish(child, 130);
@@ -137,7 +137,7 @@ fn money_and_time_of_workers_end_what_would_begin() {
     let budget: Vec<&Value> =
         found.iter().filter(|event| event["event"].as_str().unwrap().starts_with("budget_")).collect();
     assert!(!budget.is_empty() && words(&service).contains(&"service_paused".to_owned()), "{found:#?}");
-    // What was paid stays paid: more needs more money.
+    // Spent money counts, so continuing needs a larger budget.
     let report = service.site.document(["service", PRD, "--max-cost", "0.5"]).expect(30);
     assert_eq!(report["attempts"], 0, "{report:#}");
     service.site.document(["service", PRD, "--max-cost", "100"]).expect(0);
@@ -181,7 +181,7 @@ fn a_supervisor_answers_by_its_file() {
     });
     assert_eq!((&asked["task"], &asked["type"]), (&json!("US-001"), &json!("failure")), "{asked:#}");
     assert_eq!(asked["choices"], json!(["retry", "skip", "abort"]));
-    // What does not fit is set aside, and nothing happens.
+    // An invalid command is set aside without an effect.
     for (text, number) in [
         ("{\"decision\":\"d-000000000000\",\"action\":\"skip\"}".to_owned(), 1),
         (format!("{{\"decision\":{},\"action\":\"pass\"}}", asked["id"]), 2),
@@ -215,7 +215,7 @@ fn without_an_answer_in_time_the_task_stays_undecided() {
         supervisor_prd_scoped = true";
     let rules = json!([{"task": "US-001", "do": [{"print": "no"}]}]);
     let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &[])], &rules);
-    // The file of another PRD is not looked at.
+    // The command file of another PRD is ignored.
     service.site.workspace.write("brigade/command.json", "{}");
     let report = service.serve(30, &[]);
     assert_eq!(
@@ -261,7 +261,7 @@ fn a_limit_that_lasts_too_long_pauses() {
     let service = Service::new("limit_wait_max = 5", &[task("US-001", &[])], &json!([]));
     let config = service.site.workspace.read_text(".brigade/kitchen.toml");
     service.site.workspace.write(".brigade/kitchen.toml", config + LIMITED);
-    // Without a time, the first pause is a minute.
+    // Without a given time, the first wait is one minute.
     service.scenario(&json!([{"call": 1, "do": [{"print": "limit reached"}, {"exit": 1}]}]));
     let report = service.serve(30, &[]);
     assert_eq!((&report["outcome"], &report["attempts"]), (&json!("paused"), &json!(1)), "{report:#}");

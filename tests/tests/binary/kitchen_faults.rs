@@ -1,4 +1,4 @@
-//! What goes wrong around a kitchen, and how it is said.
+//! Problems around a kitchen, and their messages.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -16,7 +16,7 @@ fn a_prd_that_is_broken_meanwhile_is_said_and_set_later() {
     assert_eq!(report["outcome"], "complete");
     let issue = report["issues"][0].as_str().unwrap_or_else(|| panic!("{report:#}"));
     assert!(issue.contains("`passes`") && issue.contains("has 1 error now"), "{issue}");
-    // The journal knows, and says so when the file is back.
+    // The journal has the state, and reports it when the file is back.
     crew.site.workspace.write(PRD, before);
     let status = crew.status();
     assert_eq!(status["completed_tasks"], 1);
@@ -97,7 +97,7 @@ fn what_is_done_is_shown_without_an_argument() {
     assert_eq!(crew.site.document(["kitchen", "cost"]).expect(0)["taken"], "done");
     let text = crew.site.brigade.run(["status"]);
     assert!(text.stderr_text().contains("no PRD has pending tasks"), "{text}");
-    // What works takes none that is done.
+    // Commands that start work do not pick a finished PRD.
     assert_eq!(crew.site.document(["service"]).expect(1)["code"], "prd_missing");
 }
 
@@ -130,7 +130,7 @@ fn obstacles_at_written_paths_stop_nothing() {
     }
     std::fs::write(workspace.path().join("brigade/tasks/brigade-learnings.md"), b"- old\n\xff\xfe\0- \n")
         .unwrap();
-    // A file where the logs should be.
+    // A file is in place of the log directory.
     workspace.write("brigade/logs", "mine");
     let report = crew.serve(0);
     assert_eq!(report["done"], 2, "{report:#}");
@@ -167,7 +167,7 @@ fn unstartable_worker_is_named_before_any_start() {
 
 #[test]
 fn a_review_that_repeats_its_prompt_or_cannot_run_is_none() {
-    // Neither a verdict nor a reason is taken from an echo, and no review counts as one that passed.
+    // An echoed prompt gives neither a verdict nor a reason, and no such review passes.
     for steps in [json!(["echo_prompt"]), json!([{"exit": 3}]), json!([{"review": "unclear"}])] {
         let scenario = json!({"rules": [{"role": "review", "do": steps}, {"role": "work", "do": done()}], "default": []});
         let crew = Crew::new(&[task("a", &[])], "review_enabled = true\nmax_iterations = 1", scenario);
@@ -198,7 +198,7 @@ fn missing_verification_fails_with_a_decision() {
     assert!(prompt.contains("`./bin/tool` is not an executable file"), "{prompt}");
     let decisions = crew.site.document(["kitchen", "decisions", PRD]).expect(0);
     assert_eq!(decisions["decisions"][0]["choices"], json!(["retry", "skip", "abort"]), "{decisions:#}");
-    // When the program is there, the answer is enough.
+    // After the program is installed, the answer is sufficient.
     crew.site.document(["resume", PRD, "skip"]).expect(1);
 }
 

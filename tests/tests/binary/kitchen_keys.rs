@@ -1,4 +1,4 @@
-//! What the keys of kitchen.toml change, for those that no other test turns.
+//! Effects of keys in kitchen.toml that no other test sets.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
@@ -17,7 +17,7 @@ fn row(service: &Service, at: usize) -> Value {
     service.site.document(["status", PRD]).expect(0)["tasks"][at].clone()
 }
 
-/// The steps of a worker that does its task.
+/// Returns the steps of a worker that does its task.
 fn does(more: Value) -> Value {
     let mut steps = more.as_array().unwrap().clone();
     steps.extend([json!({"write": "{task}.txt", "text": "x"}), json!({"tag": "COMPLETE"})]);
@@ -172,7 +172,7 @@ fn worktrees_get_files_and_setup_has_a_limit() {
     assert!(fs::symlink_metadata(workspace.path().join(tree).join("cache")).unwrap().is_symlink());
     let of_branch = |name: &str| workspace.git(["show", &format!("feature/auth:{name}")]);
     assert_eq!(of_branch("cached.txt"), "cached\n");
-    // What the setup made is there for the worker, and is no work of it.
+    // The worker sees files of the setup, but they do not count as its work.
     assert_eq!(workspace.read_text(format!("{tree}/seen.txt")), "A=1\n");
     let committed = workspace.git(["ls-tree", "--name-only", "feature/auth"]);
     assert!(!committed.contains("local.env") && !committed.contains("seen.txt"), "{committed}");
@@ -190,18 +190,18 @@ fn walkaway_has_its_limits() {
     let tasks = [task("US-001", &[]), task("US-002", &[]), task("US-003", &[])];
     let base = "walkaway_mode = true\nmax_iterations = 1\nmax_parallel = 1\n";
     let fails = json!({"role": "work", "do": [{"print": "no"}]});
-    // The executive decides while other tasks are worked on: several may be decided at the same time.
+    // The executive decides while other tasks are in progress. Several decisions may run at the same time.
     let skips = json!([fails, {"role": "decide", "do": [{"sleep": 1}, {"decide": "skip"}]}]);
     let service = Service::new(&format!("{base}walkaway_max_skips = 1"), &tasks, &skips);
     let report = service.serve(30, &[]);
     assert_eq!(report["skipped"].as_array().unwrap().len(), 1, "{report:#}");
     assert!(report["reason"].as_str().unwrap().contains("1 task "), "{report:#}");
-    // An executive that takes too long has decided nothing: once that counts as retry, then as skip.
+    // An executive that times out gives no decision. That counts as retry once, then as skip.
     let slow = json!([fails, {"role": "decide", "do": [{"sleep": 60}, {"decide": "abort"}]}]);
     let service = Service::new(&format!("{base}walkaway_decision_timeout = 1"), &tasks[..1], &slow);
     service.serve(1, &[]);
     assert_eq!((service.starts("work", "US-001"), service.starts("decide", "US-001")), (2, 2));
-    // What belongs to a task is for a person, where that is wanted.
+    // With this setting, a person answers questions about scope.
     let asks = json!([{"role": "work", "attempt": 1, "do": [{"question": "Tests, too?"}]},
         {"role": "scope", "do": [{"scope": "Yes, tests, too", "reason": "usual"}]}]);
     for (settings, code, starts) in [("", 0, 1), ("walkaway_scope_decisions = false", 30, 0)] {

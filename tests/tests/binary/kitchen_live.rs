@@ -1,4 +1,4 @@
-//! `brigade service` and `brigade status --watch` as a person at a terminal sees them, and without a terminal.
+//! `brigade service` and `brigade status --watch`, with and without a terminal.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(
@@ -13,7 +13,7 @@ use brigade_tests::kitchen::{PRD, Service, task};
 use brigade_tests::{processes_with, until};
 use serde_json::{Value, json};
 
-/// A file outside of the workspace that workers wait for.
+/// Returns a file outside of the workspace that workers wait for.
 fn gate(service: &Service) -> String {
     service.site.workspace.home().join("go").display().to_string()
 }
@@ -49,7 +49,7 @@ fn on_a_terminal_running_tasks_are_redrawn_in_place() {
     assert!(wide[at + 1].starts_with("→ add-auth/US-001  line, attempt 1, "), "{wide:#?}");
     assert!(wide[at + 2].starts_with("→ add-auth/US-002  line, attempt 1, "), "{wide:#?}");
     assert_eq!(wide.len(), at + 3, "nothing is below: {wide:#?}");
-    // One progress line, however often it was drawn, also when the lines were broken by a narrow terminal.
+    // There is one progress line, however often it was drawn, even in a narrow terminal that wraps lines.
     for name in ["wide", "narrow"] {
         let drawn = lines(name).iter().filter(|line| line.contains("of 2 done")).count();
         assert_eq!(drawn, 1, "{name}: {}", seen.kept(name));
@@ -59,14 +59,14 @@ fn on_a_terminal_running_tasks_are_redrawn_in_place() {
         "{}",
         seen.kept("narrow")
     );
-    // What a worker prints is shown, and controls nothing.
+    // Output of a worker is shown without terminal controls.
     assert!(
         seen.screen.contains("add-auth/US-001 | \\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{1b}[31mred"),
         "{}",
         seen.screen
     );
     assert!(!seen.raw.contains("\u{1b}[2J") && !seen.raw.contains('\u{7}'));
-    // At the end, the lines are gone, and the report stands.
+    // At the end, the progress lines are removed, and the report is shown.
     assert!(
         !seen.screen.contains("2 of 2 done, $") && seen.screen.contains("done:     2 of 2"),
         "{}",
@@ -108,7 +108,7 @@ fn without_terminal_stdout_holds_only_the_report() {
     ] {
         assert!(told.lines().any(|own| own.starts_with(line)), "{line}\n{told}");
     }
-    // Nothing is said twice, and `--quiet` says nothing.
+    // Each event is printed once, and `--quiet` prints nothing.
     assert_eq!(told.matches("✓ add-auth/US-001").count(), 1);
     let quiet = service.site.brigade.run(["service", PRD, "--json", "--quiet"]);
     assert_eq!(quiet.assert_code(0).stderr_text(), "");
@@ -206,7 +206,7 @@ fn interrupt_ends_processes_and_work_resumes_later() {
         service.journal().iter().map(|record| record["kind"].as_str().unwrap().to_owned()).collect();
     assert_eq!(kinds.last().map(String::as_str), Some("service_ended"), "{kinds:?}");
     assert_eq!(service.site.document(["status", PRD]).expect(0)["tasks"][0]["status"], "interrupted");
-    // It goes on by itself, and an interrupted attempt does not count.
+    // The task continues automatically, and an interrupted attempt does not count.
     service.site.document(["resume", PRD]).expect(0);
     let report = service.site.document(["status", PRD]).expect(0);
     assert_eq!(
@@ -231,7 +231,7 @@ fn a_service_is_watched_from_another_terminal() {
     let running = seen.kept("running");
     assert!(running.contains("→ add-auth/US-001  running, line: Write US-001"), "{running}");
     assert!(running.contains("→ add-auth/US-001  line, attempt 1, "), "{running}");
-    // The whole status stays at the end.
+    // At the end, the full status is shown.
     assert!(seen.screen.contains("state:") && seen.screen.contains("2 of 2"), "{}", seen.screen);
     assert!(child.wait().unwrap().success());
 }

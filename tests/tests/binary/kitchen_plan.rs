@@ -1,4 +1,4 @@
-//! `brigade kitchen plan` and `map` through the binary, with the worker without a model.
+//! `brigade kitchen plan` and `map`, with the fake worker.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const MAP: &str = "brigade/codebase-map.md";
 const LATEST: &str = "brigade/tasks/latest.json";
 
-/// A kitchen whose tiers are the worker without a model. `rules` are those of its scenario.
+/// A kitchen whose tiers use the fake worker. `rules` is its scenario.
 struct Kitchen {
     site: Site,
 }
@@ -36,7 +36,7 @@ impl Kitchen {
         kitchen
     }
 
-    /// Gives the worker other rules.
+    /// Sets other rules for the worker.
     fn script(&self, rules: &str) {
         let calls = self.site.beside("calls");
         let _ = fs::remove_dir_all(&calls);
@@ -49,7 +49,7 @@ impl Kitchen {
         fs::write(self.site.beside("scenario.json"), text).unwrap();
     }
 
-    /// What a start of the worker was given.
+    /// Returns how the worker was started.
     fn told(&self, call: &str) -> Value {
         serde_json::from_str(&fs::read_to_string(self.site.beside("calls").join(call)).unwrap()).unwrap()
     }
@@ -123,7 +123,7 @@ fn map_describes_files_without_generated_ones() {
     for absent in ["made.rs", "ignored", "node_modules", "outside", "loop", ".brigade"] {
         assert!(!text.contains(absent), "{absent}\n{text}");
     }
-    // The same files give the same map, and notes stay.
+    // The same files give the same map, and notes are kept.
     workspace.write(MAP, format!("{text}\n## Notes\n\nAsk Ada.\n"));
     kitchen.site.document(["map"]).expect(0);
     assert_eq!(workspace.read_text(MAP), format!("{text}\n## Notes\n\nAsk Ada.\n"));
@@ -167,13 +167,13 @@ fn the_executive_adds_a_part_to_the_map_when_it_is_approved() {
     assert!(!text.contains("EXAMPLE1234"), "{text}");
     let told = kitchen.told("map-none.1");
     assert!(!told["variables"].to_string().contains("BRIGADE_PRD"), "{told}");
-    // It stays when the map is made again, and another one replaces it.
+    // A new map keeps this part. Another run of the executive replaces it.
     kitchen.site.document(["map"]).expect(0);
     assert_eq!(kitchen.site.workspace.read_text(MAP), text);
     kitchen.site.document(["map", "--worker"]).expect(0);
     let second = kitchen.site.workspace.read_text(MAP);
     assert!(second.ends_with("\n## From the executive chef\n\nWords.\n"), "{second}");
-    // An echoed prompt is no part, and the map stays.
+    // An echoed prompt is not accepted, and the map is unchanged.
     assert_eq!(kitchen.site.document(["map", "--worker"]).expect(1)["code"], "chef_failed");
     assert_eq!(kitchen.site.workspace.read_text(MAP), second);
     assert_eq!(kitchen.receipts(), vec![("map".to_owned(), "completed".to_owned()); 3]);
@@ -201,7 +201,7 @@ fn a_plan_becomes_a_prd_that_is_valid_and_that_latest_leads_to() {
         fs::read_link(kitchen.site.workspace.path().join(LATEST)).unwrap(),
         Path::new("prd-planned.json")
     );
-    // The next one has another name, and is told of the first.
+    // The second PRD has another name, and its prompt mentions the first PRD.
     let first = kitchen.site.workspace.read("brigade/tasks/prd-planned.json");
     let report = kitchen.plan(&["More", "--no-map"], 0);
     assert_eq!(report["prd_path"], "brigade/tasks/prd-planned-2.json");
@@ -224,19 +224,19 @@ fn a_plan_is_never_written_over_another_file() {
     let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#).approved();
     let workspace = &kitchen.site.workspace;
     workspace.write("brigade/tasks/prd-mine.json", "{}");
-    // It is said before anything is started.
+    // The path is checked before anything is started.
     for out in ["brigade/tasks/prd-mine.json", "x.txt", "../prd-x.json", "prd-x.state.json"] {
         let code = kitchen.site.document(["plan", "x", "--out", out]);
         assert_ne!(code.json["exit_code"], 0, "{out}");
     }
     assert!(kitchen.receipts().is_empty());
-    // A link that somebody else made, or a file, stays what it is.
+    // A file or foreign link is kept.
     workspace.write(LATEST, "{}");
     let report = kitchen.plan(&["x"], 0);
     assert_eq!(report["latest"], false);
     assert_eq!(workspace.read_text(LATEST), "{}");
     assert_eq!(workspace.read_text("brigade/tasks/prd-mine.json"), "{}");
-    // The journal of a PRD that is gone belongs to no other one.
+    // The journal of a deleted PRD does not apply to a new PRD.
     workspace.remove("brigade/tasks/prd-planned.json");
     workspace.write(".brigade/kitchen/prd-planned/journal.jsonl", "");
     assert_eq!(kitchen.plan(&["x"], 0)["prd_path"], "brigade/tasks/prd-planned-2.json");
@@ -263,7 +263,7 @@ fn questions_of_the_executive_wait_for_their_answers() {
         assert!(prompt.contains(expect), "{expect}\n{prompt}");
     }
     assert!(!prompt.contains("<promise>COMPLETE</promise>"), "{prompt}");
-    // It was made, so it waits no more.
+    // The plan is complete, so no question is pending.
     assert_eq!(kitchen.plan(&["--continue", id], 1)["code"], "plan_missing");
 }
 
@@ -287,7 +287,7 @@ fn questions_are_asked_on_a_terminal() {
     let prompt = service.prompt("plan", "none", 2);
     assert!(prompt.contains("Which files?\nAll text\n"), "{prompt}");
     assert!(prompt.contains("(no answer: decide it yourself"), "{prompt}");
-    // Who ends the input answers later.
+    // After the end of the input, the questions can be answered later.
     service.scenario(&json!([{"role": "plan", "do": [{"questions": ["Which files?"]}]}]));
     let steps = json!([{"see": "1. Which files?"}, {"type": "\u{4}"}, "end"]);
     let seen = service.on_terminal(&steps, &["plan", "Count", "lines"]);
@@ -322,7 +322,7 @@ fn invalid_plan_is_retried_once_then_refused() {
     assert!(kept.iter().any(|name| draft.contains(name)), "{draft} {kept:?}");
     let refused = kitchen.plan(&["x"], 1);
     assert!(refused.to_string().contains("neither what was asked for nor questions"), "{refused:#}");
-    // One that failed, or ran into a limit, is not asked again.
+    // A failed executive, or one that reached a limit, is not started again.
     assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("it exited with 3"));
     assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("limit of the provider"));
     let prds = kitchen.site.workspace.files("brigade/tasks");
@@ -400,7 +400,7 @@ fn a_map_is_made_anew_for_a_plan_when_it_is_old() {
     assert!(notes().contains("2 commits old"));
     workspace.write(MAP, "# Codebase map at commit 0123456789abcdef0123456789abcdef01234567\n");
     assert!(notes().contains("not an ancestor"));
-    // A map of another program is told as it is.
+    // A map of another program is passed on unchanged.
     workspace.write(MAP, "# Their map\n");
     assert_eq!(notes(), "[]");
     assert!(kitchen.prompt("plan-none.6").contains("# Their map"));
@@ -453,7 +453,7 @@ fn skills_are_entries_of_the_catalog_that_are_projected() {
     let ids = ["brigade-generate-prd", "brigade-convert-prd-to-json", "brigade-update-prd"];
     let all = |entry: &str, source: &str| ids.map(|id| (id.to_owned(), entry.to_owned(), source.to_owned()));
     assert_eq!(rows(&report), all("added", "added"));
-    // What a catalog needs is ignored, too.
+    // Lines for the catalog are also ignored.
     let ignored = site.workspace.read_text(".gitignore");
     for line in [".brigade/tools.toml", ".brigade/tools/", ".brigade/work/", "/.brigade/kitchen/"] {
         assert!(ignored.lines().any(|own| own == line), "{line}\n{ignored}");
@@ -463,7 +463,7 @@ fn skills_are_entries_of_the_catalog_that_are_projected() {
     site.document(["tools", "apply", "--all"]).expect(0);
     let projected = site.workspace.read_text(".claude/commands/brigade-update-prd.md");
     assert!(projected.contains(text.trim()), "{projected}");
-    // What is there stays, whoever changed it, and kitchen.toml with it.
+    // Existing files are kept, even if changed, and so is kitchen.toml.
     site.workspace.write("tools/brigade-update-prd.md", "# Mine\n");
     site.workspace.write(".brigade/kitchen.toml", "max_parallel = 2\n");
     site.workspace.replace(".brigade/tools.toml", "name = \"Update PRD\"", "name = \"Mine\"");
@@ -475,7 +475,7 @@ fn skills_are_entries_of_the_catalog_that_are_projected() {
         site.workspace.read_text(".brigade/tools.toml"),
         catalog.replace("\"Update PRD\"", "\"Mine\"")
     );
-    // A catalog that nobody understands stays as it is, and nothing else is written.
+    // An invalid catalog is unchanged, and nothing else is written.
     let broken = Site::empty();
     broken.workspace.write(".brigade/tools.toml", "[[tool\n");
     assert_eq!(broken.document(["kitchen", "init", "--skills"]).expect(1)["code"], "config_invalid");
@@ -492,7 +492,7 @@ fn role_texts_are_told_and_hostile_ones_refuse_every_start() {
     kitchen.plan(&["x"], 0);
     let prompt = kitchen.prompt("plan-none.1");
     assert!(prompt.starts_with("You are Escoffier.\n") && !prompt.contains("<promise>"), "{prompt}");
-    // Another text is another approval.
+    // Another role text needs another approval.
     workspace.write("brigade/chef/executive.md", "You are somebody else.\n");
     assert_eq!(kitchen.plan(&["x"], 1)["code"], "approval_needed");
     workspace.write("secret.md", "text");

@@ -1,4 +1,4 @@
-//! `brigade kitchen receipts`, `log` and `clean`: what is left of work.
+//! `brigade kitchen receipts`, `log` and `clean`.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
 const RUNS: &str = ".brigade/kitchen/runs";
 const LEDGER: &str = ".brigade/kitchen/runs/ledger.jsonl";
 
-/// What `receipts verify` finds: the run, and what is wrong.
+/// Returns the findings of `receipts verify`: run and problem.
 fn findings(crew: &Crew) -> Vec<(String, String)> {
     let answer = crew.site.document(["kitchen", "receipts", "verify"]);
     let found = answer.json["findings"].as_array().unwrap_or_else(|| panic!("{:#}", answer.json));
@@ -57,7 +57,7 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     let lines: Vec<&str> = ledger.lines().collect();
     let receipt = |at: usize| format!("{RUNS}/{}.json", id(5 - at));
     let named = |at: usize, what: &str| vec![(id(5 - at), what.to_owned())];
-    // Changed, torn, removed.
+    // A receipt is changed, torn or removed.
     let whole = workspace.read(receipt(1));
     workspace.replace(receipt(1), "\"exit_code\": 0", "\"exit_code\": 1");
     assert_eq!(findings(&crew), named(1, "the receipt was changed"));
@@ -68,7 +68,7 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     let listed = crew.site.document(["kitchen", "receipts"]).expect(0);
     assert_eq!(listed["unreadable"], json!([id(4)]));
     workspace.write(receipt(1), &whole);
-    // A log that was changed, but not one that was deleted.
+    // A changed log is a finding. A deleted log is not.
     let log = format!("{RUNS}/{}.stdout.log", id(5));
     let printed = workspace.read(&log);
     workspace.write(&log, [&printed[..], b"forged\n"].concat());
@@ -76,12 +76,12 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     workspace.remove(&log);
     assert_eq!(findings(&crew), []);
     workspace.write(&log, &printed);
-    // A receipt that nobody made.
+    // A forged receipt.
     let foreign = format!("{RUNS}/run-20260101T000000Z-0123456789abcdef.json");
     workspace.write(&foreign, &whole);
     assert_eq!(findings(&crew).len(), 1);
     workspace.remove(&foreign);
-    // An entry that was changed, put elsewhere, taken out, torn.
+    // A ledger entry is changed, moved, removed or torn.
     workspace.write(LEDGER, ledger.replacen("\"status\":\"completed\"", "\"status\":\"failed\"", 1));
     assert_eq!(findings(&crew), named(0, "its entry in the ledger was changed"));
     let swapped = [lines[0], lines[2], lines[1], lines[3], lines[4], lines[5]].join("\n") + "\n";
@@ -94,7 +94,7 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     workspace.write(LEDGER, &ledger[..ledger.len() - 40]);
     let found = findings(&crew);
     assert!(found.contains(&(id(0), "the receipt is not in the chain".to_owned())), "{found:?}");
-    // Its end was cut off, with the receipts: the journal knows what there was.
+    // The end of the ledger is removed with its receipts. The journal still has the runs.
     workspace.write(LEDGER, lines[..3].join("\n") + "\n");
     (3..6).for_each(|at| workspace.remove(receipt(at)));
     let cut = [(2, "attempt 1"), (1, "a verification"), (0, "a test")];
@@ -143,7 +143,7 @@ fn start(crew: &Crew, words: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// A service whose worker prints, and waits for a file.
+/// Starts a service whose worker prints and waits for a file.
 fn running(crew: &Crew) -> Child {
     crew.approve();
     let service = start(crew, &["service", PRD]);
@@ -153,7 +153,7 @@ fn running(crew: &Crew) -> Child {
 }
 
 fn waiting() -> (Value, &'static str) {
-    // The end of what was printed may be the start of a secret, and a line is shown when it is whole.
+    // The end of the output may be the start of a secret, so a line is shown only when it is complete.
     let filler = "-\n".repeat(2048);
     let steps = json!([{"print": "begun"}, {"print": filler}, {"sleep": 60, "until": "{workspace}/go"}, {"print": "ended"},
         {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
@@ -196,7 +196,7 @@ fn clean_removes_only_merged_worktrees() {
     let scenario = json!({"rules": [{"task": "b", "do": half}], "default": done()});
     let tasks = [task("a", &[]), task("b", &[]), task("c", &["b"])];
     let crew = Crew::new(&tasks, "worktree.keep = \"always\"\nmax_iterations = 1", scenario);
-    // Before anything was done, there is nothing to remove, and nothing is made.
+    // Before any work, there is nothing to remove, and nothing is created.
     let report = crew.site.document(["kitchen", "clean", PRD]).expect(0);
     assert_eq!((&report["removed"], &report["kept"]), (&json!([]), &json!([])));
     assert!(!crew.site.workspace.exists(".brigade/kitchen"));
@@ -210,7 +210,7 @@ fn clean_removes_only_merged_worktrees() {
     assert_eq!(report["kept"], json!([{"task": "b", "reason": "its work is not in `brigade/crew`"}]));
     assert!(report["next_command"].as_str().unwrap().contains("--abandon=b"), "{report:#}");
     assert!(!workspace.exists(worktree("a")) && workspace.exists(worktree("b")));
-    // Also when the branch is gone.
+    // The same if the branch was deleted.
     let tip = workspace.git(["rev-parse", "brigade/crew"]);
     workspace.git(["branch", "-D", "brigade/crew"]);
     let report = crew.site.document(["kitchen", "clean", PRD]);
@@ -222,7 +222,7 @@ fn clean_removes_only_merged_worktrees() {
     assert!(reference.starts_with("refs/brigade/abandoned/prd-crew/b/"), "{report:#}");
     assert_eq!(workspace.git(["show", &format!("{reference}:half.txt")]), "half of it\n");
     assert!(!workspace.exists(worktree("b")));
-    // The task goes on from the branch after an answer.
+    // After an answer, the task starts again from the branch.
     crew.scenario(done());
     crew.site.document(["resume", PRD, "retry"]).expect(0);
     assert!(workspace.git(["ls-tree", "--name-only", "brigade/crew"]).lines().all(|name| name != "half.txt"));
@@ -238,7 +238,7 @@ fn worktrees_of_a_running_service_stay() {
     assert!(report["kept"][0]["reason"].as_str().unwrap().contains("serves the PRD"), "{report:#}");
     let refused = crew.site.document(["kitchen", "clean", PRD, "--abandon", "a"]).expect(31);
     assert_eq!(refused["code"], "service_busy");
-    // Nor does a ticket begin.
+    // A ticket cannot start either.
     assert_eq!(crew.ticket("a", &[], 31)["code"], "service_busy");
     assert!(crew.site.workspace.exists(worktree("a")));
     crew.site.workspace.write(go, "");
@@ -250,7 +250,7 @@ fn worktrees_of_a_running_service_stay() {
 fn abandoned_work_is_never_called_done() {
     let crew = Crew::new(&[task("a", &[])], "worktree.keep = \"always\"", done());
     crew.serve(0);
-    // As if the service had been killed between the verification and the commit.
+    // Simulates a service that was killed between the verification and the commit.
     let journal = crew.site.workspace.read_text(JOURNAL);
     let verified = journal.lines().position(|line| line.contains("\"kind\":\"verification\"")).unwrap();
     let kept: Vec<&str> = journal.lines().take(verified + 1).collect();

@@ -1,5 +1,5 @@
-//! `brigade service` through the binary, with the worker without a model: gates between PRDs, merge and push, settings
-//! that change, and every fault of a worker.
+//! `brigade service` with the fake worker: gates between PRDs, merge and push, changed settings, and every fault of a
+//! worker.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(
@@ -20,7 +20,7 @@ fn policy(service: &Service, text: &str) {
     service.site.workspace.write(".brigade/tools/policy.toml", text);
 }
 
-/// Two approved PRDs of one task each.
+/// Two approved PRDs with one task each.
 fn two_prds(settings: &str, rules: &Value) -> Service {
     let service = Service::new(settings, &[task("US-001", &[])], rules);
     service.write_prd(OTHER, "feature/second", &[task("US-002", &[])]);
@@ -45,7 +45,7 @@ fn a_gate_stands_between_two_prds_until_somebody_opens_it() {
     assert_eq!((&paused["outcome"], &paused["done"]), (&json!("paused"), &json!(1)), "{paused:#}");
     assert_eq!(paused["decisions"][0]["kind"], "gate");
     assert_eq!(service.starts("work", "US-002"), 0);
-    // It waits, and is not asked twice.
+    // The decision stays pending, and is not asked again.
     assert_eq!(serve().expect(30)["decisions"].as_array().unwrap().len(), 1);
     let id = paused["decisions"][0]["id"].as_str().unwrap();
     service.site.document(["kitchen", "answer", id, "continue"]).expect(0);
@@ -67,7 +67,7 @@ fn the_executive_may_open_the_gate_and_only_clearly() {
     service.site.document(["service", PRD, OTHER, "--phase-gate", "review"]).expect(0);
     assert!(kinds(&service).contains(&"phase_gate".to_owned()));
     assert_eq!(service.starts("work", "US-002"), 1);
-    // Without a second PRD, nothing stands behind the first.
+    // Without a second PRD, there is no gate after the first.
     let service = two_prds("phase_gate = \"pause\"", &json!([]));
     service.site.document(["service", PRD]).expect(0);
 }
@@ -128,7 +128,7 @@ fn policy_allows_merge_and_push_without_force() {
         report["commit"]
     );
     assert_eq!(workspace.git(["branch", "--show-current"]).trim(), "mine");
-    // What somebody else pushed is not overwritten, and that is said.
+    // A foreign push is not overwritten, and the report says so.
     let elsewhere = workspace.git(["commit-tree", "-m", "theirs", "main^{tree}"]).trim().to_owned();
     workspace.git(["push", "--quiet", "--force", "origin", &format!("{elsewhere}:refs/heads/feature/auth")]);
     let again = service.site.document(["service", PRD, "--push"]).expect(0);
@@ -188,7 +188,7 @@ fn own_worker(service: &Service) {
     service.site.workspace.write(".brigade/kitchen.toml", lines.join("\n") + "\n");
 }
 
-/// Serves in another process while `meanwhile` runs, which opens the gate that workers wait for.
+/// Serves in another process while `meanwhile` runs, then opens the gate for workers.
 fn serve_and(service: &Service, code: i32, meanwhile: impl FnOnce()) -> Value {
     let mut command = service.site.brigade.command(["service", PRD, "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -283,7 +283,7 @@ fn every_fault_of_a_worker_is_one_failed_attempt_or_none() {
     };
     let form = |form: &str| with(json!([{"tag": "COMPLETE", "form": form}]));
     let result = |fault: &str| with(json!([{"bad_result": fault}, done]));
-    // What the first attempt does, and how many attempts it takes then.
+    // The steps of the first attempt, and the number of attempts that the task then needs.
     let faults: Vec<(Value, u64)> = vec![
         (with(json!([done])), 1),
         (json!(["nothing", done]), 2),
@@ -326,7 +326,7 @@ fn every_fault_of_a_worker_is_one_failed_attempt_or_none() {
         .iter()
         .zip(&faults)
         .map(|(id, (steps, _))| json!({"task": id, "attempt": 1, "do": steps}))
-        // A repository within the work stays until a worker removes it.
+        // A nested repository stays until a worker removes it.
         .chain([json!({"attempt": 2, "do": with(json!([{"delete": "inner"}, done]))})])
         .collect();
     let service = Service::new("max_parallel = 8", &tasks, &json!(rules));
@@ -340,7 +340,7 @@ fn every_fault_of_a_worker_is_one_failed_attempt_or_none() {
             "{steps}: {row:#}"
         );
     }
-    // Each is one commit of the branch, and nothing of Brigade or the workers runs any more.
+    // Each task is one commit of the branch, and no process of Brigade or the workers is left.
     let log = service.site.workspace.git([
         "log",
         "--format=%(trailers:key=Brigade-Task,valueonly,separator=%x2C)",

@@ -19,7 +19,7 @@ const TASKS: &str = r#"{
 }
 "#;
 
-/// A kitchen whose workers are a program of the workspace.
+/// A kitchen whose worker is a program in the workspace.
 fn kitchen() -> Site {
     let site = Site::empty();
     site.workspace.write(PRD, TASKS);
@@ -46,7 +46,7 @@ fn approve(site: &Site) {
     assert_eq!(report["approved"], true);
 }
 
-/// The fields that changed since the last approval.
+/// Returns the fields that changed since the last approval.
 fn changes(site: &Site) -> Vec<String> {
     let answer = site.document(["kitchen", "approve", PRD]);
     let rows = answer.json["changes"].as_array().unwrap_or_else(|| panic!("{:#}", answer.json));
@@ -57,7 +57,7 @@ fn changes(site: &Site) -> Vec<String> {
 #[test]
 fn what_was_approved_is_bound_and_what_changed_is_named() {
     let site = kitchen();
-    // Without an approval nothing is, and what would be started is shown.
+    // Without an approval nothing is approved, and the commands are shown.
     let shown = site.document(["kitchen", "approve", PRD]).expect(1);
     assert_eq!((&shown["approved"], &shown["changes"]), (&json!(false), &json!([])));
     let commands = shown["commands"].as_array().unwrap();
@@ -67,7 +67,7 @@ fn what_was_approved_is_bound_and_what_changed_is_named() {
     assert_eq!(site.document(["validate", PRD]).expect(0)["approved"], true);
     assert_eq!(changes(&site), [""; 0]);
     let config = site.workspace.read_text(".brigade/kitchen.toml");
-    // One change of each bound thing, and what it is called.
+    // For each bound value: one change, and the name of the changed field.
     let bound: [(&str, &str, &str, &str); 9] = [
         (PRD, "\"npm test\"", "\"npm run test\"", "task.US-001.verification"),
         (PRD, "\"Fix a\"", "\"Fix a well\"", "task.US-001.title"),
@@ -108,7 +108,7 @@ fn what_was_approved_is_bound_and_what_changed_is_named() {
         site.workspace.remove(file);
     }
     assert_eq!(changes(&site), [""; 0]);
-    // What is not executed is free.
+    // Values that are not executed are not bound.
     for (file, old, new) in [
         (PRD, "Add auth", "Add login"),
         (PRD, "\"passes\": false}", "\"passes\": true}"),
@@ -135,7 +135,7 @@ fn an_approval_needs_the_fingerprint_and_can_be_taken_back() {
     assert!(!site.workspace.exists(JOURNAL));
     approve_as(&own[..16]).expect(0);
     assert_eq!(site.workspace.read_text(".brigade/kitchen/.gitignore"), "*\n");
-    // Approving again records nothing.
+    // A repeated approval records nothing.
     let journal = site.workspace.read(JOURNAL);
     approve_as(&own).expect(0);
     assert_eq!(site.workspace.read(JOURNAL), journal);
@@ -143,7 +143,7 @@ fn an_approval_needs_the_fingerprint_and_can_be_taken_back() {
     assert_eq!((&revoked["approved"], &revoked["revoked"]), (&json!(false), &json!(true)));
     assert_eq!(site.document(["status", PRD]).expect(0)["approved"], false);
     assert_eq!(site.document(["kitchen", "approve", PRD, "--revoke"]).expect(1)["code"], "wrong_state");
-    // The tiers alone have an approval of their own.
+    // The tiers have a separate approval.
     let tiers = site.document(["kitchen", "workers"]).expect(0);
     let own = tiers["fingerprint"].as_str().unwrap();
     assert_eq!(tiers["approved"], false);
@@ -168,7 +168,7 @@ fn invalid_prd_or_configuration_blocks_approval() {
     assert!(refused.to_string().contains("policy.toml"), "{refused:#}");
 }
 
-/// What the shell program wrote.
+/// The state file of the shell program.
 const STATE: &str = r#"{"sessionId": "1768824000-77", "startedAt": "2026-01-19T12:00:00+00:00",
   "lastStartTime": "2026-01-19T12:00:00+00:00", "currentTask": "US-002",
   "taskHistory": [
@@ -205,7 +205,7 @@ fn shell_state_is_adopted_with_approval() {
     assert!(!site.workspace.exists(".brigade/kitchen"), "looking writes nothing");
     approve(&site);
     check();
-    // The journal is the truth now.
+    // Now the journal has the state.
     site.workspace.write("brigade/tasks/prd-add-auth.state.json", "{");
     check();
     let text = site.brigade.run(["kitchen", "status", PRD, "--all"]);
@@ -226,13 +226,13 @@ fn damaged_files_are_said_and_nothing_is_lost() {
     let status = site.document(["status", PRD]).expect(0);
     assert_eq!((status["approved"].as_bool(), status["issues"].as_array().unwrap().len()), (Some(true), 2));
     assert!(status["issues"].to_string().contains("line 1"), "{status:#}");
-    // A record of a newer version is read and never changed.
+    // A record of a newer version is kept unchanged.
     site.workspace.write(JOURNAL, format!("{journal}{{\"v\":9,\"seq\":2,\"kind\":\"blessed\"}}\n"));
     let before = site.workspace.read(JOURNAL);
     assert_eq!(site.document(["kitchen", "approve", PRD, "--revoke"]).expect(1)["code"], "newer_version");
     assert_eq!(site.workspace.read(JOURNAL), before);
     assert_eq!(site.document(["status", PRD]).expect(0)["approved"], true);
-    // A journal that is a directory is said, too.
+    // A directory in place of the journal is reported.
     site.workspace.remove(JOURNAL);
     site.workspace.write(format!("{JOURNAL}/x"), "");
     let status = site.document(["status", PRD]);
@@ -262,7 +262,7 @@ fn append(site: &Site, record: &Value) {
 
 const DECISION: &str = "d-0123456789abcdef";
 
-/// A PRD in which a task failed after two attempts, and somebody is asked.
+/// A PRD with a task that failed after two attempts, and a pending decision.
 fn failed() -> Site {
     let site = kitchen();
     approve(&site);
@@ -356,7 +356,7 @@ fn costs_and_summaries_count_what_was_recorded() {
     let printed = site.brigade.run(["summary", PRD]);
     let text = printed.assert_code(0).stdout_text();
     assert!(text.starts_with("# Summary of Add auth\n") && !text.contains('\u{1b}'), "{text}");
-    // A file is written, replaced by a later report, and never taken from somebody else.
+    // A summary is written and replaced by a later one. Other files are not replaced.
     for _ in 0..2 {
         let report = site.document(["summary", PRD, "report.md"]).expect(0);
         assert_eq!(report["path"], "report.md");
@@ -385,16 +385,16 @@ fn a_rehearsal_shows_waves_and_needs_no_approval() {
     assert!(unknown.to_string().contains("did you mean `US-002`"), "{unknown:#}");
     let walkaway = some(&["--walkaway"]).expect(0);
     assert_eq!(walkaway["outcome"], "dry-run");
-    // Unwatched, texts are no verification.
+    // For an unattended service, checks of texts do not count as verification.
     site.workspace.write(PRD, TASKS.replace("npm test", "grep -q x y"));
     assert_eq!(some(&["--walkaway"]).expect(1)["code"], "walkaway_pattern_only");
     some(&[]).expect(0);
-    // Two PRDs in their order.
+    // Two PRDs, in order.
     site.workspace.write("brigade/tasks/prd-b.json", TASKS);
     let both = site.document(["service", "--dry-run", PRD, "brigade/tasks/prd-b.json"]).expect(0);
     assert_eq!(both["prds"].as_array().unwrap().len(), 2);
     assert!(!site.workspace.exists(".brigade/kitchen"), "a rehearsal writes nothing");
-    // Without the flag, it needs one.
+    // Without `--dry-run`, an approval is needed.
     assert_eq!(site.document(["service", PRD]).expect(1)["code"], "approval_needed");
     assert!(!site.workspace.exists(".brigade/kitchen"));
 }

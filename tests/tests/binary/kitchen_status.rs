@@ -1,4 +1,4 @@
-//! A long status that is kept, and when it is made anew.
+//! The cached status of a long PRD, and when it is computed again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::kitchen_common::{Crew, PRD, done, task};
 
-/// Returns a status, after seeing that it is the same without what was kept of earlier ones.
+/// Returns a status, after checking that it is the same without caches.
 fn kept_status(crew: &Crew, what: &str) -> Value {
     let without_time = |mut status: Value| {
         for task in status["tasks"].as_array_mut().unwrap() {
@@ -64,7 +64,7 @@ fn a_long_status_that_is_kept_is_that_of_now() {
     assert!(issues.contains("brigade/crew"), "{issues}");
     workspace.write(PRD, workspace.read_text(PRD).replace("Write c", "Write d"));
     assert_eq!(kept_status(&crew, "another title")["tasks"][2]["title"], "Write d");
-    // The time of a task that has not ended goes on.
+    // The elapsed time of an unfinished task increases.
     let elapsed = |status: &Value| status["tasks"][1]["elapsed"].as_u64();
     assert!(elapsed(&crew.status()).is_some());
 }

@@ -1,4 +1,4 @@
-//! `brigade ticket`: one task, and what it ends with.
+//! `brigade ticket`: one task, and its exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -30,11 +30,11 @@ fn a_ticket_ends_with_the_code_of_its_task() {
     assert_eq!((&blocked["ticket"]["outcome"], &blocked["blocked"]), (&json!("blocked"), &json!(["stuck"])));
     let failed = crew.ticket("again", &["--max-iterations", "2"], 1);
     assert_eq!((&failed["ticket"]["outcome"], &failed["attempts"]), (&json!("failed"), &json!(2)));
-    // A task that has ended is started again by an answer alone, and its code stays.
+    // Only an answer restarts an ended task. Its exit code stays the same.
     crew.ticket("again", &[], 1);
     crew.ticket("there", &[], 33);
     assert_eq!((crew.starts("work", "again"), crew.starts("work", "there")), (2, 1));
-    // Only what was asked for was worked on, and the top level and the group are the same.
+    // Only the requested tasks were worked on. `ticket` and `kitchen ticket` are the same.
     assert_eq!(crew.status()["completed_tasks"], 3);
     let report = crew.site.document(["kitchen", "ticket", PRD, "done"]).expect(0);
     assert_eq!(report["attempts"], 0);
@@ -64,7 +64,7 @@ fn unmet_or_unknown_ids_are_refused_with_known_ones() {
     assert_eq!(unmet["code"], "task_unready", "{unmet:#}");
     let text = unmet["error"].as_str().unwrap();
     assert!(text.contains("`US-001`") && text.contains("`US-002`"), "{text}");
-    // A rehearsal says the same, and another one needs no approval.
+    // A dry run gives the same result, and needs no approval.
     assert_eq!(crew.ticket("US-002", &["--dry-run"], 1)["code"], "task_unready");
     assert_eq!(crew.ticket("US-001", &["--dry-run"], 0)["waves"], json!([["US-001"]]));
     assert_eq!((crew.starts("work", "US-003"), crew.site.workspace.read(JOURNAL)), (0, journal));
@@ -124,6 +124,6 @@ fn a_worker_decides_nothing_about_its_kitchen() {
     let text = log["stdout"]["text"].as_str().unwrap().to_owned() + log["stderr"]["text"].as_str().unwrap();
     assert_eq!(text.matches("brigade: 1").count(), commands.len(), "{text}");
     assert_eq!(text.matches("inside_a_run").count(), commands.len(), "{text}");
-    // Looking is free.
+    // Read-only commands exit with 0.
     assert_eq!(text.matches("brigade: 0").count(), 1, "{text}");
 }

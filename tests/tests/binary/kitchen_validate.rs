@@ -23,10 +23,10 @@ fn with_tasks(tasks: &str) -> String {
     format!("{{\"featureName\": \"X\", \"tasks\": [\n{tasks}\n]}}")
 }
 
-/// A code, a PRD that has it, and where.
+/// A code, a PRD with this fault, and its place.
 type Case = (FaultCode, String, Option<(u64, u64)>);
 
-/// One PRD for each code, with the line and the column of its fault.
+/// Returns one PRD for each code, with the line and column of its fault.
 fn faults() -> Vec<Case> {
     use FaultCode as F;
     let good = r#""title": "Fix x", "acceptanceCriteria": ["x answers 3"], "complexity": "junior""#;
@@ -117,7 +117,7 @@ fn each_fault_has_place_and_exit_code() {
         if !code.is_error() {
             site.document(["kitchen", "validate", PRD, "--strict"]).expect(1);
         }
-        // What people see names the code, and the line if there is one.
+        // The text output names the code, and the line if there is one.
         let text = site.brigade.run(["validate", PRD]);
         assert!(text.stderr_text().contains(&format!("[{code}]")), "{code}\n{text}");
         seen.insert(code);
@@ -164,15 +164,15 @@ fn the_file_that_is_meant_is_found_and_said() {
     let found = |path: &str, taken: &str| (path.to_owned(), taken.to_owned());
     site.workspace.write("prd-here.json", prd(false));
     assert_eq!(taken(), found("prd-here.json", "newest"));
-    // Done ones and state files are not meant.
+    // Finished PRDs and state files are not selected.
     site.workspace.write("brigade/tasks/prd-done.json", prd(true));
     site.workspace.write("brigade/tasks/prd-done.state.json", "{}");
     assert_eq!(taken(), found("prd-here.json", "newest"));
     site.workspace.write("tasks/prd-later.json", prd(false));
-    // The state file of the shell program says what was running.
+    // The state file of the shell program names the running task.
     site.workspace.write("tasks/prd-later.state.json", "{\"currentTask\": \"a\"}");
     assert_eq!(taken(), found("tasks/prd-later.json", "interrupted"));
-    // A damaged one says nothing.
+    // A damaged state file is ignored.
     site.workspace.write("tasks/prd-later.state.json", "{\"currentTask\": ");
     site.workspace.remove("tasks/prd-later.json");
     assert_eq!(taken(), found("prd-here.json", "newest"));
@@ -180,7 +180,7 @@ fn the_file_that_is_meant_is_found_and_said() {
     assert_eq!(taken(), found("brigade/tasks/prd-done.json", "latest"));
     let said = site.brigade.run(["validate"]);
     assert!(said.stderr_text().contains("took brigade/tasks/prd-done.json"), "{said}");
-    // A link to nothing, out of the workspace or to a PRD with errors is passed over.
+    // A broken link, or a link out of the workspace or to an invalid PRD, is skipped.
     for broken in ["gone.json", "/etc/passwd", "broken.json"] {
         site.workspace.remove("brigade/tasks/latest.json");
         site.workspace.write("brigade/tasks/broken.json", "{}");
@@ -217,7 +217,7 @@ fn ten_thousand_tasks_are_validated() {
     let start = Instant::now();
     let report = validate(&prd);
     assert_eq!((report["valid"].as_bool(), report["tasks"].as_array().unwrap().len()), (Some(true), 10_000));
-    // The bound is that of a debug build on a loaded machine; the bench has the real one.
+    // The limit is for a debug build on a busy machine. The benchmark has the real one.
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
@@ -251,7 +251,7 @@ fn a_configuration_is_translated_and_means_the_same() {
     let after = site.document(["kitchen", "workers"]).expect(0);
     assert_eq!(after["fingerprint"], before["fingerprint"]);
     assert_eq!(after["tiers"], before["tiers"]);
-    // It is not replaced unasked, and there is nothing left to translate.
+    // An existing file is not replaced without `--force`, and nothing is left to import.
     assert_eq!(site.document(["kitchen", "init"]).expect(2)["code"], "file_exists");
     assert_eq!(site.document(["kitchen", "init", "--force", "--import"]).expect(2)["code"], "file_missing");
     site.document(["kitchen", "init", "--force"]).expect(0);
@@ -284,7 +284,7 @@ fn a_configuration_is_data_and_nothing_in_it_is_executed() {
     assert!(issues.contains("did you mean `QUIET_WORKERS`"), "{issues}");
     assert_eq!(report["refusals"].as_array().unwrap().len(), 4, "{report:#}");
     assert!(!site.workspace.exists("owned"));
-    // A file that is a directory is an issue, not a crash.
+    // A directory in place of a file is an issue, not a crash.
     site.workspace.remove("brigade.config");
     site.workspace.write(".brigade/kitchen.toml/x", "");
     let report = site.document(["validate", PRD]).expect(0);
@@ -307,7 +307,7 @@ fn the_policy_says_which_workers_and_whether_a_shell() {
     assert_eq!(refusals("[kitchen]\nworkers = ['claude']\n"), 0);
     assert_eq!(refusals("[kitchen]\nshell = 'never'\n"), 1);
     assert_eq!(refusals("[kitchen]\nshel = 'never'\n"), 1);
-    // The narrower flag is used unless the policy lets a worker skip its permissions.
+    // The narrow flag is used unless the policy lets a worker skip permission checks.
     let started = |policy: &str| {
         site.workspace.write(".brigade/tools/policy.toml", policy);
         site.document(["kitchen", "workers"]).expect(0)["tiers"][0].clone()
@@ -342,7 +342,7 @@ fn a_command_that_skips_permissions_is_refused_with_its_flag() {
         assert!(refusals.contains("kitchen.toml:2:"), "{report:#}");
         site.document(["kitchen", "approve", PRD]).expect(1);
     }
-    // What the command sets itself is not called narrow, and not replaced.
+    // Flags of the command are neither reported as narrow nor replaced.
     set("claude --permission-mode plan");
     let tiers = site.document(["kitchen", "workers"]).expect(0)["tiers"].clone();
     let line = tiers.as_array().unwrap().iter().find(|row| row["tier"] == "line").unwrap();

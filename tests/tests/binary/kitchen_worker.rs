@@ -1,4 +1,4 @@
-//! The worker without a model, `fixtures/kitchen/worker.py`: what other tests rely on.
+//! The fake worker, `fixtures/kitchen/worker.py`: the behavior that other tests rely on.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder in which a worker runs.
+/// A directory in which a worker runs.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl Bench {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs the worker with a scenario, as an attempt with this number.
+    /// Runs the worker with a scenario, as the attempt with this number.
     fn run_as(&self, role: &str, attempt: u32, scenario: &str) -> Output {
         fs::write(self.path("scenario.json"), scenario).unwrap();
         fs::write(self.path("prompt.md"), "the prompt\n<promise>COMPLETE</promise>\n").unwrap();

@@ -1,8 +1,8 @@
 //! Tests of the real binary: one program, one module per subject.
 //!
-//! One program is linked once, and its tests share all processors to the end. They are threads of one process, so no
-//! test changes the directory, the variables or the limits of its own process; it sets them for the commands that it
-//! starts.
+//! There is one program, so that it is linked once and its tests use all processors until the end. The tests are
+//! threads of one process. So a test never changes the directory, the variables or the limits of its own process. It
+//! sets them for the commands that it starts.
 
 mod agents;
 mod attack_commands;

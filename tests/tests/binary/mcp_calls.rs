@@ -20,7 +20,7 @@ fn a_call_goes_the_whole_way() {
     );
     assert_eq!((&receipt["mcp_server_id"], &receipt["mcp_tool_name"]), (&json!("voice"), &json!("echo")));
     assert_eq!(receipt["runtime"]["state"], "running");
-    // Issue 12: compared last, as for scripts.
+    // Issue 12: compared right before the run, as for scripts.
     assert!(receipt["check_gap_seconds"].as_f64().is_some_and(|gap| gap < 5.0), "{receipt:#}");
     let response = &receipt["mcp_response_summary"];
     assert_eq!((&response["id"], &response["jsonrpc"]), (&receipt["mcp_request_id"], &json!("2.0")));
@@ -52,7 +52,7 @@ fn the_log_tells_what_is_done_and_no_value() {
         "the server listed its tools",
         "compared the tool with its pin",
         "the server answered a request",
-        // Spans, which tell what took how long.
+        // Spans with durations.
         "claim{call=",
         "append{file=.brigade/tools/calls.jsonl",
         "synced",
@@ -124,7 +124,7 @@ fn an_entry_that_says_too_little_is_planned_and_not_queued() {
 
 #[test]
 fn floods_of_messages_are_read_in_bounded_memory() {
-    // Enough for whatever a call needs; without a bound a flood takes gigabytes within seconds.
+    // Enough memory for every call. Without a limit, a flood takes gigabytes within seconds.
     let limited = |spoken: &VoiceSite, id: &str| {
         let run = spoken.site.brigade.command(["tools", "call", "run", id, "--json"]);
         let mut command = std::process::Command::new("prlimit");
@@ -173,7 +173,7 @@ fn a_stopped_runtime_refuses_the_call() {
     assert_eq!(spoken.called(), "echo\n");
 }
 
-/// Runs a call that must fail in this way, and returns its receipt.
+/// Runs a call that must fail with this status and kind, and returns its receipt.
 #[track_caller]
 fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Value {
     let spoken = VoiceSite::new(tool, &format!("{faults} mark=called"), lines);
@@ -218,7 +218,7 @@ fn a_program_that_somebody_can_change_is_always_read() {
         (id, approved["call"]["approval_binding"]["program"]["sha256"].clone())
     };
     let (_, digest) = approved(r#"{"text":"first"}"#);
-    // Times and length say nothing about the bytes, whoever the file belongs to.
+    // Times and length do not prove the bytes, whoever owns the file.
     let found = std::fs::metadata("/usr/bin/python3").unwrap();
     let key = format!(
         "{}:{}:{}:{}.{:09}:{}.{:09}",
@@ -293,7 +293,7 @@ fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
     }
 }
 
-/// The one issue about pins that the doctor finds.
+/// Returns the only pin issue that doctor reports.
 #[track_caller]
 fn pin_issue(spoken: &VoiceSite) -> Value {
     let report = spoken.site.json(["doctor", "--only", "tool"]).json;
@@ -358,7 +358,7 @@ fn changed_tool_is_blocked_until_accepted() {
     assert_ne!(site.workspace.read(PIN), pinned);
 }
 
-/// A workspace whose tool was used, and whose server then changed it like this; one run was refused because of it.
+/// Returns a workspace whose server changed after the first use. One run was refused because of it.
 fn changed(faults: &str) -> VoiceSite {
     let spoken = VoiceSite::fickle("echo");
     assert_eq!(spoken.say(HELLO).0, 0);
@@ -418,7 +418,7 @@ fn a_call_that_was_approved_for_another_listing_does_not_run() {
     spoken.turn("good", "widened-parameter");
     let first = spoken.say(HELLO).1;
     assert_eq!(first["receipt"]["mcp_error_kind"], "pin_changed");
-    // The first time the change waits, the second time it was accepted with another call.
+    // First the change is pending. The second time, it was accepted with another call.
     for _ in 0..2 {
         let run = site.run_call(&old).expect(1);
         assert_eq!(
@@ -495,7 +495,7 @@ fn approval_accepts_no_later_change() {
     assert_eq!(refused["blocker_details"][0]["code"], "changed_pin", "{refused:#}");
     assert_eq!(site.json(["pins", "show", "say"]).expect(0)["pin"]["state"], "changed", "nothing was taken");
 
-    // One that was queued when it could be seen takes exactly that, and not what came after it was shown.
+    // A call queued when the change was visible accepts exactly that change, not a later one.
     let later = site.queue("say", r#"{"text":"later"}"#);
     spoken.turn("changed-description", "added-parameter");
     site.json(["pins", "list", "--live"]).expect(1);
@@ -504,7 +504,7 @@ fn approval_accepts_no_later_change() {
     let again = site.queue("say", r#"{"text":"again"}"#);
     site.json(["call", "approve", &again]).expect(0);
     site.run_call(&again).expect(0);
-    // What was accepted by then is no change any more.
+    // A change that was accepted meanwhile is no longer reported.
     site.json(["call", "approve", &early]).expect(0);
 }
 
@@ -515,7 +515,7 @@ fn concurrent_first_use_pins_once() {
     let description = "description = \"Says it again.\"\n";
     let by_process = "description = f\"Says it again {os.getpid()}.\"\n";
     site.workspace.replace("server.py", description, by_process);
-    // Nobody calls before all have been verified: a call makes the file of the mark, which ends an approval.
+    // No call runs before all are verified, because a call creates the mark file, which invalidates approvals.
     let all = "os.mkdir(f'up.{os.getpid()}')\nwhile sum(name.startswith('up.') for name in os.listdir('.')) < 6:\n    time.sleep(0.01)\n";
     let faults = "FAULTS = sys.argv[1:]\n";
     site.workspace.replace("server.py", faults, &format!("{faults}{all}"));
@@ -577,7 +577,7 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
     assert_eq!(spoken.called(), "");
 }
 
-/// Issue 12: a server gets what is bound and `data`. Its arguments are messages, and open nothing.
+/// Issue 12: a server can read bound files and `data`. Its arguments are messages and open nothing.
 #[test]
 fn a_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
     for effects in ["local-read", "local-read\", \"local-write"] {

@@ -9,8 +9,8 @@ use serde_json::Value;
 /// The arguments that `echo` takes.
 pub const HELLO: &str = r#"{"text":"hello"}"#;
 
-/// A server that answers each call with what it can import and read: `part` of `lib`, a file of `data`, the file that
-/// the argument `text` names, and others.
+/// A server that returns what it can import and read: `part` of `lib`, a file of `data`, the file in the argument
+/// `text`, and others.
 pub const READS: &str = r#"import json, sys
 sys.path.insert(0, "lib")
 def read(path):
@@ -33,7 +33,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 "#;
 
-/// Closes a workspace to reading, and writes the files around [`READS`].
+/// Closes a workspace for reading, and writes the files for [`READS`].
 pub fn close(site: &Site) {
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n");
     site.workspace.write("lib/part.py", "word = 'approved'\n");
@@ -41,7 +41,7 @@ pub fn close(site: &Site) {
     site.workspace.write("secret.txt", "secret\n");
 }
 
-/// A workspace with the fixture server as the tool `say`, and the runtime `voice` that it needs.
+/// A workspace with the fixture server as the tool `say`, and its runtime `voice`.
 pub struct VoiceSite {
     /// The workspace.
     pub site: Site,
@@ -53,14 +53,14 @@ impl Drop for VoiceSite {
     }
 }
 
-/// The entry of a whole MCP tool.
+/// Returns the complete entry of an MCP tool.
 pub fn entry(id: &str, tool: &str, faults: &str, lines: &str) -> String {
     let own = format!("family = \"mcp\"\nruntime_id = \"voice\"\nmcp_tool_name = \"{tool}\"\n{lines}");
     Site::entry(id, &format!("python3 -S -E server.py {faults}"), &own)
 }
 
 impl VoiceSite {
-    /// A workspace whose server misbehaves like this; the runtime runs.
+    /// Returns a workspace with a running runtime, whose server has these faults.
     pub fn new(tool: &str, faults: &str, lines: &str) -> VoiceSite {
         let spoken = VoiceSite::stopped(tool, faults, lines);
         spoken.site.tools(["runtime", "start", "voice"]).assert_code(0);
@@ -81,17 +81,17 @@ impl VoiceSite {
         spoken
     }
 
-    /// Lets the server misbehave like this from now on.
+    /// Sets the faults of the server.
     pub fn serve(&self, tool: &str, faults: &str, lines: &str) {
         self.site.workspace.write(".brigade/tools.toml", entry("say", tool, faults, lines));
     }
 
-    /// Lets the server change on its own, without a change of its command or its file.
+    /// Changes the server's behavior without changing its command or file.
     pub fn turn(&self, from: &str, to: &str) {
         self.site.workspace.replace("faults", from, to);
     }
 
-    /// Makes the server read how to misbehave from a file that nothing binds, as a server reads its own database.
+    /// Makes the server read its faults from a file that is not bound, like a server with a database.
     pub fn fickle(tool: &str) -> VoiceSite {
         let spoken = VoiceSite::new(tool, "", "");
         let server = spoken.site.workspace.read_text("server.py");
@@ -102,13 +102,13 @@ impl VoiceSite {
         spoken
     }
 
-    /// Runs a call to its end and returns the exit code and the receipt.
+    /// Runs a call to its end. Returns the exit code and the receipt.
     #[track_caller]
     pub fn say(&self, args: &str) -> (i32, Value) {
         let id = self.site.approved("say", args);
         let answer = self.site.run_call(&id);
         assert!(answer.json["receipt"].is_object(), "no receipt\n{}", answer.run);
-        // Whatever a server says, receipts are JSON for strict readers, which know no `NaN`.
+        // Whatever a server returns, receipts are strict JSON without `NaN`.
         for (path, bytes) in self.site.workspace.files(".brigade/tools/runs") {
             if path.ends_with(".json") {
                 let strict = serde_json::from_slice::<Value>(&bytes);
@@ -118,7 +118,7 @@ impl VoiceSite {
         (answer.code, answer.json)
     }
 
-    /// Returns the names of the tools that were called, one a line.
+    /// Returns the names of the called tools, one per line.
     pub fn called(&self) -> String {
         if self.site.workspace.exists("called") {
             self.site.workspace.read_text("called")

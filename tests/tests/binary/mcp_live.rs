@@ -1,4 +1,4 @@
-//! Requests to servers outside calls: `--live` and `import mcp`.
+//! Requests to servers outside of calls: `--live` and `import mcp`.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -14,7 +14,7 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().expect("the key holds a text")
 }
 
-/// The codes of issues, those for information only in brackets.
+/// Returns the codes of issues. Codes for information are in brackets.
 fn codes(issues: &Value) -> Vec<String> {
     let code = |issue: &Value| match text(issue, "severity") {
         "info" => format!("[{}]", text(issue, "code")),
@@ -38,7 +38,7 @@ fn a_contract_is_compared_with_what_the_server_lists() {
     let described = site.json(["describe", "say", "--live"]).expect(1);
     assert_eq!(codes(&described["live"]["issues"]), ["mcp_contract_differs", "[mcp_tool_new]"]);
     assert!(described["live"]["tools"][0]["contract_changes"][0].as_str().unwrap().contains("note"));
-    // The command does not propose itself: the schema is what can be mended.
+    // The hint does not suggest the same command. It suggests to fix the schema.
     let hint = described["live"]["issues"][0]["hint"].as_str().unwrap();
     assert!(hint.contains("schemas/tool.json") && !hint.contains("--live"), "{hint}");
     let shown = site.tools(["describe", "say", "--live"]);
@@ -142,7 +142,7 @@ fn pins_are_compared_with_what_the_server_lists() {
     assert_eq!(codes(&site.json(["pins", "list", "--live"]).expect(0)["issues"]), ["[mcp_no_server]"]);
 }
 
-/// The types of the issues about MCP servers that a document has, and the commands that fix them.
+/// Returns the types of MCP issues in a document, and the commands that fix them.
 fn mcp_issues(document: &Value) -> Vec<(String, String)> {
     let issues = document["issues"].as_array().expect("issues are a list");
     let of_servers = issues.iter().filter(|issue| text(issue, "issue_type").starts_with("mcp_"));
@@ -187,7 +187,7 @@ fn new_and_vanished_tools_are_issues() {
     assert_eq!(mcp_issues(&site.json(["doctor"]).json), []);
     site.json(["pins", "list", "--live"]).expect(0);
 
-    // Seen by a look at the servers alone; `whisper` and `numbers` are pinned by nobody.
+    // Only visible by asking the servers. `whisper` and `numbers` are not pinned.
     spoken.turn("more-tools", "fewer-tools");
     site.json(["contracts", "--live"]).expect(1);
     let vanished = ("mcp_tool_vanished".to_owned(), show);
@@ -232,7 +232,7 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
     };
     assert_eq!(spoken.say(HELLO).0, 0);
     let first = site.workspace.read(".brigade/tools/pins/voice--echo.json");
-    // A pin of an older version does not say whose it is: that of the first entry.
+    // A pin of an older version does not name its entry, so it belongs to the first one.
     let mut older: Value = serde_json::from_slice(&first).unwrap();
     older.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "command" | "variant"));
     site.workspace.write(".brigade/tools/pins/voice--echo.json", older.to_string());
@@ -252,7 +252,7 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
     let live = site.json(["pins", "list", "--live"]).expect(0);
     assert_eq!(codes(&live["issues"]), ["[mcp_tool_new]", "[mcp_tool_new]"], "{live:#}");
 
-    // The other way round in the file, alone, and with an edited command, each keeps its pin.
+    // Reversed in the file, alone, or with an edited command, each entry keeps its pin.
     site.workspace.write(".brigade/tools.toml", format!("{other}\n{one}"));
     assert_eq!(site.receipt_of("say", HELLO)["mcp_pin"]["state"], "unchanged");
     site.workspace.write(".brigade/tools.toml", &other);
@@ -265,7 +265,7 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
     assert_eq!((code, &run["receipt"]["mcp_error_kind"]), (1, &json!("pin_changed")), "{run:#}");
 }
 
-/// A workspace without tools, whose runtime is the server itself.
+/// Returns a workspace without tools, whose runtime is the server itself.
 fn importable(faults: &str) -> VoiceSite {
     let spoken = VoiceSite::stopped("echo", "", "");
     spoken.site.workspace.write(".brigade/tools.toml", "# Ours\n");
@@ -330,7 +330,7 @@ fn a_reviewed_import_runs() {
     let entry = site.workspace.read_text(".brigade/tools.toml");
     let reviewed = "approval_mode = \"always\"\npermissions = [\"speak\"]\neffects = [\"local-read\"]";
     site.workspace.write(".brigade/tools.toml", entry.replace("approval_mode = \"always\"", reviewed));
-    // The server itself is the runtime: it waits for words that never come, and each call starts one of its own.
+    // The runtime is a server that waits for input. Each call starts a separate server.
     site.tools(["runtime", "start", "voice"]).assert_code(0);
     let receipt = site.receipt_of("voice-echo", HELLO);
     assert_eq!((&receipt["status"], &receipt["mcp_response_text"]), (&json!("completed"), &json!("hello")));
@@ -395,7 +395,7 @@ fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
     let refused = site.json(["import", "mcp", "voice", "--tool", "add"]);
     refused.refused("line 2: `tool` is not a list of entries there");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), other);
-    // Written as the value of a key, the tools are a list like any other.
+    // In the form of a TOML key, the tools are also a list.
     let list = "tool = [ {id = \"x\", name = \"x\", family = \"script\", command = \"true\"} ]\n";
     site.workspace.write(".brigade/tools.toml", list);
     assert_eq!(site.json(["import", "mcp", "voice", "--tool", "add"]).expect(0)["added_count"], 1);

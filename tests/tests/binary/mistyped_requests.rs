@@ -50,7 +50,7 @@ fn a_count_is_at_least_one() {
     }
 }
 
-/// Queues lines and returns the rows.
+/// Queues lines, and returns the rows.
 fn rows(site: &Site, lines: &str) -> Vec<Value> {
     let run = site.brigade.clone().input(lines).run(["tools", "call", "queue", "--stdin", "--json"]);
     let text = site.brigade.clone().input(lines).run(["tools", "call", "queue", "--stdin"]);

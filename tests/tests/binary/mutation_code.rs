@@ -1,4 +1,4 @@
-//! What an approval binds of the code of a command, and what it says about the rest.
+//! The code that an approval binds, and what it reports about other files.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
@@ -13,7 +13,7 @@ use crate::mutation_common::{ARGS, CATALOG, refused, site};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
 
-/// Makes a workspace with a tool of this command, whose program is there whatever is installed.
+/// Returns a workspace with a tool of this command. Fake programs exist for all its words.
 fn with_programs(command: &str) -> Site {
     let site = site();
     site.workspace.replace(CATALOG, "\"sh bin/tool.sh\"", &format!("{command:?}"));
@@ -25,7 +25,7 @@ fn with_programs(command: &str) -> Site {
     site.env("PATH", format!("{PATH}:{}", programs.display()))
 }
 
-/// Has a call of this command approved, changes a file, and expects that the run is refused because of it.
+/// Approves a call of this command, changes a file, and expects that the run is refused because of it.
 #[track_caller]
 fn bound(command: &str, file: &Path) {
     let site = with_programs(command);
@@ -148,7 +148,7 @@ fn undeclared_code_is_refused_where_the_policy_says_so() {
     assert_eq!(codes(&plan(&site)), ["policy_invalid"]);
 }
 
-/// Files that observed runs used as code are bound from the next approval on.
+/// Code files of observed runs are bound from the next approval on.
 #[test]
 fn code_of_observed_runs_is_learned() {
     let site = Site::script("");
@@ -165,7 +165,7 @@ fn code_of_observed_runs_is_learned() {
     if receipt["observed"]["state"] != "observed" {
         return;
     }
-    // An approval from before binds what it bound.
+    // An earlier approval binds the same as before.
     site.run_call(&second).expect(0);
     let plan =
         || site.json(["call", "plan", "tool", "--args", r#"{"a":"arg.py"}"#]).expect(0)["bound_code"].clone();
@@ -185,7 +185,7 @@ fn code_of_observed_runs_is_learned() {
     let forgotten = site.json(["observe", "tool", "--forget"]).expect(0);
     assert_eq!(forgotten["forgotten"], 2, "{forgotten:#}");
     assert_eq!(plan().get("learned"), None);
-    // So does a change of the entry.
+    // A change of the entry has the same effect.
     site.receipt_of("tool", r#"{"a":"arg.py","b":"2"}"#);
     assert!(plan().get("learned").is_some());
     site.workspace.write(CATALOG, entry("/usr/bin/python3 -B ./main.py"));

@@ -19,7 +19,7 @@ pub const ARGS: &str = r#"{"a":"1"}"#;
 /// The catalog's file.
 pub const CATALOG: &str = ".brigade/tools.toml";
 
-/// A workspace with one tool that names a schema, a source, a projection and labels.
+/// Returns a workspace with one tool that has a schema, a source, a projection and labels.
 pub fn site() -> Site {
     let site =
         Site::script_with(BODY, LINES).env("CANARY", "canary-value-4711").env("OTHER", "other-value-0815");
@@ -27,7 +27,7 @@ pub fn site() -> Site {
     site
 }
 
-/// Runs a call that must be refused because of these changes, and no others.
+/// Runs a call that must be refused because of exactly these changes.
 #[track_caller]
 pub fn refused(site: &Site, id: &str, changed: &[&str]) -> Value {
     let document = site.run_call(id).expect(1);

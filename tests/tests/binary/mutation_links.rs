@@ -1,4 +1,4 @@
-//! Links by which a command names its code. Each leads elsewhere after the approval, and the run is refused.
+//! Links in the path of code. Each link changes after the approval, and the run is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests make the links that an approval binds")]
@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use brigade_tests::Site;
 use serde_json::Value;
 
-/// A workspace with two releases of a program, and one tool with this command.
+/// Returns a workspace with two releases of a program, and one tool with this command.
 fn site(command: &str, lines: &str, reads: &str) -> Site {
     let site = Site::script("");
     site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{reads}\"\n"));
@@ -37,7 +37,7 @@ fn link(site: &Site, to: &str, at: &str) {
     symlink(to, site.workspace.join(at)).unwrap();
 }
 
-/// Expects that a call runs as long as a link leads where it led at the approval, and only then.
+/// Checks that a call runs only while a link points where it pointed at the approval.
 #[track_caller]
 fn check(command: &str, lines: &str, at: &str, [first, second]: [&str; 2]) {
     for reads in ["workspace", "closed"] {
@@ -71,7 +71,7 @@ fn a_link_on_the_way_to_code_is_bound() {
 #[test]
 fn code_link_is_bound_with_its_target() {
     check("node cur.js rel/1/x.js rel/2/x.js", "", "cur.js", ["rel/1/x.js", "rel/2/x.js"]);
-    // Both have the same bytes, and what they import differs.
+    // Both files have the same bytes, but import different files.
     check("/usr/bin/python3 -B cur.py", "code = [\"rel/**\"]", "cur.py", ["rel/1/x.py", "rel/2/x.py"]);
 }
 
@@ -85,7 +85,7 @@ fn a_file_that_becomes_a_link_to_other_code_is_refused() {
     }
 }
 
-/// Issue 12: words that name no code lead to it all the same.
+/// Issue 12: arguments that are not code can still lead to code through links.
 #[test]
 fn named_links_are_bound_and_added_ones_hidden() {
     let find = "import sys\nsys.path.insert(0, sys.argv[1])\nimport y\n";

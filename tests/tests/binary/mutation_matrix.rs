@@ -1,8 +1,8 @@
-//! Each bound input changes after the approval, and the run is refused.
+//! Every bound input is changed after the approval, and the run is refused.
 //!
-//! Each row prepares a workspace, approves a call, changes one input, and lists the expected names in `changed`. Then
-//! `call run` must end with 1, name what changed in its text too, run nothing, and leave the call approved; when the
-//! change is taken back, the call runs.
+//! Each row prepares a workspace, approves a call, changes one input, and lists the names expected in `changed`. Then
+//! `call run` must exit with 1, name the changes also in its text, run nothing, and leave the call approved. After the
+//! change is reverted, the call runs.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
@@ -16,7 +16,7 @@ use crate::mutation_common::{ARGS, BODY, CATALOG, refused, site};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
 
-/// Has a call approved, changes something, expects these names, and that the call runs when the change is taken back.
+/// Approves a call, changes an input, and expects these names. After the change is reverted, the call must run.
 #[track_caller]
 fn check(name: &str, change: impl FnOnce(&Site), changed: &[&str]) {
     let site = site();
@@ -33,7 +33,7 @@ fn check(name: &str, change: impl FnOnce(&Site), changed: &[&str]) {
     assert_eq!(run.code, 0, "{name}: taken back, it runs\n{}", run.run);
 }
 
-/// Has a call approved, changes something that is not bound, and expects that it runs.
+/// Approves a call, changes something that is not bound, and expects that it runs.
 #[track_caller]
 fn unbound(name: &str, change: impl FnOnce(&Site)) {
     let site = site();
@@ -199,7 +199,7 @@ fn the_program_that_the_path_finds() {
 
 #[test]
 fn the_bytes_of_the_program() {
-    // A program of its own, outside of the workspace, that the path finds: a copy of a binary, then a script.
+    // A program outside of the workspace, found by PATH: a copy of a binary, then a script.
     let own = |bytes: Vec<u8>, other: Vec<u8>, gone: &[&str]| {
         let site = site();
         let path = site.beside("programs");
@@ -216,7 +216,7 @@ fn the_bytes_of_the_program() {
         write(&other);
         refused(&site, &id, &["program bytes"]);
         fs::remove_file(&program).unwrap();
-        // The text says where the program was, and not what follows from that.
+        // The text names the old path of the program, and not its consequences.
         let document = site.run_call(&id).expect(1);
         assert_eq!(document["changed"], json!(gone), "{document:#}");
         let was = format!("the program `own` was {} and is not found now", program.display());
@@ -231,7 +231,7 @@ fn the_bytes_of_the_program() {
     let mut longer = shell.clone();
     longer.push(0);
     own(shell, longer, &["program path", "program bytes"]);
-    // Of a script its interpreter is bound, too.
+    // For a script, the interpreter is bound, too.
     let gone = ["program path", "program bytes", "file /bin/sh"];
     own(b"#!/bin/sh\necho ran >> ran.txt\n".to_vec(), b"#!/bin/sh\necho evil >> ran.txt\n".to_vec(), &gone);
 }
@@ -319,7 +319,7 @@ fn the_tool_itself() {
         catalog.replace("id = \"tool\"", "id = \"tool2\""),
         catalog.replace("id = \"tool\"", "id = \"tool\"\nenabled = false"),
         catalog.replace("family = \"script\"", "family = \"custom\""),
-        // Of two entries with one id the first counts, so another one in front changes the contract.
+        // Of two entries with one id, the first counts. So an entry before it changes the contract.
         format!("{}\n{catalog}", Site::entry("tool", "sh bin/tool.sh", "")),
         format!("{catalog}\n= ="),
     ] {

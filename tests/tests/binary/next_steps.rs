@@ -1,4 +1,4 @@
-//! Suggested commands work, and errors name the right cause.
+//! Suggested commands work, and errors name the actual cause.
 
 #![allow(clippy::disallowed_methods, reason = "tests put folders where files should be")]
 
@@ -32,7 +32,7 @@ fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
         let run = site.tools(words);
         run.assert_code(code);
         let reject = format!("brigade tools call reject {call} --reason WHY");
-        // The command ends its line, so that a copied line takes no word of the explanation as an id.
+        // The command ends its line, so that a copied line has no further words.
         let help = run.stderr_text();
         assert!(help.lines().any(|line| line.starts_with("help: ") && line.ends_with(&reject)), "{run}");
     }
@@ -105,7 +105,7 @@ fn a_bare_word_is_no_id() {
         site.json(["call", "reject", word, "--reason", "no"]).expect(1);
     }
     assert_eq!(site.json(["call", "show", id]).expect(0)["call"]["status"], "pending");
-    // One character of its own part is enough, as in v0.30.
+    // One distinguishing character is enough, as in v0.30.
     site.json(["call", "reject", &id[..6], "--reason", "no"]).expect(0);
 }
 
@@ -133,7 +133,7 @@ fn a_pending_call_whose_source_changed_is_not_to_be_approved() {
     let command = next(&site.tools(["call", "show", &id]));
     assert_eq!(command, format!("brigade tools call reject {id} --reason WHY"));
     site.json(["call", "approve", &id]).expect(1);
-    // Listed, it is to be looked at.
+    // In a list, the suggestion is to look at the call.
     assert_eq!(next(&site.tools(["call", "list"])), format!("brigade tools call show {id}"));
 }
 
@@ -176,7 +176,7 @@ fn one_of_two_checkpoints_is_not_enough_to_resume() {
     assert_eq!(next(&approved), "brigade tools checkpoint resume k2");
     assert!(site.tools(["call", "show", &id]).stdout_text().contains("waits on"));
     site.json(["checkpoint", "resume", "k2"]).expect(0);
-    // It waits no more.
+    // It is no longer waiting.
     assert!(!site.tools(["call", "show", &id]).stdout_text().contains("waits on"));
 }
 
@@ -284,7 +284,7 @@ fn a_checkpoint_that_is_a_directory_is_not_to_be_read() {
     assert_eq!(issue["fix"], "brigade tools checkpoint list");
 }
 
-/// Issue 13: hints of failures named no workspace when the command was told one with `--target`.
+/// Issue 13: with `--target`, suggestions after failures did not name the workspace.
 #[test]
 fn proposals_name_the_workspace_elsewhere() {
     let site = Site::script("echo ran\n");
@@ -317,7 +317,7 @@ fn proposals_name_the_workspace_elsewhere() {
         assert!(said.contains("brigade "), "{words:?} proposes nothing\n{run}");
         assert_eq!(said.matches("brigade tools ").count(), 0, "{run}");
         assert!(said.contains(&there), "{run}");
-        // The same command in the workspace needs no option.
+        // In the workspace itself, the command needs no option.
         let mut here = vec!["tools"];
         here.extend(words);
         let here = site.brigade.run(here);

@@ -1,4 +1,4 @@
-//! `tools observe` says what the entry of a tool should declare, and `--write` declares it.
+//! `tools observe` shows what the entry of a tool should declare, and `--write` adds it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,7 +9,7 @@ fn paths(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect()
 }
 
-/// A tool whose script loads code and reads data that the entry does not declare.
+/// Returns a tool whose script loads code and reads data that the entry does not declare.
 fn site(sandbox: &str, lines: &str) -> Site {
     let site = Site::script("");
     site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\n{sandbox}"));
@@ -27,7 +27,7 @@ fn what_runs_used_is_said_and_written_into_the_entry() {
     let site = site("", "effects = [\n  \"local-read\", # the words\n  \"network\",\n]");
     let nothing = site.json(["observe", "tool"]).expect(0);
     assert_eq!((&nothing["run_count"], &nothing["code"]), (&json!(0), &json!([])));
-    // Nothing was seen, so nothing is known of effects either.
+    // Without observations, the effects are unknown, too.
     assert_eq!(
         (&nothing["complete"], &nothing["effects_unused"]),
         (&json!(false), &json!([])),
@@ -48,7 +48,7 @@ fn what_runs_used_is_said_and_written_into_the_entry() {
         assert!(text.contains(part), "{part}: {text}");
     }
 
-    // An error elsewhere in the file is said, and hinders nothing.
+    // An error elsewhere in the file is reported, but does not block.
     let before = site.workspace.read_text(".brigade/tools.toml");
     site.workspace.write(".brigade/tools.toml", format!("{before}\n[[tool]]\nid = \"other\"\n"));
     let seen = site.json(["observe", "tool"]).expect(0);
@@ -79,7 +79,7 @@ fn what_a_closed_run_was_denied_is_declared_and_then_permitted() {
     site.workspace.write("bin/tool.sh", ". ./lib/a.sh\ncat words.txt\n");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["status"], "failed", "{receipt:#}");
-    // What comes after a denied file is seen by the next run.
+    // The run after a denied file sees the files that follow.
     for expect in [json!(["lib/a.sh"]), json!(["words.txt"])] {
         let seen = site.json(["observe", "tool", "--runs", "1", "--write"]).expect(0);
         assert_eq!(json!(paths(&seen["unbound"])), expect, "{seen:#}");
@@ -131,7 +131,7 @@ fn doctor_names_undeclared_inputs_of_last_run() {
         ("effects_unused", "brigade tools observe tool"),
     ];
     assert_eq!(issues(), expect.map(|(kind, next)| (kind.to_owned(), next.to_owned())));
-    // The approval of the second run binds what the first one taught.
+    // The approval of the second run binds what the first run taught.
     site.receipt_of("tool", "{}");
     assert_eq!(issues(), [("effects_unused".to_owned(), "brigade tools observe tool".to_owned())]);
     site.json(["observe", "tool", "--write"]).expect(0);
@@ -170,7 +170,7 @@ fn the_review_shows_what_binds_files_and_what_nothing_does() {
     for part in ["1 file, from run-", "may also load", "notes (used by the last observed run)"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // What the entry declares is bound as code, and what a changed entry learned is not.
+    // Declared files are bound as code. What was learned for the old entry does not count.
     site.workspace.write(".brigade/tools.toml", entry("code = [\"lib/**\"]\ndata = [\"notes\"]"));
     let plan = site.json(["call", "plan", "tool"]).expect(0);
     let code = &plan["bound_code"];

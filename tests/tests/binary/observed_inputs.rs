@@ -1,4 +1,4 @@
-//! What a run really used is in its receipt, and `run show --inputs` says what stands for it.
+//! The receipt has the files that a run used, and `run show --inputs` shows how reliable that is.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use brigade_tests::Site;
 use serde_json::Value;
 
-/// A workspace with one tool behind a sandbox.
+/// Returns a workspace with one sandboxed tool.
 fn site(command: &str, lines: &str, policy: &str) -> Site {
     let site = Site::script("");
     site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\n{policy}"));
@@ -89,7 +89,7 @@ fn only_first_of_equal_runs_is_observed_by_default() {
     assert_eq!(changed.receipt_of("tool", "{\"a\": 1}")["observed"]["state"], "observed", "another call");
     changed.workspace.write("bin/first.sh", "cat lib/b.txt\n");
     assert_eq!(state(&changed), "observed");
-    // The inputs of the run that was not observed are those of the one that was.
+    // The inputs of the unobserved run come from the observed one.
     let inputs = changed.json(["run", "show", second["id"].as_str().unwrap(), "--inputs"]).expect(0);
     assert_eq!(inputs["observed_run_id"], first["id"]);
     assert_eq!(names(&inputs["nobody"]), ["lib/a.txt"]);
@@ -199,7 +199,7 @@ fn code_that_a_closed_run_moves_is_listed_as_read() {
     assert!(!observed["denied"].to_string().contains("b2/x.py"), "{observed:#}");
 }
 
-/// Issue 12: what writes without opening anything.
+/// Issue 12: operations that change files without opening them.
 #[test]
 fn files_that_are_removed_moved_made_and_truncated_are_written() {
     let site = site("python3 -B -S x.py", "effects = [\"local-write\"]", "");

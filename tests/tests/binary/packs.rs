@@ -22,14 +22,14 @@ fn done(workspace: &TempWorkspace, words: &[&str]) -> Value {
     run.json()
 }
 
-/// Returns every file but the lock, which names its last holder.
+/// Returns every file except the lock, which names its last holder.
 fn files(workspace: &TempWorkspace) -> std::collections::BTreeMap<String, Vec<u8>> {
     let mut files = workspace.files("");
     files.remove(".brigade/tools/catalog.lock");
     files
 }
 
-/// A workspace with four built-in tools, a comment, and a key that Brigade does not know.
+/// Returns a workspace with four built-in tools, a comment, and an unknown key.
 fn workspace() -> TempWorkspace {
     let workspace = TempWorkspace::empty();
     Brigade::new(&workspace).run(["tools", "init"]).assert_code(0);
@@ -37,7 +37,7 @@ fn workspace() -> TempWorkspace {
     workspace
 }
 
-/// Writes a pack of entries, as v0.30 does.
+/// Writes a pack of entries in the format of v0.30.
 fn write_pack(workspace: &TempWorkspace, entries: &Value, sources: &[(&str, &str)]) -> String {
     let manifest = json!({
         "call_queue": {"counts": {}}, "created_at": "2026-11-21T20:16:48.184878+00:00",
@@ -102,7 +102,7 @@ fn a_pack_is_built_listed_shown_and_archived() {
     let archived = done(&workspace, &["archive", id]);
     assert_eq!(archived["archive_path"], json!(workspace.join(format!(".brigade/tools/packs-archive/{id}"))));
     assert!(!workspace.exists(&folder));
-    // Somebody copied the pack back: what is in the archive stays.
+    // The pack was copied back, so the archived one is kept.
     workspace.write(format!("{folder}/tool-pack.json"), "{}");
     pack(&workspace, &["archive", id]).assert_code(2);
     assert!(workspace.exists(format!(".brigade/tools/packs-archive/{id}/TOOL_PACK.md")));
@@ -208,7 +208,7 @@ fn a_hostile_pack_writes_nothing() {
         std::fs::rename(folder.join("source-files/tools"), folder.join("real")).expect("it was there");
         symlink(folder.join("real"), folder.join("source-files/tools")).expect("the link can be made");
     });
-    // A link in the workspace is not a way out either.
+    // A link in the workspace cannot lead out either.
     std::fs::create_dir(workspace.home().join("elsewhere")).expect("the directory can be made");
     symlink(workspace.home().join("elsewhere"), workspace.join("linked")).expect("the link can be made");
     let folder = write_pack(&workspace, &entry("linked/x.md"), &[("linked/x.md", "hello\n")]);
@@ -246,7 +246,7 @@ fn a_pack_of_v030_is_imported() {
     let catalog = workspace.read_text(CATALOG);
     assert!(catalog.contains("timeout = 5\n") && catalog.contains("owner = { team = \"y\" }"), "{catalog}");
 
-    // Without entries in the manifest, those of the catalog in the pack count.
+    // Without entries in the manifest, the catalog in the pack counts.
     let other = TempWorkspace::empty();
     let folder = write_pack(&other, &json!([]), &[]);
     other.write("pack/portable-tools.toml", &catalog);
@@ -254,7 +254,7 @@ fn a_pack_of_v030_is_imported() {
     assert!(!other.exists("tools/x.md"));
 }
 
-/// Issue 13: entries of a pack with faults were a refusal in one of its files, and no pack in the other.
+/// Issue 13: invalid entries were a refusal in one file of a pack, and hid the pack in the other.
 #[test]
 fn entries_with_faults_are_conflicts_wherever_they_stand() {
     let workspace = TempWorkspace::empty();
@@ -271,7 +271,7 @@ fn entries_with_faults_are_conflicts_wherever_they_stand() {
     assert_eq!((&document["valid"], &document["imported_count"]), (&json!(false), &json!(0)), "{document:#}");
     assert!(document["conflicts"].to_string().contains("portable-tools.toml:1:1: bad: "), "{document:#}");
     assert_eq!(workspace.read_text(CATALOG), "");
-    // What is no pack cannot be used at all.
+    // A directory that is not a pack cannot be used.
     workspace.write("pack/tool-pack.json", "{");
     pack(&workspace, &["import", &directory]).assert_code(2);
 }

@@ -1,4 +1,4 @@
-//! Projections through the real binary: plan, apply, prune, sync, parity, defaults and harnesses.
+//! Projections: plan, apply, prune, sync, parity, defaults and harnesses.
 
 #![allow(clippy::disallowed_methods, reason = "tests set up files and links themselves")]
 
@@ -30,7 +30,7 @@ fn tools(workspace: &TempWorkspace, args: &[&str]) -> Run {
     Brigade::new(workspace).run(["tools"].iter().chain(args))
 }
 
-/// Runs a command with `--json`, and checks its exit code and that the keys of v0.30 are there.
+/// Runs a command with `--json`. Checks its exit code and that the keys of v0.30 exist.
 #[track_caller]
 fn json(workspace: &TempWorkspace, args: &[&str], code: i32, keys: &[&str]) -> Value {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
@@ -139,7 +139,7 @@ fn what_was_written_anywhere_is_found_when_no_tool_projects_it() {
         CATALOG.replace("\"claude\", ", "").replace("claude = \".claude/commands/greet.md\", ", ""),
     );
     assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], true.into()));
-    // Without the list, beside what is wanted, and said not to be all.
+    // Without the record, the projection is found next to a wanted one, and the result is marked as incomplete.
     workspace.remove(".brigade/tools/projected.json");
     assert_eq!(plan(), (Vec::new(), false.into()));
     workspace.write(".brigade/tools.toml", with("docs/agents/y.md"));
@@ -169,7 +169,7 @@ fn what_v030_wrote_is_current() {
     );
     let plan = json(&workspace, &["plan"], 0, PLAN);
     assert_eq!(plan["projections"][0]["status"], "current", "{plan:#}");
-    // Its reader shows line 1 as the description, so it can be written again.
+    // The harness shows line 1 as the description, so the file can be written again.
     assert_eq!(plan["projections"][0]["advice"][0]["code"], "header-misplaced", "{plan:#}");
     json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
     let text = workspace.read_text(".claude/commands/greet.md");
@@ -204,7 +204,7 @@ fn nothing_is_written_outside_nor_into_git_or_state() {
         let report = json(&workspace, &["apply", "--all", "--force"], 1, APPLY);
         assert_eq!(report["skipped"][0]["status"], "invalid", "{path}");
     }
-    // What is refused is said, with the exit code.
+    // A refused projection is reported, with the exit code.
     let text = tools(&workspace, &["apply", "greet"]);
     text.assert_code(1);
     assert!(text.stderr_text().contains("not written: out/greet.md"), "{text}");
@@ -316,7 +316,7 @@ fn sources_of_all_kinds_are_read_or_refused() {
         assert_eq!(body(), expect);
         assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);
     }
-    // What an editor does to the ends of lines is no local edit.
+    // Changed line ends are not a local edit.
     let written = workspace.read_text(".claude/commands/greet.md").replace('\n', "\r\n");
     workspace.write(".claude/commands/greet.md", written);
     assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);

@@ -1,4 +1,4 @@
-//! The README's tour does what it shows.
+//! The tour in the README works as shown.
 
 #![allow(clippy::disallowed_methods, reason = "the README is read from the repository")]
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use brigade_testkit::{Brigade, TempWorkspace, brigade_binary, normalize};
 use brigade_tests::PATH;
 
-/// Where the README says that the tour takes place.
+/// The directory of the tour in the README.
 const DIRECTORY: &str = "/work/words";
 
 fn readme() -> String {
@@ -44,7 +44,7 @@ pub(crate) fn commands(block: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Issue 13: the tour stopped at its first call.
+/// Issue 13: the tour failed at its first call.
 #[test]
 fn every_command_of_the_tour_answers_as_the_readme_shows() {
     let workspace = TempWorkspace::empty();

@@ -1,4 +1,4 @@
-//! `tools register`: the tools of files, written for a review.
+//! `tools register` writes the tools of files for a review.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -58,7 +58,7 @@ fn tools_of_a_registry_are_added_for_a_review() {
         (&shown["tool"]["enabled"], &shown["tool"]["capabilities"]),
         (&json!(false), &json!(["parse_json"]))
     );
-    // Once more, it is taken; replacing disables it again.
+    // A second time, the id is taken. Replacing the entry disables it again.
     assert!(codes(&register(&site, SEED, "r.yaml", &[], 1), "errors").contains(&"id_taken".to_owned()));
     site.workspace.write(".brigade/tools.toml", catalog.replace("enabled = false", "enabled = true"));
     let replaced = register(&site, SEED, "r.yaml", &["--replace"], 0);
@@ -97,7 +97,7 @@ fn all_are_written_or_none() {
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), "[[tool]\n");
 }
 
-/// Issue 15: one rule for what is a secret in a command, for `register` as for `discover`.
+/// Issue 15: `register` and `discover` use the same rule for secrets in a command.
 #[test]
 fn secret_beside_a_name_is_refused() {
     let entry = |id: &str, command: &str| {
@@ -161,7 +161,7 @@ fn a_server_of_the_mcp_registry_is_pinned() {
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     assert!(runtimes.contains("npx -y @x/weather@1.2.3"), "{runtimes}");
     assert!(site.workspace.read_text(".brigade/tools.toml").contains("API_KEY"));
-    // The catalog of the user is outside of the workspace.
+    // The user's catalog is outside of the workspace.
     let user =
         register(&site, "id: jq\nsource: {type: cli, command: jq}\n", "u.yaml", &["--level", "user"], 0);
     assert!(user["config_path"].as_str().unwrap().ends_with("brigade/tools.toml"));

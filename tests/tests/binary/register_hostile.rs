@@ -1,4 +1,4 @@
-//! `tools register` under pressure: two at once, killed, files that cannot be written, and sources of strangers.
+//! `tools register` under stress: concurrent commands, kills, unwritable files, and hostile sources.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -77,7 +77,7 @@ fn killed_registration_can_be_repeated() {
         let _ = fs::remove_file(site.workspace.path().join(".brigade/tools/runtimes.toml"));
         let mut command = site.brigade.command(["tools", "register", &file]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Whenever it is killed, the files are whole.
+        // The files are complete, whenever the command is killed.
         let end = Instant::now() + Duration::from_millis(delay * 2);
         while Instant::now() < end && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
@@ -93,10 +93,10 @@ fn killed_registration_can_be_repeated() {
         let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
         assert_eq!(runtimes.matches("[[runtime]]").count(), 1, "{runtimes}");
     }
-    // A runtime that was left without its tool is taken.
+    // A leftover runtime without its tool is reused.
     site.workspace.write(".brigade/tools.toml", KEPT);
     site.json(["register", &file]).expect(0);
-    // One that somebody enabled is not.
+    // A runtime that a person enabled is not reused.
     site.workspace.write(".brigade/tools.toml", KEPT);
     site.workspace.replace(".brigade/tools/runtimes.toml", "enabled = false", "enabled = true");
     assert_eq!(codes(&site.json(["register", &file]).expect(1)), ["id_taken"]);
@@ -163,7 +163,7 @@ fn what_cannot_be_written_stays_as_it_was() {
     let file = source(&site, "jq.yaml", cli("jq"));
     let folder = site.workspace.path().join(".brigade");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
-    // Root writes everywhere.
+    // Root can write everywhere.
     if fs::write(folder.join("probe"), "").is_err() {
         assert_ne!(site.tools(["register", &file]).code(), Some(0));
         assert_eq!(catalog(&site), KEPT);
@@ -184,7 +184,7 @@ fn what_cannot_be_written_stays_as_it_was() {
     site.workspace.write(".brigade/tools.toml", "schema = 9\n");
     assert_eq!(codes(&site.json(["register", &file]).expect(1)), ["target_invalid"]);
     assert_eq!(catalog(&site), "schema = 9\n");
-    // A place that is no directory.
+    // A path that is not a directory.
     fs::write(site.workspace.home().join(".config"), "a file").unwrap();
     assert_ne!(site.tools(["register", &file, "--level", "user"]).code(), Some(0));
 }
@@ -227,7 +227,7 @@ fn files_of_strangers_are_refused_in_time() {
         );
         assert_eq!(catalog(&site), KEPT, "{file}");
     }
-    // An id that looks like an option is an id.
+    // An id that looks like an option is still an id.
     let file = source(&site, "option.yaml", cli("--help"));
     site.json(["register", &file]).expect(0);
     site.tools(["show", "--json", "--", "--help"]).assert_code(0);

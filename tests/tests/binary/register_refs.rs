@@ -1,4 +1,4 @@
-//! `tools register REF`: definitions of agent programs, written for a review.
+//! `tools register REF` writes definitions of agent programs for a review.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -49,7 +49,7 @@ fn register(site: &Site, words: &[&str], code: i32) -> Value {
     site.json(["register"].iter().chain(words)).expect(code)
 }
 
-/// The codes and fields of rows.
+/// Returns the codes and fields of rows.
 fn codes(document: &Value, key: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     document[key].as_array().unwrap().iter().map(|row| (text(&row["code"]), text(&row["field"]))).collect()
@@ -96,7 +96,7 @@ fn a_server_becomes_a_disabled_runtime_and_an_inventory_entry() {
     site.json(["call", "plan", "files"]).expect(1);
     site.json(["call", "queue", "files", "--args", "{}"]).expect(1);
     site.json(["install", "files"]).expect(1);
-    // A runtime with the same command is known, too, without the tool.
+    // A runtime with the same command is recognized without the tool.
     site.workspace.write(".brigade/tools.toml", "");
     let found = site.json(["discover", "--source", "mcp"]).expect(0).to_string();
     assert!(found.contains("\"registered_as\":\"files\"") || found.contains("\"registered_as\": \"files\""));
@@ -145,7 +145,7 @@ fn everything_that_discovery_finds_has_its_form() {
             .read_text(".brigade/tools.toml")
             .contains("source_path = \".claude/skills/notes/SKILL.md\"")
     );
-    // A tool of a harness that is here.
+    // A tool of an installed harness.
     let program = site.workspace.home().join("bin/claude");
     write(&program, "#!/bin/sh\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -187,7 +187,7 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
     assert_eq!(register(&site, &["mcp:日本", "--id", "nippon"], 0)["registered"][0]["tool_id"], "nippon");
     let weird = register(&site, &["mcp:we\u{1b}ird"], 0);
     assert_eq!(weird["registered"][0]["tool_id"], "we-ird");
-    // All or nothing, over references and files.
+    // All references and files are registered, or none.
     let before = site.workspace.read_text(".brigade/tools.toml");
     let file = site.beside("more.yaml");
     fs::write(&file, "id: jq\nsource: {type: cli, command: jq}\n").unwrap();
@@ -202,7 +202,7 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
     );
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
     assert_eq!(register(&site, &[&file, "mcp:files"], 0)["registered_count"], 2);
-    // Its own runtime is nobody else's.
+    // Its runtime belongs to no other entry.
     let taken = register(&site, &["mcp:files"], 1);
     assert_eq!(code(&taken), pair("id_taken", "files.id"));
     assert!(taken["errors"][0]["message"].as_str().unwrap().contains("replace it"), "{taken:#}");
@@ -232,7 +232,7 @@ fn no_value_of_a_command_is_written() {
         assert_eq!(code(&refused), pair("secret_in_entry", &format!("{name}.command[{at}]")));
         assert!(!refused.to_string().contains("CANARY"));
     }
-    // Nor remembered.
+    // It is not cached either.
     site.json(["sync"]).expect(0);
     site.assert_nowhere(b"CANARY", &[]);
 }
@@ -286,7 +286,7 @@ fn no_runtime_of_something_else_is_replaced() {
     let refused = register(&site, &["mcp:files", "--replace"], 1);
     assert_eq!(code(&refused), pair("id_taken", "files.runtime_id"));
     assert_eq!(site.workspace.read_text(".brigade/tools/runtimes.toml"), mine);
-    // Of its own runtime that others use, too, it is said.
+    // If other tools use its runtime, a note says so.
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     let own = "[[tool]]\nid = \"files\"\nname = \"f\"\nfamily = \"mcp\"\nruntime_id = \"files\"\nmcp_tool_name = \"z\"\n";
     site.workspace.write(".brigade/tools.toml", catalog + own);
@@ -294,7 +294,7 @@ fn no_runtime_of_something_else_is_replaced() {
     assert!(codes(&replaced, "notes").contains(&pair("runtime_shared", "files.runtime_id")), "{replaced:#}");
 }
 
-/// Issue 15: the runtime of a replaced entry stayed, and nobody said so.
+/// Issue 15: the runtime of a replaced entry stayed without a note.
 #[test]
 fn a_runtime_that_a_replaced_entry_leaves_behind_is_noted() {
     let site = site();
@@ -307,7 +307,7 @@ fn a_runtime_that_a_replaced_entry_leaves_behind_is_noted() {
     let left = notes.iter().find(|note| note["code"] == "runtime_left").expect("a note");
     assert_eq!(left["field"], "files.runtime_id", "{left:#}");
     assert!(left["message"].as_str().unwrap().contains("`files`"), "{left:#}");
-    // An entry that goes on using its runtime leaves nothing.
+    // An entry that keeps its runtime leaves nothing.
     let again = register(&site, &["mcp:files", "--id", "again"], 0);
     assert!(!again["notes"].to_string().contains("runtime_left"), "{again:#}");
 }
@@ -330,13 +330,14 @@ fn the_level_of_the_user_has_runtimes_too() {
     let listed = site.json(["runtime", "list"]).expect(0);
     assert_eq!(listed["runtimes"][0]["id"], "files");
     assert_eq!(site.json(["show", "files"]).expect(0)["tool"]["level"], "user");
-    // Paths of the user's documents are below that folder, so the skill of this workspace is named by its whole path.
+    // Paths in the user's documents are relative to that directory, so the skill of this workspace has an absolute
+    // path.
     let notes = site.json(["show", "notes"]).expect(0)["tool"].clone();
     assert!(Path::new(notes["source_detail"]["path"].as_str().unwrap()).is_absolute());
 }
 
-/// Every server of every harness's fixture is registered, or refused for a value in its command; what is written reads
-/// back.
+/// Every server in the fixtures of all harnesses is registered, or refused for a value in its command. The written
+/// entries are valid.
 #[test]
 fn servers_of_every_harness_become_entries_that_read_back() {
     let site = Site::empty();
@@ -354,7 +355,7 @@ fn servers_of_every_harness_become_entries_that_read_back() {
             let answer = site.json(["register", reference, "--id", &id]);
             let words = entry["command"].as_array().unwrap();
             if words.iter().any(|word| word.as_str().unwrap().contains("[redacted]")) {
-                // A value of `docker run -e` is left out. Others are refused.
+                // A value of `docker run -e` is omitted. Other values are refused.
                 if answer.json["registered"].as_array().is_none_or(Vec::is_empty) {
                     assert_eq!(code(&answer.expect(1)).0, "secret_in_entry", "{reference}");
                     continue;
@@ -372,7 +373,7 @@ fn servers_of_every_harness_become_entries_that_read_back() {
             if !row["runtime_id"].is_null() {
                 let runtime = site.json(["runtime", "show", &id]).expect(0)["runtime"].clone();
                 assert_eq!(runtime["enabled"], false);
-                // Nothing is wrong with it but that its program, directory and variables are not on this machine.
+                // The only problems are programs, directories and variables that are missing on this machine.
                 let expected = ["runtime_bad_command", "runtime_missing_cwd", "runtime_env_missing"];
                 let issues = runtime["issues"].as_array().unwrap().iter();
                 for kind in issues.map(|issue| issue["issue_type"].as_str().unwrap()) {
@@ -386,7 +387,7 @@ fn servers_of_every_harness_become_entries_that_read_back() {
     assert_eq!(summary["errors"], json!([]));
 }
 
-/// Servers with names and values that are made to harm whoever writes them down.
+/// Servers with names and values that attack the program that writes them.
 const HOSTILE: &str = r##"{"mcpServers": {
   "../../up": {"command": "x"},
   "..": {"command": "x"},
@@ -413,7 +414,7 @@ fn hostile_servers_are_escaped_or_refused() {
     let text =
         HOSTILE.replace("SECRET", SECRET).replace("LONG", &"l".repeat(200)).replace("HUGE", &"h".repeat(300));
     write(&site.workspace.home().join(".cursor/mcp.json"), &text);
-    // What a link of the project leads to is not read.
+    // The target of a link in the project is not read.
     write(&site.workspace.home().join("private.json"), r#"{"mcpServers": {"linked": {"command": "x"}}}"#);
     fs::create_dir_all(site.workspace.join(".cursor")).unwrap();
     let link = site.workspace.join(".cursor/mcp.json");
@@ -473,7 +474,7 @@ fn hostile_servers_are_escaped_or_refused() {
     assert_eq!(now, beside, "nothing is written outside");
 }
 
-/// Issue 17: a name of a built-in tool is nobody else's.
+/// Issue 17: other entries cannot have the name of a built-in tool.
 #[test]
 fn names_of_built_in_tools_are_refused() {
     let site = site();
@@ -492,7 +493,7 @@ fn names_of_built_in_tools_are_refused() {
     assert_eq!(codes(&refused, "errors"), expect);
 }
 
-/// Issue 15: of several definitions that are refused, each error names its own, and notes name the tool.
+/// Issue 15: if several definitions are refused, each error names its definition, and notes name the tool.
 #[test]
 fn errors_of_several_definitions_name_them() {
     let site = site();
@@ -511,7 +512,8 @@ fn errors_of_several_definitions_name_them() {
     assert!(refs.iter().all(|one| text.contains(one)), "{text}");
 }
 
-/// Issue 15: what cannot be taken over as a whole is refused, and a file that broke is named and not forgotten.
+/// Issue 15: a definition that cannot be registered completely is refused. A broken file is named and its entries are
+/// kept.
 #[test]
 fn unclear_definitions_and_broken_files_are_named() {
     let site = Site::empty();

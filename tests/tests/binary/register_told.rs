@@ -1,11 +1,11 @@
-//! What `tools register`, `tools sync` and `tools doctor` tell of files of agent programs, and what they keep quiet.
+//! What `tools register`, `tools sync` and `tools doctor` report about files of agent programs, and what they hide.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// A value that looks like no secret.
+/// A value that does not look like a secret.
 const PLAIN: &str = "hunter2";
 
 fn site(servers: &str) -> Site {
@@ -15,7 +15,7 @@ fn site(servers: &str) -> Site {
     site
 }
 
-/// The codes, fields and references of the errors.
+/// Returns the codes, fields and references of the errors.
 fn errors(document: &Value) -> Vec<(String, String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let rows = document["errors"].as_array().unwrap().iter();
@@ -43,7 +43,7 @@ fn no_line_of_a_file_of_an_agent_program_is_shown() {
         assert!(said.contains(code), "{code}: {said}");
     }
     assert!(said.contains(" --> .mcp.json:1"), "the place is told\n{said}");
-    // A broken file is told by its place as well, whoever reads it.
+    // The place of an error in a broken file is reported by every command.
     site.workspace.write(".mcp.json", "{\"mcpServers\":{\"s\":{\"env\":{\"PLAIN\":\"hunter2\"} x}}}\n");
     let runs = [
         doctor,
@@ -62,7 +62,7 @@ fn no_line_of_a_file_of_an_agent_program_is_shown() {
     site.assert_nowhere(PLAIN.as_bytes(), &[".mcp.json"]);
 }
 
-/// Issue 15: each error names its REF, and none hides another.
+/// Issue 15: each error names its REF, and all errors are reported.
 #[test]
 fn errors_name_their_reference() {
     let site = site(
@@ -81,7 +81,7 @@ fn errors_name_their_reference() {
     assert!(errors_found.contains(&error("secret_in_entry", "z.command", "mcp:z")), "{document:#}");
     assert!(errors_found.contains(&error("secret_in_entry", "v.env_labels[1]", "mcp:v")), "{document:#}");
     assert_eq!((of("mcp:good"), errors_found.iter().filter(|row| row.2.is_none()).count()), (0, 0));
-    // What is refused is not noted, too.
+    // A refused definition has no additional note.
     let notes = document["notes"].as_array().unwrap();
     assert!(notes.is_empty(), "{document:#}");
     site.json(["register", "mcp:good"]).expect(0);
@@ -91,7 +91,7 @@ fn errors_name_their_reference() {
     assert_eq!(errors(&document), expect);
 }
 
-/// Issue 15: a file that is not there is a mistake on the command line, and hides nothing.
+/// Issue 15: a missing file is an error on the command line, and hides no other errors.
 #[test]
 fn a_missing_file_is_told_beside_the_other_errors() {
     let site = site(r#"{"fs.read":{"command":"npx"}}"#);
@@ -104,7 +104,7 @@ fn a_missing_file_is_told_beside_the_other_errors() {
     assert!(said.contains("gone.toml") && said.contains("mpc:typo") && said.contains("fs.read"), "{run}");
 }
 
-/// Issue 15: a directory out of the workspace is not taken over, however it is spelled.
+/// Issue 15: a directory outside of the workspace is not registered, however it is spelled.
 #[test]
 fn a_directory_that_leads_out_of_the_workspace_is_not_kept() {
     let site = site(
@@ -118,12 +118,12 @@ fn a_directory_that_leads_out_of_the_workspace_is_not_kept() {
     assert_eq!(notes, [(&code, &json!("a.cwd")), (&code, &json!("b.cwd"))]);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     assert_eq!(runtimes.matches("cwd = ").count(), 1, "{runtimes}");
-    // A number may be no word for the program.
+    // A number may be an invalid word for the program.
     let document = site.json(["register", "mcp:d"]).expect(1);
     assert_eq!(errors(&document), [error("definition_unclear", "d.command", "mcp:d")]);
 }
 
-/// Issue 15: a record that is written anew does not keep what was bound since.
+/// Issue 15: a rewritten record does not contain values that were bound meanwhile.
 #[test]
 fn later_bound_values_leave_the_runtime_record() {
     let site = Site::script("true\n");

@@ -1,4 +1,4 @@
-//! From the file of an agent program to a receipt, and what is told when that file changes.
+//! From the file of an agent program to a receipt, and messages when that file changes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const VALUE: &str = "canary-EXAMPLE-value";
 
-/// A workspace with the fixture's MCP server, which Cursor starts.
+/// Returns a workspace with the fixture's MCP server, configured in Cursor.
 fn site() -> Site {
     let site = Site::empty().env("HOST_VOICE", VALUE);
     site.workspace.write(".brigade/tools.toml", "");
@@ -42,7 +42,7 @@ fn agent_server_is_registered_imported_and_called() {
     let site = site();
     let row = site.json(["register", "mcp:voice"]).expect(0)["registered"][0].clone();
     assert_eq!(row["next_command"], "${EDITOR:-vi} +4 .brigade/tools/runtimes.toml");
-    // Until it is enabled, nothing starts it, and what is told leads to the same line.
+    // Until the entry is enabled, it cannot be started, and all messages name the same line.
     let import = site.json(["import", "mcp", "voice"]).expect(1);
     assert!(import.to_string().contains("+4 .brigade/tools/runtimes.toml"), "{import}");
     site.workspace.replace(".brigade/tools/runtimes.toml", "enabled = false", "enabled = true");
@@ -62,7 +62,7 @@ fn agent_server_is_registered_imported_and_called() {
     let receipt = site.receipt_of(&id, r#"{"text":"hello"}"#);
     assert_eq!(receipt["status"], "completed", "{receipt:#}");
     site.assert_nowhere(VALUE.as_bytes(), &[]);
-    // The tools of the server are what it is good for, and nobody calls the server itself.
+    // The server offers tools. It cannot be called itself.
     let shown = site.json(["show", "voice"]).expect(0)["tool"].clone();
     assert_eq!(shown["suggested_capabilities"], json!(["echo"]));
     site.json(["call", "plan", "voice"]).expect(1);
@@ -93,7 +93,7 @@ fn changed_or_missing_definition_is_only_reported() {
         &site,
         r#"{"command": "python3", "args": ["-S", "server.py", "--loud"], "env": {"VOICE": "alto", "PITCH": "a"}, "description": "Sings"}"#,
     );
-    // What is remembered is old, and the doctor reads nothing else.
+    // The cache is old, and doctor reads nothing else.
     assert_eq!(issues(&site.json(["doctor"]).expect(0), "registered_source_changed"), [] as [&Value; 0]);
     for words in [&["sync", "--dry-run"][..], &["sync"], &["sync"]] {
         let synced = site.json(words).expect(0);
@@ -124,7 +124,7 @@ fn changed_or_missing_definition_is_only_reported() {
     let now =
         [".brigade/tools.toml", ".brigade/tools/runtimes.toml"].map(|path| site.workspace.read_text(path));
     assert_eq!(now, files, "nothing follows by itself");
-    // A broken file says nothing about its entries.
+    // A broken file gives no information about its entries.
     configure(&site, "{");
     let synced = site.json(["sync"]).expect(0);
     assert_eq!(issues(&synced, "registered_source_gone"), [] as [&Value; 0]);
@@ -133,7 +133,7 @@ fn changed_or_missing_definition_is_only_reported() {
     assert_eq!(issues(&synced, "registered_source_gone").len(), 1);
     let doctor = site.json(["doctor"]).expect(0);
     assert_eq!(issues(&doctor, "registered_source_gone")[0]["file"], ".brigade/tools.toml");
-    // The way that the doctor names puts it right.
+    // The suggested command fixes it.
     configure(&site, r#"{"command": "python3", "args": ["-S", "server.py"]}"#);
     site.json(["register", "mcp:voice@cursor/project", "--id", "voice", "--level", "project", "--replace"])
         .expect(0);
@@ -141,7 +141,7 @@ fn changed_or_missing_definition_is_only_reported() {
     assert_eq!(issues(&synced, "registered_source_changed"), [] as [&Value; 0]);
 }
 
-/// Issue 15: what differs was named only where the entry keeps a copy of it.
+/// Issue 15: a difference was only named if the entry had a copy of the value.
 #[test]
 fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
     let site = site();
@@ -151,7 +151,7 @@ fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
     site.json(["register", "mcp:voice", "skill:sing"]).expect(0);
     let kept = site.workspace.read_text(".brigade/tools/registered.json");
     assert!(kept.contains("far.example") && !kept.contains(VALUE), "{kept}");
-    // A person may edit the entry in the review: what is told is what the file says else than it did.
+    // A person may edit the entry during the review. Only changes of the source file are reported.
     site.workspace.replace(".brigade/tools.toml", "description = \"Sings\"", "description = \"Reviewed\"");
     let told = || {
         let synced = site.json(["sync"]).expect(0);
@@ -173,7 +173,7 @@ fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
         assert!(messages.iter().any(|message| message.contains("its text changed")), "{messages:?}");
         assert!(!messages.iter().any(|message| message.contains("Reviewed")), "{messages:?}");
     }
-    // It is a cache: without it, or with a damaged one, the change is told still.
+    // Without the cache, or with a damaged one, the change is still reported.
     site.workspace.write(".brigade/tools/registered.json", "{");
     assert_eq!(told().0.len(), 2);
     site.workspace.remove(".brigade/tools/registered.json");
@@ -223,7 +223,7 @@ fn runtimes_of_the_user_are_behind_those_of_the_project() {
     let names: Vec<&Value> = listed["runtimes"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["of the project", "choir"]);
     assert_eq!(site.json(["import", "mcp", "choir", "--tool", "echo"]).expect(0)["added_count"], 1);
-    // A broken file of the user is told, and takes nothing of the project down.
+    // A broken file of the user is reported, and does not affect the project.
     fs::write(&file, runtime("choir", "choir") + "[[runtime]]\nid = 'lost'\n").unwrap();
     let listed = site.json(["runtime", "list"]).expect(0);
     assert_eq!((&listed["valid"], &listed["errors"]), (&json!(true), &json!([])));
@@ -236,7 +236,7 @@ fn runtimes_of_the_user_are_behind_those_of_the_project() {
     assert!(listed["issues"].to_string().contains(file.to_str().unwrap()), "{listed:#}");
 }
 
-/// Issue 15: the name of a server says nothing of the workspace that it stands in.
+/// Issue 15: the name of a server does not identify its workspace.
 #[test]
 fn user_tool_is_compared_with_its_source() {
     let (here, there) = (site(), site());
@@ -249,7 +249,7 @@ fn user_tool_is_compared_with_its_source() {
     let found = there.json(["discover"]).expect(0)["entries"].clone();
     let entry = found.as_array().unwrap().iter().find(|entry| entry["id"] == "mcp:voice").unwrap();
     assert_eq!(entry["registered_as"], Value::Null, "{entry:#}");
-    // The file that it came from is still watched.
+    // Its source file is still watched.
     configure(&here, r#"{"command": "python3", "args": ["-S", "other.py"]}"#);
     assert_eq!(issues(&here.json(["sync"]).expect(0), "registered_source_changed").len(), 1);
 }

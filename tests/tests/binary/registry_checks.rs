@@ -1,4 +1,4 @@
-//! `tools check --run-checks`: what only a start tells, and how long it holds.
+//! `tools check --run-checks`: results that need a start of the tool, and how long they are valid.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -9,10 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// The cache of what was told.
+/// The cache of check results.
 const CHECKS: &str = ".brigade/tools/checks.json";
 
-/// A site with programs on PATH, and these lines in the entry of the tool `yq`.
+/// Returns a site with programs on PATH, and these lines in the entry of the tool `yq`.
 fn site(programs: &[(&str, &str)], lines: &str) -> Site {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", entry("yq", lines));
@@ -64,13 +64,13 @@ fn observed_version_holds_until_program_changes() {
     let mode = fs::metadata(site.workspace.join(CHECKS)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // Everybody takes what was told, and nobody starts anything for it.
+    // All commands use the cached result without starting anything.
     let row = check(&site, &[], 0);
     assert_eq!((&row["state"], &row["version"]["observed_at"]), (&json!("available"), &json!(at)));
     assert_eq!(site.json(["show", "yq"]).expect(0)["tool"]["state"], "available");
     assert_eq!(site.json(["list", "--available"]).expect(0)["tool_count"], 1);
     site.json(["find", "--source", "cli", "--available"]).expect(0);
-    // No call was made, and no receipt.
+    // There is neither a call nor a receipt.
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
     assert_eq!(site.json(["run", "list"]).expect(0)["runs"], json!([]));
 
@@ -86,7 +86,7 @@ fn observed_version_holds_until_program_changes() {
     );
     let all = site.json(["check", "--all"]).expect(1);
     assert_eq!(all["counts"], json!({"available": 0, "missing": 0, "outdated": 1, "unknown": 0}));
-    // Another program on PATH is another program, whatever the first one told.
+    // Another program on PATH needs another check.
     fs::remove_file(site.beside("bin").join("myq")).unwrap();
     assert_eq!(check(&site, &[], 1)["state"], "missing");
 }
@@ -119,7 +119,7 @@ fn failed_check_expires_when_program_appears() {
     );
     assert_eq!(codes(&check(&site, &[], 1)), ["program_missing", "check_failed"], "it is kept");
 
-    // Installed by somebody else, so that nobody ran the checks again.
+    // Installed by other means, so the checks did not run again.
     program(&site, "myq", "echo 2.5");
     site.workspace.write("here", "");
     let row = check(&site, &[], 1);
@@ -130,7 +130,7 @@ fn failed_check_expires_when_program_appears() {
     assert_eq!(check(&site, &["--run-checks"], 0)["state"], "available");
     assert_eq!(check(&site, &[], 0)["state"], "available");
 
-    // What was told of a program holds for that one alone.
+    // A result is only valid for one program.
     program(&site, "myq", "echo another");
     assert_eq!(codes(&check(&site, &[], 1)), ["check_not_run", "version_unobserved"]);
     let kept = site.workspace.read_text(CHECKS);
@@ -222,7 +222,7 @@ fn a_damaged_cache_is_said_and_replaced() {
     assert_eq!(document["notes"][0], format!("{CHECKS} is a directory and is not used; remove it"));
 }
 
-/// Returns the codes and fixes of the doctor's issues of `yq` that are about absence.
+/// Returns the codes and fixes of doctor's issues about the absence of `yq`.
 fn issues(site: &Site) -> Vec<(String, String)> {
     let document = site.json(["doctor"]);
     let rows = document.json["issues"].as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! What entries say about their registry, and finding tools by it.
+//! Registry metadata of entries, and finding tools by it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files of a user")]
@@ -6,7 +6,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// Tools of every source, of which `jq` is not on this host.
+/// Tools of every source. `jq` is not on this host.
 const TOOLS: &str = r#"
 [[tool]]
 id = "shout"
@@ -155,7 +155,7 @@ fn tools_are_found_by_what_they_are_good_for() {
     site.tools(["find", "--capability", "x", "--match", "some"]).assert_code(2);
 }
 
-/// The order of everything that says it can do the same, from the best on.
+/// Tools with the same capability are ordered by usability.
 #[test]
 fn what_fits_is_ordered_by_what_can_be_used() {
     let site = site();
@@ -202,7 +202,7 @@ fn what_was_discovered_is_suggested_and_never_callable() {
     std::fs::create_dir_all(&skill).unwrap();
     let text = "---\nname: charts\ndescription: Draws a chart of any table\n---\n# Charts\n";
     std::fs::write(skill.join("SKILL.md"), text).unwrap();
-    // Nobody scans but `sync`.
+    // Only `sync` scans.
     assert_eq!(site.json(["search", "weather"]).expect(0)["suggestions"], json!([]));
     site.json(["sync"]).expect(0);
 
@@ -214,7 +214,7 @@ fn what_was_discovered_is_suggested_and_never_callable() {
     assert_eq!(found["suggestions"][0]["harnesses"], json!(["cursor"]));
     assert!(found["discovered_at"].as_str().unwrap().starts_with("20"));
     assert_eq!((&found["suggestion_count"], &found["gaps"]), (&json!(1), &json!([])));
-    // A suggestion is no match.
+    // A suggestion is not a match.
     let alone = site.json(["find", "--capability", "weather"]).expect(1);
     assert_eq!((ids(&alone["suggestions"]), &alone["gaps"]), (vec!["mcp:weather"], &json!(["weather"])));
     assert_eq!(ids(&site.json(["find", "--source", "skill"]).expect(0)["suggestions"]), ["skill:charts"]);
@@ -235,7 +235,7 @@ fn what_was_discovered_is_suggested_and_never_callable() {
     let text = site.tools(["list", "--level", "discovered", "--category", "no-such"]).stdout_text();
     assert_eq!(text, "no discovered entry fits\n");
     assert!(site.json(["list"]).expect(0).get("discovered_at").is_none());
-    // It is no tool: nothing plans, checks or installs it.
+    // A suggestion is not a tool, so it cannot be planned, checked or installed.
     for words in [
         &["call", "plan", "mcp:weather"][..],
         &["check", "mcp:weather"],
@@ -264,7 +264,7 @@ fn what_the_policy_refuses_is_found_and_not_callable() {
     assert!(!found["matches"][0]["reasons"].as_array().unwrap().is_empty());
 }
 
-/// What is callable is what a plan has no blocker against.
+/// A tool is callable if a plan has no blockers.
 #[test]
 fn what_no_plan_allows_is_not_callable() {
     let site = site();
@@ -313,7 +313,7 @@ fn search_looks_at_labels_and_takes_words_in_any_order() {
         };
         rows.iter().map(row).collect::<Vec<_>>()
     };
-    // `_`, `-` and spaces are alike, issue 15.
+    // `_`, `-` and spaces are equal (issue 15).
     assert_eq!(search("query database"), ["browse phrase 0.9"]);
     assert_eq!(search("database query"), ["browse words 0.8"]);
     assert_eq!(search("YAML-QUERY"), ["yq exact 1.0"]);
@@ -370,7 +370,7 @@ fn runs_are_counted_from_receipts() {
     assert!(text.contains(" UTC (just now)"), "{text}");
 }
 
-/// Issue 15: an id was put into the next command as it is, so that a shell read more than a name there.
+/// Issue 15: an id was put into the next command unquoted, so that a shell could read more than a name.
 #[test]
 fn the_next_command_names_any_id() {
     let entry = |id: &str| {

@@ -1,4 +1,4 @@
-//! Entries of the user beside those of the project, names of tools, and what the policy says of both.
+//! Entries of the user and the project, names of tools, and the policy for both.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// The directory of the user's files.
+/// Returns the directory of the user's files.
 fn user(site: &Site) -> PathBuf {
     let directory = site.workspace.home().join(".config/brigade");
     fs::create_dir_all(directory.join("schemas")).unwrap();
     directory
 }
 
-/// A workspace with the tool `tool`, and a user file with these entries.
+/// Returns a workspace with the tool `tool`, and a user file with these entries.
 fn site(entries: &str) -> Site {
     let site = Site::script("echo \"hello $*\"");
     let directory = user(&site);
@@ -46,7 +46,7 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
     let listed = site.json(["list"]).expect(0);
     assert_eq!(ids(&listed["tools"]), ["tool", "mine"]);
     assert_eq!(ids(&site.json(["list", "--level", "user"]).expect(0)["tools"]), ["mine"]);
-    // Of a level that is given several times, one must fit.
+    // If a level is given several times, one must match.
     let both = site.json(["list", "--level", "user", "--level", "project"]).expect(0);
     assert_eq!(ids(&both["tools"]), ["tool", "mine"]);
     let discovered = site.json(["list", "--level", "discovered", "--level", "user"]).expect(0);
@@ -56,7 +56,7 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
     let directory = user(&site);
     assert_eq!(shown["origin"]["file"], directory.join("tools.toml").to_str().unwrap());
     assert_eq!(shown["contract"]["input_schema_path"], directory.join("schemas/any.json").to_str().unwrap());
-    // By id, alias and qualified id; records hold the id.
+    // By id, alias and qualified id. Records contain the id.
     for name in ["mine", "m", "cli:mine"] {
         assert_eq!(site.json(["call", "plan", name]).expect(0)["plan"]["tool_id"], "mine", "{name}");
         for line in [&["plan", name][..], &["sync", "plan", name], &["apply", name, "--dry-run"]] {
@@ -112,7 +112,7 @@ fn unsafe_user_file_stops_nothing() {
     assert_eq!(found["fix"], format!("chmod o-w {}", file.display()));
     let notes = site.json(["check", "tool"]).expect(0)["notes"].to_string();
     assert!(notes.contains("tools.toml"), "{notes}");
-    // Runtimes of the user are told the same, beside the tools.
+    // Runtimes of the user are reported with the tools.
     let runtimes = user(&site).join("tools/runtimes.toml");
     fs::create_dir_all(runtimes.parent().unwrap()).unwrap();
     fs::write(&runtimes, "[[runtime]]\nid = 'r'\nname = 'R'\ncommand = 'sleep 9'\n").unwrap();
@@ -227,7 +227,7 @@ fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
 fn a_link_stays_where_its_file_is_in_the_folder_of_the_level() {
     let site = site("");
     site.workspace.write("new.toml", entry("new", ""));
-    // Of the user.
+    // In the user's directory.
     let (file, real) = (user(&site).join("tools.toml"), user(&site).join("kept/mine.toml"));
     fs::create_dir_all(real.parent().unwrap()).unwrap();
     fs::rename(&file, &real).unwrap();
@@ -235,7 +235,7 @@ fn a_link_stays_where_its_file_is_in_the_folder_of_the_level() {
     site.json(["register", "new.toml", "--level", "user"]).expect(0);
     assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("id = \"new\""));
-    // Of the project: nothing is written outside of `.brigade`.
+    // In the project. Nothing is written outside of `.brigade`.
     let outside = site.workspace.join("elsewhere.toml");
     fs::rename(site.workspace.join(".brigade/tools.toml"), &outside).unwrap();
     std::os::unix::fs::symlink("../elsewhere.toml", site.workspace.join(".brigade/tools.toml")).unwrap();
@@ -245,7 +245,7 @@ fn a_link_stays_where_its_file_is_in_the_folder_of_the_level() {
     assert_eq!((refused.code(), fs::read_to_string(&outside).unwrap()), (Some(3), before));
 }
 
-/// What tools were registered from is theirs alone to say who could have written it.
+/// The user's catalog is ignored if other users can write it.
 #[test]
 fn definitions_that_others_can_write_are_not_used() {
     let site = site("");
@@ -274,7 +274,7 @@ fn definitions_that_others_can_write_are_not_used() {
     site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(0);
 }
 
-/// Only the administrator can give a file away.
+/// Only root can change the owner of a file.
 #[test]
 fn a_file_of_another_account_is_said_to_be_one() {
     let site = site(&entry("mine", ""));

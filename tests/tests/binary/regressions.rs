@@ -27,7 +27,7 @@ fn an_argument_cannot_carry_a_bound_value() {
 #[test]
 fn a_bound_value_is_an_argument_of_no_tool() {
     let value = "plain-canary-words";
-    // The policy binds GITHUB_TOKEN to CANARY, and the tool does not ask for it.
+    // The policy binds GITHUB_TOKEN to CANARY, but the tool does not use it.
     let site = Site::script_with("echo ran\n", "argument_template = { a = \"{a}\" }\n").env("CANARY", value);
     let args = json!({ "a": format!("x {value} y") }).to_string();
     for words in [vec!["call", "plan", "tool"], vec!["call", "queue", "tool", "--include-blocked"]] {

@@ -1,4 +1,4 @@
-//! A release that pauses at a checkpoint, and receipts that Python alone can verify.
+//! A release that pauses at a checkpoint, and receipts that a Python script can verify.
 
 #![allow(clippy::disallowed_methods, reason = "tests start Python and change receipts")]
 
@@ -8,7 +8,7 @@ use brigade_testkit::fixtures;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// Runs the release until it pauses; returns its checkpoint.
+/// Runs the release until it pauses. Returns its checkpoint.
 fn paused(site: &Site) -> String {
     let id = site.approved("release", r#"{"version":"1.2.3"}"#);
     let document = site.run_call(&id).expect(0);
@@ -62,7 +62,7 @@ fn python_alone_can_check_the_receipts() {
     let id = latest["run"]["id"].as_str().unwrap_or_default();
     assert_eq!(verify(), (Some(1), format!("the receipt of {id} was changed or removed")));
     site.json(["run", "verify"]).expect(1);
-    // What Brigade takes for gone, and what it takes for an end that a crash tore.
+    // Variants that Brigade treats as missing, or as torn by a crash.
     std::fs::write(&path, &receipt).expect("the receipt can be changed");
     let ledger = ".brigade/tools/runs/ledger.jsonl";
     let sound = site.workspace.read_text(ledger);

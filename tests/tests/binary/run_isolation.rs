@@ -1,4 +1,4 @@
-//! Isolation of runs: programs behind a launcher, limits of Brigade itself, and the time after it was killed.
+//! Isolation of runs: launched programs, Brigade's own limits, and the time after Brigade was killed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -17,7 +17,7 @@ fn a_program_behind_a_launcher_is_readable_with_what_it_needs() {
         "#!/bin/sh\n. \"${0%/bin/*}/lib/words\"\necho \"$words $1\"\n",
     );
     elsewhere.workspace.write("versions/1/lib/words", "words='from the version'\n");
-    // What would run if the first were passed over.
+    // The program that would run if the first one were skipped.
     elsewhere.write_program("other/spoken", "#!/bin/sh\necho wrong\n");
     elsewhere.workspace.write("secret", "do not read\n");
     let folder = |name: &str| elsewhere.workspace.join(name).display().to_string();
@@ -40,7 +40,7 @@ fn a_program_behind_a_launcher_is_readable_with_what_it_needs() {
 
 #[test]
 fn a_run_that_lowers_the_limits_of_brigade_gets_its_receipt() {
-    // Without a sandbox, so that it can.
+    // Without a sandbox, so that the script can do this.
     let script = "import os, resource, subprocess, sys\n\
         keeper = os.getppid()\n\
         stat = open(f'/proc/{keeper}/stat').read()\n\
@@ -61,7 +61,7 @@ fn a_run_that_lowers_the_limits_of_brigade_gets_its_receipt() {
     assert!(!is_alive(&site.workspace.read_text("pid")));
 }
 
-/// Returns whether a process runs.
+/// Returns whether a process is running.
 fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
@@ -86,7 +86,7 @@ fn orphans_are_ended_when_run_is_recorded() {
         |name: &str| fs::read_to_string(site.workspace.join(name)).ok().filter(|text| text.ends_with('\n'));
     let keeper = until("keeper", || read("keeper"));
     let stray = until("stray", || read("stray"));
-    // So that it cannot do its work in between.
+    // Stopped, so that it cannot do its work in between.
     kill("-STOP", &keeper);
     running.kill().unwrap();
     running.wait().unwrap();
@@ -98,7 +98,7 @@ fn orphans_are_ended_when_run_is_recorded() {
     until("end of the stray", || (!is_alive(&stray)).then_some(()));
 }
 
-/// Issue 12: the limit had no effect for root, and nothing said so.
+/// Issue 12: the limit has no effect for root, and a note says so.
 #[test]
 fn a_limit_that_the_kernel_does_not_apply_is_said() {
     let site = Site::script("id -u\n");
@@ -110,7 +110,7 @@ fn a_limit_that_the_kernel_does_not_apply_is_said() {
     assert_eq!(receipt["warnings"].to_string().contains("`processes` of [limits]"), is_root, "{receipt:#}");
 }
 
-/// Issue 12: a run whose keeper was killed said nowhere why it failed.
+/// Issue 12: a run whose supervisor was killed did not say why it failed.
 #[test]
 fn a_run_whose_keeper_was_killed_says_so() {
     let site = Site::script_with(
@@ -122,7 +122,7 @@ fn a_run_whose_keeper_was_killed_says_so() {
     let run = std::thread::spawn(move || command.output().unwrap());
     let read = || fs::read_to_string(site.workspace.join("keeper")).ok().filter(|text| text.ends_with('\n'));
     let keeper = until("keeper", read);
-    // It has told that the program was started when it waits for it to end.
+    // When it waits for the end, it has reported the start.
     until("a keeper that waits", || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", keeper.trim())).ok()?;
         stat.rsplit(") ").next()?.starts_with('S').then_some(())

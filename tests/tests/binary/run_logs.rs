@@ -9,7 +9,7 @@ use brigade_testkit::Brigade;
 use brigade_tests::{PATH, Site, until};
 use serde_json::json;
 
-/// A run that writes `first`, waits until the file `go` is there, writes `last` and ends.
+/// A run that writes `first`, waits for the file `go`, writes `last` and ends.
 struct RunningCall {
     site: Site,
     call: String,
@@ -37,7 +37,7 @@ impl RunningCall {
         RunningCall { site, call, run, child }
     }
 
-    /// Starts to follow the log, and returns once its first line came.
+    /// Follows the log, and returns after its first line.
     fn follow(&self, words: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
         let words = [&["tools", "run", "show", &self.run], words].concat();
         let mut child =
@@ -62,7 +62,7 @@ fn a_log_comes_byte_for_byte() {
     let shown = site.tools(["run", "show", run, "--log", "stdout"]);
     shown.assert_code(0);
     assert_eq!(shown.stdout, b"a\x1b[31m\xff\r\ntoken=EXAMPLE123\n");
-    // One that is over is followed to its end.
+    // Following a finished run shows the whole log.
     assert_eq!(site.tools(["run", "show", &run[..8], "--follow"]).stdout, shown.stdout);
     assert_eq!(site.tools(["run", "show", run, "--log", "stderr"]).stdout, b"aside\n");
     let document = site.json(["run", "show", run, "--log", "stdout"]).expect(0);
@@ -144,7 +144,7 @@ fn a_followed_log_ends_when_the_runner_is_killed() {
     running.child.kill().unwrap();
     running.child.wait().unwrap();
     assert_eq!((lines.next(), follower.wait().unwrap().code()), (None, Some(0)));
-    // It has no receipt until something writes, and its log is there all the same.
+    // It has no receipt until a writer records it, but its log exists.
     let shown = running.site.json(["run", "show", &running.run]).expect(0);
     assert_eq!(
         (&shown["run"]["status"], &shown["run"]["recorded"], &shown["error"]),
@@ -162,7 +162,7 @@ fn a_followed_log_ends_when_the_runner_is_killed() {
 fn a_run_that_is_running_is_found() {
     let mut running = RunningCall::start();
     let (site, run) = (&running.site, running.run.clone());
-    // Claimed before the first byte was written.
+    // The run was claimed before its first output.
     for prefix in [&*run, &run[..6]] {
         let document = site.json(["run", "show", prefix]).expect(1);
         let error = document["error"].as_str().unwrap();
@@ -196,11 +196,11 @@ fn a_limit_of_file_sizes_is_an_error_and_no_death() {
     let queued = limited("tools call queue tool");
     queued.assert_code(3);
     assert!(queued.stderr_text().contains("ulimit -f"), "{queued}");
-    // Standard output can be a file too.
+    // Standard output can also be a file.
     let listed = limited("tools show tool --json > shown.json");
     listed.assert_code(3);
     assert!(listed.stderr_text().contains("standard output"), "{listed}");
-    // Nothing is left of it, and programs get the signal as ever.
+    // The state has no leftovers, and programs get the signal as usual.
     assert_eq!(site.json(["call", "list"]).expect(0)["counts"], json!({}));
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!((&receipt["status"], &receipt["exit_code"]), (&json!("failed"), &json!(-25)), "{receipt:#}");

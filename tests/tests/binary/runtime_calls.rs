@@ -5,7 +5,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// A workspace whose tool has these lines, with a runtime `helper` that is healthy as long as `healthy` is there.
+/// A workspace whose tool has these lines, with a runtime `helper` that is healthy while the file `healthy` exists.
 struct RuntimeToolSite {
     site: Site,
 }
@@ -32,7 +32,7 @@ impl RuntimeToolSite {
         self.site.tools(["runtime", "start", "helper"]).assert_code(0);
     }
 
-    /// Runs a call that must be refused for exactly one reason, which is returned; the call stays approved.
+    /// Runs a call that must be refused for exactly one reason, and returns the reason. The call stays approved.
     #[track_caller]
     fn refused(&self, id: &str) -> Value {
         let run = self.site.run_call(id).expect(1);

@@ -1,4 +1,4 @@
-//! Health commands of runtimes: an approval binds what they execute, and the sandbox of the policy holds for them.
+//! Health commands of runtimes: an approval binds the code that they run, and the policy's sandbox applies to them.
 
 #![allow(clippy::disallowed_methods, reason = "a test listens on a port, and looks at a home directory")]
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const ENFORCE: &str = "[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n";
 
-/// A workspace whose tool needs the runtime `helper`, which runs, with this health command.
+/// A workspace whose tool needs the running runtime `helper` with this health command.
 struct HealthSite {
     site: Site,
 }
@@ -36,7 +36,7 @@ impl HealthSite {
         HealthSite { site }
     }
 
-    /// The runtime, after its health command ran.
+    /// Returns the runtime after its health command ran.
     fn status(&self) -> Value {
         self.site.json(["runtime", "status"]).json["runtimes"][0].clone()
     }
@@ -56,7 +56,7 @@ fn a_call_binds_what_the_health_command_executes() {
     let refused = checked.site.run_call(&id).refused("changed");
     assert!(refused.to_string().contains(bound), "{refused:#}");
     assert!(!mark.exists(), "what nobody approved was executed");
-    // Whatever its script is called, and however it is named.
+    // The name of the script and the form of its path do not matter.
     let checked = HealthSite::new("sh ops/check.sh", "exit 0\n", ENFORCE);
     checked.site.workspace.write("ops/check", "exit 0\n");
     let script = checked.site.workspace.join("ops/check").display().to_string();
@@ -70,7 +70,7 @@ fn a_call_binds_what_the_health_command_executes() {
     let id = checked.site.approved("tool", "{}");
     checked.site.workspace.write("ops/check", "exit 0 # changed\n");
     checked.site.run_call(&id).refused("changed");
-    // What it only looks at may change.
+    // Files that the command only reads may change.
     for command in ["test -s state", "sh ops/check.sh state", "timeout 5 cat state", "find state -size +0"] {
         let looks = HealthSite::new(command, "exit 0\n", ENFORCE);
         let id = looks.site.approved("tool", "{}");

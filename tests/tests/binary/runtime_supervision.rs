@@ -1,4 +1,4 @@
-//! Runtimes from start to stop through the binary.
+//! Runtimes from start to stop.
 
 #![allow(clippy::disallowed_methods, reason = "tests hold ports and processes themselves")]
 
@@ -12,7 +12,7 @@ use brigade_testkit::Run;
 use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
-/// Listens on the port of its argument, says so, and answers requests with a line.
+/// Listens on the port in its argument, prints a line, and answers requests with a line.
 const SERVE: &str = r#"
 import http.server, sys
 print("listening", flush=True)
@@ -21,7 +21,7 @@ print("\x1b[31mred", file=sys.stderr, flush=True)
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()
 "#;
 
-/// A workspace with runtimes, which are stopped when the test is over.
+/// A workspace with runtimes. They are stopped at the end of the test.
 struct Runtimes {
     site: Site,
 }
@@ -45,7 +45,7 @@ impl Runtimes {
         Runtimes { site }
     }
 
-    /// Makes a workspace with one runtime, `helper`, that listens on a free port.
+    /// Returns a workspace with one runtime, `helper`, that listens on a free port.
     fn serving() -> Runtimes {
         let port = free_port();
         Runtimes::new(&format!(
@@ -58,13 +58,13 @@ impl Runtimes {
         self.site.tools(["runtime"].iter().chain(words))
     }
 
-    /// Runs a command with `--json`, which must end with this code.
+    /// Runs a command with `--json`, which must exit with this code.
     #[track_caller]
     fn json(&self, words: &[&str], code: i32) -> Value {
         self.site.json(["runtime"].iter().chain(words)).expect(code)
     }
 
-    /// Starts `helper` and returns its process.
+    /// Starts `helper` and returns its process id.
     #[track_caller]
     fn start(&self) -> u64 {
         let started = self.json(&["start", "helper", "--wait", "60"], 0);
@@ -84,7 +84,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Returns whether a process is alive; a zombie counts as ended.
+/// Returns whether a process is alive. A zombie counts as ended.
 fn is_alive(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -95,7 +95,7 @@ fn kill(signal: &str, pid: u64) {
     assert!(status.expect("there is a program `kill`").success());
 }
 
-/// A process of the test that has nothing to do with runtimes.
+/// A process of the test that is not a runtime.
 struct Stranger(Child);
 
 impl Stranger {
@@ -225,10 +225,10 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
     let error = refused["error"].as_str().unwrap();
     assert!(error.contains(&format!("process {} (`sleep`)", stranger.0.id())), "{refused:#}");
     assert_eq!(refused["runtime"]["state"], "stale");
-    // Neither does a start put its own number there.
+    // A refused start does not write its own process id either.
     let refused = runtimes.json(&["start", "helper"], 1);
     assert_eq!(refused["blocker_details"][0]["code"], "runtime_unmanaged", "{refused:#}");
-    // What would be refused is not proposed.
+    // A command that would be refused is not suggested.
     let doctor = runtimes.json(&["doctor"], 0);
     assert_eq!(
         (&doctor["top_issue"]["issue_type"], &doctor["top_issue"]["fix"]),
@@ -237,7 +237,7 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
     assert!(stranger.is_alive());
     let pid_file = ".brigade/tools/runtime/helper.pid";
     assert_eq!(runtimes.site.workspace.read_text(pid_file), format!("{}\n", stranger.0.id()));
-    // The number that the record has, too, is what Brigade itself left.
+    // A process id that is also in the record was written by Brigade.
     runtimes.site.workspace.write(pid_file, format!("{pid}\n"));
     let stopped = runtimes.json(&["stop", "helper"], 0);
     assert_eq!((&stopped["stopped"], &stopped["runtime"]["state"]), (&json!(0), &json!("stopped")));
@@ -247,7 +247,7 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
 
 #[test]
 fn unproven_process_is_left_alone() {
-    // The right command, leading a session like a runtime; but there is no record of a start.
+    // It has the right command and leads a session like a runtime, but its start is not recorded.
     let mut stranger = Stranger::like_a_runtime();
     let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
     until("the process's own command line", || {
@@ -387,7 +387,7 @@ fn health_commands_run_at_the_same_time_however_long_they_take() {
         )
     };
     let runtimes = Runtimes::new(&ids.iter().map(entry).collect::<String>());
-    // Each is healthy once all of them are being asked.
+    // Each runtime becomes healthy once all of them are checked.
     let meet =
         "test -d met || exit 0\ntouch met/$1\nwhile test $(ls met | wc -l) -lt 10; do sleep 0.05; done\n";
     runtimes.site.workspace.write("meet.sh", meet);
@@ -415,7 +415,7 @@ fn a_missing_file_and_a_wrong_name_say_what_to_do() {
         assert!(answer["help"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
         assert_eq!(answer["runtime"], json!(null));
     }
-    // As in 0.30.0, where the stop was what failed.
+    // As in 0.30.0, where the stop failed.
     let restart = runtimes.json(&["restart", "helpr"], 1);
     assert_eq!((&restart["stop"]["stopped"], &restart["stop"]["error"]), (&json!(0), &restart["error"]));
     let shown = runtimes.json(&["show", "helpr"], 1);
@@ -514,7 +514,7 @@ fn a_log_that_never_ends_is_cut_by_whoever_looks() {
     let cap = 16 << 20;
     let grow = || {
         let file = fs::OpenOptions::new().append(true).open(&log).unwrap();
-        // Where nothing is written nothing is stored, and the length is that of a log of nothing but zeros.
+        // A sparse file: it has the length of a log, but contains only zeros.
         file.set_len(3 * cap).unwrap();
         std::io::Write::write_all(&mut &file, b"\nthe end\n").unwrap();
     };

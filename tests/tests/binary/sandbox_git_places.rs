@@ -1,4 +1,4 @@
-//! Protection of git's directory from tools with `local-write`, also behind a link or a file that names it.
+//! The git directory is protected from tools with `local-write`, also behind a link or a `.git` file.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use brigade_tests::Site;
 
-/// A script that tries what its argument says and tells whether it worked.
+/// A script that tries its argument and prints whether it worked.
 const TRY: &str = "if (eval \"$1\") 2>/dev/null; then echo worked; else echo failed; fi\n";
 
-/// A site whose tool may write the workspace, with `set_up` done to it.
+/// Returns a site whose tool may write the workspace, after `set_up` ran in it.
 fn confined(set_up: impl Fn(&Path)) -> Site {
     let lines =
         "argument_template = { a = \"{a}\" }\neffects = [\"local-read\", \"local-write\", \"network\"]";
@@ -24,13 +24,13 @@ fn confined(set_up: impl Fn(&Path)) -> Site {
     site
 }
 
-/// Makes a directory as git has it.
+/// Creates a minimal git directory.
 fn repository(folder: &Path) {
     fs::create_dir_all(folder.join("hooks")).unwrap();
     fs::write(folder.join("config"), "[core]\n").unwrap();
 }
 
-/// Tries to change what is behind `.git`, and what leads to it.
+/// Tries to change the directory that `.git` leads to, and the path to it.
 #[track_caller]
 fn check_closed(site: &Site, folder: &str) {
     let top = folder.split('/').next().unwrap_or(folder);
@@ -142,7 +142,7 @@ fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
             (".brigade/tools/gateway.toml", "../../agents.toml"),
             (".brigade/tools/pins", "../../pins"),
             (".brigade/kitchen", "../kitchen"),
-            // There is no such file, so the directory that would hold it is closed.
+            // The file does not exist, so its parent directory is closed.
             (".git/info/exclude", "../../holder/exclude"),
             ("githooks/pre-commit", "../holder/pre-commit"),
             ("own/pre-push", "../scripts/push"),
@@ -169,7 +169,7 @@ fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
     site.tries("echo x > scripts/other && echo x > scripts/new && echo x > new.txt", "worked");
 }
 
-/// Tries to change a repository below the workspace, and what leads to it; its files stay open.
+/// Tries to change a repository below the workspace, and the path to it. Its work tree stays writable.
 #[track_caller]
 fn check_nested(site: &Site, folder: &str, git: &str) {
     let top = folder.split('/').next().unwrap_or(folder);

@@ -1,5 +1,4 @@
-//! What stays closed to writing is shown as closed, a run whose write the sandbox refused says so, and `git = "write"`
-//! lets a tool commit.
+//! Closed paths are listed, a run reports a refused write, and `git = "write"` lets a tool commit.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up a repository with git")]
@@ -11,7 +10,7 @@ use serde_json::json;
 
 use crate::serve_common::{self, Client};
 
-/// Runs git in the workspace, returns what it printed.
+/// Runs git in the workspace, and returns its output.
 #[track_caller]
 fn git(site: &Site, words: &[&str]) -> String {
     let output = Command::new("git").args(words).current_dir(site.workspace.join(".")).output().unwrap();
@@ -19,7 +18,7 @@ fn git(site: &Site, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Lets tools have the effect `git-write`.
+/// Allows the effect `git-write` for tools.
 fn allow_git_write(site: &Site) {
     site.workspace.replace(".brigade/tools/policy.toml", "\"network\"]", "\"network\", \"git-write\"]");
 }
@@ -67,7 +66,7 @@ fn a_run_says_what_the_sandbox_refused() {
     let site = Site::script_with("git add data.txt\n", "effects = [\"local-read\", \"local-write\"]");
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     repository(&site);
-    // The second one is like the first, which failed, and is observed again.
+    // The second run is like the first, which failed, and is observed again.
     for _ in 0..2 {
         let receipt = site.receipt_of("tool", "{}");
         let failure = receipt["failure"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Every document of `--json` is valid against its schema, on success, refusal and misuse.
+//! Every `--json` document is valid against its schema, on success, refusal and misuse.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests read the schemas of the repository")]
@@ -14,7 +14,7 @@ use brigade_testkit::Run;
 use brigade_tests::Site;
 use serde_json::Value;
 
-/// The generated schemas, and those that a document has named.
+/// The generated schemas, and the ids of schemas that were used.
 struct Schemas {
     all: BTreeMap<String, (Schema, BTreeSet<String>)>,
     named: RefCell<BTreeSet<String>>,
@@ -36,7 +36,7 @@ impl Schemas {
         Schemas { all, named: RefCell::default() }
     }
 
-    /// Checks the one document that a command wrote, and returns it.
+    /// Checks the only document of a command, and returns it.
     #[track_caller]
     fn check(&self, run: &Run) -> Value {
         let document = run.json();
@@ -53,7 +53,7 @@ impl Schemas {
             self.all.get(id).unwrap_or_else(|| panic!("there is no docs/schemas/{id}.json: {document:#}"));
         let violations: Vec<String> = schema.violations(document).iter().map(ToString::to_string).collect();
         assert!(violations.is_empty(), "{id}: {violations:#?}\n{document:#}");
-        // Scripts may meet keys that are new to them; what this build writes, its schema describes.
+        // Scripts must accept unknown keys, but the schema must describe every key that this build writes.
         let unknown: Vec<&String> =
             document.as_object().unwrap().keys().filter(|key| !keys.contains(*key)).collect();
         assert!(unknown.is_empty(), "{id} does not describe {unknown:?}\n{document:#}");
@@ -61,7 +61,7 @@ impl Schemas {
     }
 }
 
-/// Returns the words of every command that has no further commands, from the help itself.
+/// Returns every command without subcommands, from the help output.
 fn commands(site: &Site, words: &[String]) -> Vec<Vec<String>> {
     let help = site.brigade.run(words.iter().cloned().chain(["--help".to_owned()]));
     help.assert_code(0);
@@ -70,7 +70,7 @@ fn commands(site: &Site, words: &[String]) -> Vec<Vec<String>> {
     let listed = listed.split("\n\n").next().unwrap_or_default();
     let names = listed.lines().filter_map(|line| {
         let name = line.strip_prefix("  ")?;
-        // What stands further in continues with the line above.
+        // A more indented line continues the line above.
         (!name.starts_with(' ')).then(|| name.split(' ').next().unwrap_or_default().to_owned())
     });
     let below: Vec<Vec<String>> = names.flat_map(|name| commands(site, &[words, &[name]].concat())).collect();
@@ -87,7 +87,7 @@ fn misuse_and_strange_words_are_documents_too() {
             continue;
         }
         for more in [&["no-such-thing"][..], &[]] {
-            // The standard output of a server carries messages to its client.
+            // The standard output of a server carries messages for its client.
             if command[0] == "serve" && more.is_empty() {
                 continue;
             }
@@ -198,7 +198,7 @@ fn a_whole_way_names_every_schema() {
     json("tools run verify");
     json(&format!("tools run replay {receipt}"));
     json("tools keys init");
-    // An envelope is data in a format of its own; the answer to whether it is good is a document.
+    // An envelope has its own data format. The result of its verification is a document.
     json(&format!("tools run export {receipt}"));
     let envelope = site.tools(["run", "export", &receipt]);
     site.workspace.write("envelope.json", &envelope.stdout);
@@ -308,7 +308,7 @@ fn a_whole_way_names_every_schema() {
     json("kitchen log brigade/tasks/prd-words.json US-001");
     json("kitchen clean");
 
-    // The one line of a server, which is read while it runs.
+    // The only line of a server, read while the server runs.
     let server =
         crate::serve_common::Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ci"]);
     schemas.describe(&server.line);
@@ -319,5 +319,5 @@ fn a_whole_way_names_every_schema() {
     assert!(silent.is_empty(), "no command wrote {silent:?}");
 }
 
-/// Documents that the command line does not write: they are for programs that embed Brigade, or records on disk.
+/// Documents that the command line never writes. They are for programs that embed Brigade, or are stored on disk.
 const UNSHOWN: &[&str] = &["brigade.tool-lines.v1", "brigade.upstream-start.v1"];

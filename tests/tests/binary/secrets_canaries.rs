@@ -1,4 +1,4 @@
-//! Secrets reach no file, terminal or document: planted canaries are searched everywhere.
+//! Secrets do not reach any file, terminal or document. The tests plant canaries and search everywhere.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -26,7 +26,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The value as it is and in the encodings that are promised to be found.
+/// Returns the value itself and all encodings that must be found.
 pub(crate) fn forms(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let url: String = secret
@@ -55,13 +55,13 @@ fn holds_none(run: &Run, secret: &str) {
     }
 }
 
-/// Runs every command that shows something, as text and as JSON, and looks for the secret in what it says.
+/// Runs every command that shows something, as text and as JSON, and searches its output for the secret.
 #[track_caller]
 fn look_everywhere(site: &Site, secret: &str) {
     look_everywhere_but(site, secret, &[]);
 }
 
-/// Like [`look_everywhere`]; `except` names files that a person wrote it into.
+/// Like [`look_everywhere`]. `except` lists files into which a person wrote the secret.
 #[track_caller]
 fn look_everywhere_but(site: &Site, secret: &str, except: &[&str]) {
     let commands: &[&[&str]] = &[
@@ -104,7 +104,7 @@ fn look_everywhere_but(site: &Site, secret: &str, except: &[&str]) {
 
 #[test]
 fn a_bound_value_that_is_printed_is_nowhere() {
-    // Every form, on both streams, and split over writes with a pause between them that the reader sees.
+    // Every form, on both streams, also split over writes with a pause that the reader notices.
     let body = r#"
 for form in "$@"; do
     printf '%s\n' "$form"
@@ -142,7 +142,7 @@ fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
     site.workspace.write(".brigade/tools.toml", entry(VALUE));
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["command_label"], "sh bin/tool.sh [redacted]");
-    // The program got the value, which is 15 characters long.
+    // The program got the value, which has 15 characters.
     assert_eq!(site.log_text(&receipt, "stdout"), "15\n");
     look_everywhere_but(&site, VALUE, &[".brigade/tools.toml"]);
     let others: &[&[&str]] = &[
@@ -160,7 +160,7 @@ fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
     }
     let listed = site.json(["call", "list"]).expect(0);
     assert!(listed["calls"][0]["command"] == "sh bin/tool.sh [redacted]", "{listed:#}");
-    // An approval covers the exact command: another one that is masked in the same way is not approved.
+    // An approval covers the exact command. Another command with the same masked form is not approved.
     let id = site.approved("tool", r#"{"a":1}"#);
     let changed = site.env("CANARY", "Zq8tail-EXAMPLE");
     changed.workspace.write(".brigade/tools.toml", entry("Zq8tail-EXAMPLE"));
@@ -168,7 +168,7 @@ fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
     assert!(refused.to_string().contains("changed_contract"), "{refused:#}");
 }
 
-/// A workspace with a bound value in every field that holds a command. What runs does not fail because of it.
+/// A workspace with a bound value in every field of a command. Runs still succeed.
 struct Commands {
     site: Site,
 }
@@ -182,7 +182,7 @@ impl Drop for Commands {
 impl Commands {
     const VALUE: &str = "Zq7tail-EXAMPLE";
 
-    /// The files that a person wrote the value into.
+    /// The files into which a person wrote the value.
     const WRITTEN: &[&str] = &[
         ".brigade/tools.toml",
         ".brigade/tools/runtimes.toml",
@@ -240,7 +240,7 @@ impl Commands {
         Commands { site }
     }
 
-    /// Runs a command as text and as JSON, and looks for the value in what it says and in what it wrote.
+    /// Runs a command as text and as JSON, and checks that neither its output nor its files contain the value.
     #[track_caller]
     fn hide_it(&self, words: &[&str]) {
         for json in [&[][..], &["--json"]] {
@@ -389,7 +389,7 @@ echo "$GITHUB_TOKEN"
 
 #[test]
 fn bound_value_is_masked_in_every_tool() {
-    // The tool names no label; it has the value from elsewhere.
+    // The tool has no label. It gets the value from elsewhere.
     let body = r#"
 value=$(printf '%s%s' cAnary/4711+ secret_VALUE=zz)
 echo "$value"
@@ -598,7 +598,7 @@ fn known_secrets_are_cut_from_summaries_not_logs() {
             let run = site.tools(command);
             assert!(!format!("{}{}", run.stdout_text(), run.stderr_text()).contains(secret), "{run}");
         }
-        // Of the files of a run, only the log may hold it.
+        // Of the files of a run, only the log may contain it.
         let holds = |(path, bytes): (&String, &Vec<u8>)| {
             bytes.windows(secret.len()).any(|part| part == secret.as_bytes()).then(|| path.clone())
         };
@@ -635,7 +635,7 @@ fn secrets_in_the_catalog_are_named_and_not_shown() {
     }
     let _ = site.json(["call", "queue", "tool"]);
     site.assert_nowhere(b"hunter2-4711-key", &[".brigade/tools.toml"]);
-    // Nor when the file is broken just there.
+    // Nor if the file is broken at this place.
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     site.workspace.write(
         ".brigade/tools.toml",

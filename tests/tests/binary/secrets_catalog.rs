@@ -1,4 +1,4 @@
-//! Secrets in the catalog are refused, reported with their place, and shown nowhere.
+//! Secrets in the catalog are refused, reported with their place, and never shown.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 const TOOLS: &str = ".brigade/tools.toml";
 const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
-/// The secret that each entry below holds.
+/// The secret in each entry below.
 const SECRET: &str = "hunter2-4711";
 
-/// Every command that shows or stores what a tool says.
+/// Every command that shows or stores a tool.
 const COMMANDS: &[&[&str]] = &[
     &["list"],
     &["show", "tool"],
@@ -31,7 +31,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run", "list"],
 ];
 
-/// Runs all of them, in both forms; nothing that they print or write may hold the secret.
+/// Runs all commands in both forms. Neither their output nor their files may contain the secret.
 #[track_caller]
 fn nowhere(site: &Site, commands: &[&[&str]], source: &str) {
     for command in commands {
@@ -95,7 +95,7 @@ fn secret_in_description_is_masked_everywhere() {
     let report = site.json(["doctor"]).json;
     let [found] = issue(&report, "secret_in_description")[..] else { panic!("{report:#}") };
     assert_eq!((&found["severity"], &found["file"]), (&"warning".into(), &TOOLS.into()));
-    // It is no reason against a call.
+    // It does not block a call.
     assert_eq!(site.receipt_of("tool", "{\"a\":1}")["status"], "completed");
     site.assert_nowhere(SECRET.as_bytes(), &[TOOLS]);
 }
@@ -143,7 +143,7 @@ fn a_runtime_with_a_secret_in_its_command_is_not_started() {
     nowhere(&site, commands, RUNTIMES);
 }
 
-/// What programs print of a bound value, quoted as JSON once or twice.
+/// Programs may print a bound value as JSON, quoted once or twice.
 #[test]
 fn a_bound_value_is_masked_in_json() {
     let value = "p\u{e4}/\\ss-QzSecretValue\u{7f}";

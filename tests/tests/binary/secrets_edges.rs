@@ -10,7 +10,7 @@ const LABEL: &str = r#"env_labels = ["GITHUB_TOKEN"]
 
 const CANARY: &str = "cAnary-4711-secret_VALUE-zz";
 
-/// Fails the test if an output, or a name or the text of a file, holds the secret.
+/// Fails the test if the output, or the name or content of a file, contains the secret.
 #[track_caller]
 fn nowhere(site: &Site, secret: &str, run: &brigade_testkit::Run) {
     for stream in [&run.stdout, &run.stderr] {
@@ -79,7 +79,7 @@ fn odd_values_neither_leak_nor_break_the_run() {
             assert_eq!(log, "<[redacted]>\nfin\n", "{value:?}");
         }
     }
-    // A variable that is set but empty gives the script nothing.
+    // A variable that is empty gives the script an empty value.
     let site = Site::script_with("printf '<%s>' \"$GITHUB_TOKEN\"", LABEL).env("CANARY", "");
     let answer = site.json(["call", "plan", "tool"]);
     if answer.code == 0 {

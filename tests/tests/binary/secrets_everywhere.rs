@@ -1,5 +1,5 @@
-//! A bound value in every kind of text of entries, runtimes, schemas and files of agent programs is shown and stored
-//! nowhere, and what runs gets it as it is written.
+//! A bound value in any text of entries, runtimes, schemas and files of agent programs is never shown or stored, but
+//! programs get it unchanged.
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::secrets_canaries::forms;
 
 const VALUE: &str = "Zq7tail-EXAMPLE";
 
-/// The files that a person wrote the value into.
+/// The files into which a person wrote the value.
 const WRITTEN: &[&str] = &[
     ".brigade/tools.toml",
     ".brigade/tools/runtimes.toml",
@@ -100,8 +100,8 @@ unit = "VALUE"
         SecretsSite { site }
     }
 
-    /// Runs a command as text and as JSON, and looks for the value in what it says and in what it wrote. Returns the
-    /// lines that hold it.
+    /// Runs a command as text and as JSON, and searches its output and its files for the value. Returns the lines that
+    /// contain it.
     #[track_caller]
     fn leaks(&self, words: &[&str]) -> Vec<String> {
         let mut leaks = Vec::new();
@@ -202,7 +202,7 @@ fn a_bound_value_in_any_text_is_neither_stored_nor_shown() {
     assert_eq!(leaks, none, "{leaks:#?}");
 }
 
-/// Discovery masks what `register` refuses in a file, and neither takes an ordinary word for a secret.
+/// Discovery masks what `register` refuses in a file. Both treat ordinary words as not secret.
 #[test]
 fn a_file_is_judged_as_discovery_judges() {
     let secret = [

@@ -1,4 +1,4 @@
-//! Calls of agents that go on: after the client's own dialogue, after a checkpoint, and when no rule covers them any
+//! Calls of agents that continue after the client's dialogue, after a checkpoint, and when no rule covers them any
 //! more.
 
 use brigade_tests::{Site, processes_with, until};
@@ -51,14 +51,14 @@ fn exhausted_rule_still_names_missing_conditions() {
     assert_stands(&pending, "pending", "approval_pending");
     let told = text(&pending);
     assert!(told.contains("`reads`") && told.contains(used_up), "{told}");
-    // A rule for other tools says nothing.
+    // A rule for other tools is not mentioned.
     let told = text(&client.call("asks", json!({"text": "two"})));
     assert!(!told.contains("reads"), "{told}");
 }
 
 const CONFIRMS: &str = "confirm = \"elicitation\"\nconfirm_risk = \"low\"\n";
 
-/// Accepts what a client was asked about a call of `asks`, after `meanwhile`. Returns the result.
+/// Accepts the question of a client about a call of `asks`, after `meanwhile`. Returns the result.
 fn accepted(client: &mut Client, is_late: bool, said: &str, meanwhile: impl FnOnce(&str)) -> Value {
     let (can, yes) = (json!({"elicitation": {}}), json!({"action": "accept", "content": {}}));
     let params = json!({"name": "asks", "arguments": {"text": said}});
@@ -85,7 +85,7 @@ fn accepted(client: &mut Client, is_late: bool, said: &str, meanwhile: impl FnOn
     client.ask("tools/call", late(back, can))["result"].clone()
 }
 
-/// A client with a handshake or without one, whose person may be asked.
+/// Returns a client with or without a handshake. Its person can be asked.
 fn asked_client(site: &Site, is_late: bool) -> Client {
     let mut client = Client::start(site, &[]);
     if !is_late {
@@ -94,7 +94,7 @@ fn asked_client(site: &Site, is_late: bool) -> Client {
     client
 }
 
-/// Issue 14: what gateway.toml says when the person accepts counts, and not what it said when they were asked.
+/// Issue 14: gateway.toml at the time of the answer counts, not at the time of the question.
 #[test]
 fn stale_dialogue_leaves_the_call_pending() {
     for is_late in [false, true] {
@@ -105,12 +105,12 @@ fn stale_dialogue_leaves_the_call_pending() {
         assert_stands(&result, "pending", "approval_pending");
         assert!(text(&result).contains("dialogue may no longer approve it"), "{result:#}");
         assert_eq!(runs(&site, "asks"), 0);
-        // A person at the command line still can.
+        // A person can still approve at the command line.
         site.json(["call", "approve", &id_of(&result)]).expect(0);
     }
 }
 
-/// Issue 14: a person put the call on hold while the client showed its question.
+/// Issue 14: a person held the call while the client showed its question.
 #[test]
 fn a_dialogue_approves_no_call_that_is_held() {
     for is_late in [false, true] {
@@ -126,7 +126,7 @@ fn a_dialogue_approves_no_call_that_is_held() {
     }
 }
 
-/// Issue 14: an equal request got a new pending call, or was told that the call is busy.
+/// Issue 14: an equal request got a new pending call, or an error that the call is busy.
 #[test]
 fn equal_call_waits_for_the_running_one() {
     let site = site();
@@ -158,7 +158,7 @@ fn equal_call_waits_for_the_running_one() {
     assert_eq!(runs(&site, "waits"), 1);
 }
 
-/// Issue 14: `call.cancel` of a run in another gateway did nothing.
+/// Issue 14: `call.cancel` for a run in another gateway had no effect.
 #[test]
 fn a_run_in_another_gateway_is_ended_by_its_agent_alone() {
     let site = site();

@@ -1,4 +1,4 @@
-//! Calls of agents: at once, after a person, after the client's own dialogue, cut off, cancelled and limited.
+//! Calls of agents: immediate, approved by a person or a dialogue, interrupted, cancelled, and limited.
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for facts outside of the server")]
 
@@ -12,7 +12,7 @@ use crate::serve_common::{
     stands, text, token,
 };
 
-/// Waits for a file, and says so.
+/// Waits for a file, and prints a line.
 const WAITS: &str = "echo x >> started\nwhile ! test -e go; do sleep 0.02; done\nprintf 'went on'\n";
 
 fn receipt(site: &Site, result: &Value) -> Value {
@@ -40,7 +40,7 @@ fn a_rule_lets_it_run_at_once_and_stands_on_the_receipt() {
     let policy = site.workspace.read_text(POLICY);
     let shown = policy.lines().nth(line - 1).unwrap_or_default();
     assert!(shown.contains("auto_approve") || shown.contains("reads"), "line {line}: {shown}");
-    // The same arguments again are a new run.
+    // A repeated call is a new run.
     client.call("at-once", json!({"text": "hi"}));
     assert_eq!(runs(&site, "at-once"), 2);
     site.json(["run", "verify"]).expect(0);
@@ -72,7 +72,7 @@ fn a_pending_call_goes_on_once_a_person_approved_it() {
     assert_eq!(id_of(&client.call("asks", json!({"text": "hi"}))), id, "asking again is the same call");
     assert_eq!(id_of(&client.call("tools.call", json!({"name": "asks", "arguments": {"text": "hi"}}))), id);
 
-    // Nobody else runs it.
+    // Another agent cannot run it.
     site.json(["call", "approve", &id]).expect(0);
     let refused = site.json(["call", "run", &id]).expect(1);
     assert_eq!(refused["code"], "call_of_agent", "{refused:#}");
@@ -89,7 +89,7 @@ fn a_pending_call_goes_on_once_a_person_approved_it() {
     assert_eq!((&receipt["approval"]["by"], &receipt["caller"]), (&json!("person"), &json!("agent:local")));
     assert_eq!(receipt["approval"]["reviewer"], "command-line", "{receipt:#}");
 
-    // The same again waits for a new word, and runs when it is asked for once more.
+    // A repeated request waits for another approval, and then runs when it is requested again.
     let next = client.call("asks", json!({"text": "hi"}));
     assert_stands(&next, "pending", "approval_pending");
     assert_ne!(id_of(&next), id);
@@ -228,10 +228,10 @@ fn the_client_may_be_asked_by_a_request() {
         assert_eq!(stands(&result).0, "pending", "{shape}: {result:#}");
     }
     assert_eq!(runs(&site, "asks"), 1);
-    // A call of more risk is not asked for there.
+    // A call with more risk cannot be approved in the dialogue.
     assert_stands(&client.call("writes", json!({})), "pending", "approval_pending");
     assert_eq!(client.count("elicitation/create"), 0);
-    // Nor a client that does not say that it can.
+    // Nor can a client that does not declare the capability.
     let mut silent = Client::connect(&site, "local");
     assert_stands(&silent.call("asks", json!({"text": "silent"})), "pending", "approval_pending");
     assert_eq!(silent.count("elicitation/create"), 0);
@@ -260,7 +260,7 @@ fn the_client_may_be_asked_by_a_result() {
     let (key, state) = question(&mut client, "yes");
     let mut yes = json!({"requestState": state, "inputResponses": {}});
     yes["inputResponses"][&key] = json!({"action": "accept", "content": {}});
-    // Another state, other arguments, another agent.
+    // A changed state, other arguments, another agent.
     let mut changed = yes.clone();
     let mut damaged = state.clone();
     let place = damaged.len() / 2;
@@ -275,7 +275,7 @@ fn the_client_may_be_asked_by_a_result() {
     let result = call(&mut client, "yes", yes.clone())["result"].clone();
     assert_eq!(text(&result), "said yes", "{result:#}");
     assert_eq!(receipt(&site, &result)["approval"]["by"], "elicitation");
-    // Brought back once more, it runs nothing.
+    // A reply that is sent twice does not run the call again.
     call(&mut client, "yes", yes);
     assert_eq!(runs(&site, "asks"), 1);
     for (text, action, status) in [("no", "decline", "rejected"), ("later", "cancel", "pending")] {
@@ -303,7 +303,7 @@ fn all_faults_of_arguments_come_at_once() {
     }
     assert!(!result.to_string().contains("a-value-nobody-quotes"), "{result:#}");
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]), "nothing is queued");
-    // Arguments that are no object are a mistake of the protocol.
+    // Arguments that are not an object are a protocol error.
     assert_eq!(client.refused("tools/call", json!({"name": "at-once", "arguments": [1]})), -32602);
 }
 
@@ -351,7 +351,7 @@ fn control_tools_are_called_through_tools_call_too() {
     let itself = through(&mut client, "tools.call", json!({"name": "at-once", "arguments": {}}));
     assert_stands(&itself, "refused", "invalid_arguments");
     assert_eq!(runs(&site, "at-once"), 0);
-    // A fault names its place.
+    // An error names its place.
     for (arguments, path) in [
         (json!({"run_id": "r", "limit": 0}), "$.limit"),
         (json!({"run_id": "r", "offset": 1e30}), "$.offset"),
@@ -395,7 +395,7 @@ END
     assert_stands(&result, "waiting", "checkpoint_pending");
     assert!(about(&result).to_string().contains("gate"), "{result:#}");
     let id = id_of(&result);
-    // The same call again is this call.
+    // A repeated call joins the running one.
     let again = client.call("read-gate", json!({}));
     assert_stands(&again, "waiting", "checkpoint_pending");
     assert_eq!((id_of(&again), &about(&again)["checkpoint_ids"]), (id.clone(), &json!(["gate"])));
@@ -409,7 +409,7 @@ END
         ("chose yes", "completed"),
         "{result:#}"
     );
-    // What is rejected is not waited for.
+    // A rejected call ends the wait.
     let id = id_of(&client.call("read-gate", json!({})));
     let wait = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
     client.goes_on();
@@ -431,7 +431,7 @@ fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
     let mut client = Client::connect(&site, "ann");
     let request = client.send_call("read-long", json!({}));
     started(&site);
-    // Somebody else's cancel, and one for an unknown id, do nothing.
+    // A cancel by another agent, or for an unknown id, has no effect.
     let mut other = Client::connect(&site, "ben");
     other.tell("notifications/cancelled", json!({"requestId": request}));
     other.goes_on();
@@ -448,7 +448,7 @@ fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
     assert!(receipt["failure"].as_str().unwrap_or_default().contains("agent:ann"), "{receipt:#}");
     assert_eq!(processes_with(&format!("{}/", site.workspace.path().display())), Vec::<u32>::new());
     client.goes_on();
-    // It was seen how it ended, so the rule may let it run again.
+    // Its end was reported, so the rule may run it again.
     site.workspace.remove("started");
     let again = client.send_call("read-long", json!({}));
     started(&site);
@@ -461,7 +461,7 @@ fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
     let result = client.result(again);
     assert_stands(&result, "interrupted", "interrupted");
     assert!(text(&result).contains("agent:ann"), "{result:#}");
-    // A pending call stays when the question about it is cancelled.
+    // A pending call stays if its question is cancelled.
     let id = id_of(&client.call("asks", json!({"text": "stays"})));
     let wait = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
     client.goes_on();
@@ -484,7 +484,7 @@ fn without_a_handshake_a_call_is_cancelled_too() {
         (run.code == 0).then(|| run.json["run"].clone())
     });
     assert_eq!(receipt["status"], "interrupted", "{receipt:#}");
-    // What belongs to a handshake ends nothing here.
+    // Handshake messages have no effect here.
     client.tell("notifications/initialized", json!({}));
     let listed = client.ask("tools/list", late(json!({}), json!({})));
     assert!(listed["result"]["tools"].is_array(), "{listed:#}");
@@ -499,13 +499,13 @@ fn a_word_at_the_command_line_ends_the_dialogue_of_the_client() {
     let id = site.json(["call", "list"]).expect(0)["calls"][0]["id"].as_str().unwrap().to_owned();
     site.json(["call", "approve", &id]).expect(0);
     assert_eq!(text(&client.result(request)), "said both");
-    // A late word of the client changes nothing.
+    // A late reply of the client has no effect.
     let accept =
         json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
     client.write(accept.to_string());
     client.goes_on();
     assert_eq!(runs(&site, "asks"), 1);
-    // A client that shows pages only is not sent a form.
+    // A client that only shows pages gets no form.
     let mut pages = Client::start(&site, &[]);
     pages.hello("2025-11-25", json!({"elicitation": {"url": {}}}));
     assert_stands(&pages.call("asks", json!({"text": "pages"})), "pending", "approval_pending");
@@ -589,7 +589,7 @@ fn limits_hold_for_concurrent_gateways() {
         }
     }
     assert_eq!((done, runs(&site, "at-once")), (5, 5));
-    // They outlive a restart, and are those of one agent.
+    // Limits survive a restart, and are per agent.
     let result = Client::connect(&site, "local").call("at-once", json!({"text": "again"}));
     assert_stands(&result, "refused", "rate_limited");
     assert_eq!(text(&Client::connect(&site, "ann").call("at-once", json!({"text": "ann"}))), "said ann");
@@ -656,7 +656,7 @@ fn call_without_turn_is_refused_and_stays_approved() {
     let mut client = Client::connect(&site, "local");
     let approved = id_of(&client.call("asks", json!({"text": "x"})));
     site.tools(["call", "approve", &approved]).assert_code(0);
-    // One runs, 64 wait, and one is too many.
+    // One call runs, 64 wait, and one more is refused.
     let mut ids: Vec<u64> = (0..66).map(|n| client.send_call("read-slow", json!({"n": n}))).collect();
     let first = client.message();
     let place = ids.iter().position(|id| first["id"] == json!(id)).expect("an answer to a call");

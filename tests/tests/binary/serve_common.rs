@@ -1,4 +1,4 @@
-//! A workspace whose tools agents call, and small MCP clients of `brigade serve`.
+//! A workspace with tools for agents, and small MCP clients of `brigade serve`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// How long an answer may take on a busy machine.
+/// The time limit of an answer on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub const POLICY: &str = ".brigade/tools/policy.toml";
@@ -45,7 +45,7 @@ tools = ["at-once", "read-*"]
 effects = ["local-read"]
 "#;
 
-/// An entry whose script is `bin/ID.sh`; it takes a `text`.
+/// Returns an entry with the script `bin/ID.sh`, which takes a `text`.
 pub fn entry(id: &str, lines: &str) -> String {
     format!(
         "[[tool]]\nid = {id:?}\nname = \"Tool {id}\"\ndescription = \"Does {id}.\"\nfamily = \"script\"\n\
@@ -62,8 +62,8 @@ pub fn add(site: &Site, id: &str, lines: &str, script: &str) {
     site.add_to_catalog(&entry(id, lines));
 }
 
-/// A workspace with the tools `at-once`, which a rule approves, and `asks`, which waits for a person. Both count their
-/// runs and print their text. Agents are `local`, `ann` and `ben`.
+/// Returns a workspace with the tools `at-once`, which a rule approves, and `asks`, which waits for a person. Both
+/// count their runs and print their text. The agents are `local`, `ann` and `ben`.
 pub fn site() -> Site {
     let site = Site::empty().env("CANARY", BOUND);
     site.workspace.write(POLICY, RULES);
@@ -79,7 +79,7 @@ pub fn site() -> Site {
     site
 }
 
-/// Writes gateway.toml with the agents `local`, `ann` and `ben`. `lines` are those of `local`.
+/// Writes gateway.toml with the agents `local`, `ann` and `ben`. `lines` apply to `local`.
 pub fn agents(site: &Site, lines: &str) {
     let text = format!(
         "[[agent]]\nname = \"ann\"\n\n[[agent]]\nname = \"ben\"\n\n[[agent]]\nname = \"local\"\n{lines}"
@@ -100,30 +100,30 @@ pub fn runs(site: &Site, id: &str) -> usize {
     if site.workspace.exists(&file) { site.workspace.read_text(&file).lines().count() } else { 0 }
 }
 
-/// What `_meta` of a result says about its call.
+/// Returns the `_meta` of a result about its call.
 pub fn about(result: &Value) -> &Value {
     &result["_meta"]["brigade/call"]
 }
 
-/// The id of the call of a result.
+/// Returns the id of the call of a result.
 #[track_caller]
 pub fn id_of(result: &Value) -> String {
     about(result)["id"].as_str().unwrap_or_else(|| panic!("no call id: {result:#}")).to_owned()
 }
 
-/// Status and code of a result, in one word each.
+/// Returns the status and the code of a result.
 pub fn stands(result: &Value) -> (String, String) {
     let text = |key: &str| about(result)[key].as_str().unwrap_or_default().to_owned();
     (text("status"), text("code"))
 }
 
-/// All text of a result.
+/// Returns all text of a result.
 pub fn text(result: &Value) -> String {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
     blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Calls a tool that has to be done at once, and returns its structured result.
+/// Calls a tool that must complete immediately, and returns its structured result.
 #[track_caller]
 pub fn done(client: &mut Client, tool: &str, args: Value) -> Value {
     let answer = client.call(tool, args);
@@ -136,7 +136,7 @@ pub fn assert_stands(result: &Value, status: &str, code: &str) {
     assert_eq!(stands(result), (status.to_owned(), code.to_owned()), "{result:#}");
 }
 
-/// The members of a request of 2026-07-28.
+/// Returns the parameters of a request of 2026-07-28.
 pub fn late(params: Value, capabilities: Value) -> Value {
     let mut params = params;
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
@@ -167,7 +167,7 @@ impl Drop for Client {
     }
 }
 
-/// Collects what a stream says, for a look at any time.
+/// Collects a stream, which can be read at any time.
 fn collected(mut stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     let said = Arc::new(Mutex::new(String::new()));
     let all = said.clone();
@@ -183,7 +183,7 @@ fn collected(mut stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
 }
 
 impl Client {
-    /// Starts `brigade serve` with these words.
+    /// Starts `brigade serve` with these arguments.
     pub fn start(site: &Site, words: &[&str]) -> Client {
         let mut command = site.brigade.command(["serve"].iter().chain(words));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -203,7 +203,7 @@ impl Client {
         Client { child, input, lines, said, kept: Vec::new(), next: 0 }
     }
 
-    /// Starts the server and shakes hands.
+    /// Starts the server and performs the handshake.
     #[track_caller]
     pub fn connect(site: &Site, agent: &str) -> Client {
         let mut client = Client::start(site, &["--as", agent]);
@@ -215,12 +215,12 @@ impl Client {
         self.child.id()
     }
 
-    /// What the server wrote to standard error so far.
+    /// Returns the server's standard error so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    /// Shakes hands, and returns the result.
+    /// Performs the handshake, and returns the result.
     #[track_caller]
     pub fn hello(&mut self, revision: &str, capabilities: Value) -> Value {
         let params = json!({
@@ -233,7 +233,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Writes one line as it is.
+    /// Writes one raw line.
     #[track_caller]
     pub fn write(&mut self, line: impl AsRef<[u8]>) {
         let input = self.input.as_mut().expect("the input is open");
@@ -262,7 +262,7 @@ impl Client {
         Some(message)
     }
 
-    /// Returns the next message that fits, and keeps the others.
+    /// Returns the next matching message, and keeps the others.
     #[track_caller]
     fn fitting(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(place) = self.kept.iter().position(&fits) {
@@ -281,13 +281,13 @@ impl Client {
         }
     }
 
-    /// Returns the next message, whatever it is.
+    /// Returns the next message.
     #[track_caller]
     pub fn message(&mut self) -> Value {
         self.fitting("message", |_| true)
     }
 
-    /// Returns the next line as it is written.
+    /// Returns the next raw line.
     #[track_caller]
     pub fn raw(&mut self) -> String {
         self.lines
@@ -308,7 +308,7 @@ impl Client {
         self.fitting(method, |message| message["method"] == method)
     }
 
-    /// Returns how many messages with this method came, without waiting.
+    /// Returns how many messages with this method were received, without waiting.
     pub fn count(&mut self, method: &str) -> usize {
         while let Some(message) = self.line(Duration::ZERO) {
             self.kept.push(message);
@@ -322,7 +322,7 @@ impl Client {
         self.answer(id)
     }
 
-    /// Asks for a call.
+    /// Sends a call without waiting for its result.
     pub fn send_call(&mut self, name: &str, arguments: Value) -> u64 {
         self.send("tools/call", json!({"name": name, "arguments": arguments}))
     }
@@ -342,14 +342,14 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// The code of the error of an answer.
+    /// Returns the error code of an answer.
     #[track_caller]
     pub fn refused(&mut self, method: &str, params: Value) -> i64 {
         let answer = self.ask(method, params);
         answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer:#}"))
     }
 
-    /// The names of all pages of the listing.
+    /// Returns the names on all pages of the listing.
     #[track_caller]
     pub fn names(&mut self) -> Vec<String> {
         let mut names = Vec::new();
@@ -365,7 +365,7 @@ impl Client {
         }
     }
 
-    /// The server answers, so the connection goes on.
+    /// Checks that the server still answers.
     #[track_caller]
     pub fn goes_on(&mut self) {
         let id = self.send("ping", json!({}));
@@ -377,7 +377,7 @@ impl Client {
         drop(self.input.take());
     }
 
-    /// Waits for the end, and returns code and standard error. It may take 3 s, and the machine may be busy.
+    /// Waits for the end. Returns exit code and standard error. It may take 3 s, and more on a busy machine.
     #[track_caller]
     pub fn ended(&mut self) -> (Option<i32>, String) {
         let started = Instant::now();
@@ -388,7 +388,7 @@ impl Client {
             assert!(started.elapsed() < Duration::from_secs(10), "it does not end: {}", self.said());
             thread::park_timeout(Duration::from_millis(5));
         };
-        // The thread that collects has the other reference until it has read all of it.
+        // The collecting thread holds another reference until it has read everything.
         while 1 < Arc::strong_count(&self.said) && started.elapsed() < Duration::from_secs(10) {
             thread::park_timeout(Duration::from_millis(5));
         }
@@ -396,7 +396,7 @@ impl Client {
     }
 }
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone)]
 pub enum Place {
     Port(String),
@@ -407,7 +407,7 @@ pub enum Place {
 pub struct Server {
     child: Child,
     said: Arc<Mutex<String>>,
-    /// The line on standard output.
+    /// The line that it printed on standard output.
     pub line: Value,
     pub place: Place,
 }
@@ -419,7 +419,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer over HTTP.
+/// A response over HTTP.
 #[derive(Debug)]
 pub struct Http {
     pub status: u16,
@@ -428,7 +428,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -436,7 +436,7 @@ impl Http {
         })
     }
 
-    /// The last message of the body, which is JSON or a stream of events.
+    /// Returns the last message of the body, which is JSON or an event stream.
     #[track_caller]
     pub fn message(&self) -> Value {
         let events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
@@ -446,7 +446,7 @@ impl Http {
 }
 
 impl Server {
-    /// Starts `brigade serve` with these words, which say where to listen.
+    /// Starts `brigade serve` with these arguments for its address.
     #[track_caller]
     pub fn start(site: &Site, words: &[&str]) -> Server {
         let mut command = site.brigade.command(["serve"].iter().chain(words));
@@ -476,7 +476,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits for the end, and returns the code.
+    /// Waits for the end, and returns the exit code.
     #[track_caller]
     pub fn ended(&mut self) -> Option<i32> {
         let started = Instant::now();
@@ -517,18 +517,18 @@ impl Place {
         }
     }
 
-    /// Sends bytes as they are, and reads until the server closes.
+    /// Sends raw bytes, and reads until the server closes.
     #[track_caller]
     pub fn raw(&self, bytes: &[u8]) -> Http {
         let mut stream = self.open();
-        // A server that refuses early may close before all is written.
+        // A server that refuses early may close before everything is written.
         let _ = stream.write_all(bytes);
         let mut whole = Vec::new();
         let _ = stream.read_to_end(&mut whole);
         parsed(&whole)
     }
 
-    /// Sends a request. Headers that `given` has replace the usual ones; an empty value leaves one out.
+    /// Sends a request. Headers in `given` replace the default ones. An empty value omits a header.
     #[track_caller]
     pub fn send(&self, method: &str, path: &str, given: &[(&str, &str)], body: &str) -> Http {
         let length = body.len().to_string();
@@ -579,7 +579,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Shakes hands.
+    /// Performs the handshake.
     #[track_caller]
     pub fn open(place: &Place, token: Option<&str>) -> Session {
         let headers = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
@@ -604,7 +604,7 @@ impl Session {
         id.map_or("", |(_, id)| id)
     }
 
-    /// Sends a request and reads nothing. The connection closes when the result is dropped.
+    /// Sends a request without reading. The connection closes when the result is dropped.
     pub fn leave(&mut self, method: &str, params: Value) -> Box<dyn Read + Send> {
         self.next += 1;
         let body = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}).to_string();
@@ -616,7 +616,7 @@ impl Session {
         self.place.begin(format!("{head}\r\n{body}").as_bytes())
     }
 
-    /// Sends a body as it is.
+    /// Sends a raw body.
     #[track_caller]
     pub fn write(&self, body: &str) -> Http {
         let headers: Vec<(&str, &str)> =

@@ -1,11 +1,11 @@
-//! What an agent over MCP can never do: install, register, approve, promote, accept pins, or decide otherwise.
+//! Operations that an agent can never do over MCP: install, register, approve, promote, accept pins, or decide.
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
 use crate::serve_common::{CATALOG, Client, GATEWAY, POLICY, about, id_of, late, runs, site, text};
 
-/// All tools of the gateway itself. None of them decides, and none may be added here that does.
+/// All tools of the gateway itself. None of them makes decisions, and none may be added that does.
 const CONTROL: [&str; 10] = [
     "budget.get",
     "call.cancel",
@@ -19,7 +19,7 @@ const CONTROL: [&str; 10] = [
     "tools.search",
 ];
 
-/// What only a person does, as the command line calls it. `CALL` is a pending call.
+/// Commands that only a person may run. `CALL` is a pending call.
 const DECISIONS: [&str; 36] = [
     "agent.add",
     "agent.remove",
@@ -59,7 +59,7 @@ const DECISIONS: [&str; 36] = [
     "tools.sync",
 ];
 
-/// An entry that is not there and could be installed, and a policy that would allow it.
+/// An entry of a missing tool with an installer, and a policy that would allow it.
 const ABSENT: &str = "[[tool]]\nid = \"absent\"\nname = \"Absent\"\ndescription = \"Is not there.\"\nfamily = \"script\"\n\
     command = \"brigade-test-absent\"\neffects = [\"local-read\"]\napproval_mode = \"on-request\"\ntimeout = 60\n\
     source = { kind = \"cli\" }\ninstall = { check = \"which brigade-test-absent\", command = \"npm install -g absent\" }\n";
@@ -74,7 +74,7 @@ fn prepared() -> Site {
     site
 }
 
-/// The files that decide.
+/// Returns the files with decisions.
 fn deciding(site: &Site) -> Vec<String> {
     let files = [CATALOG, POLICY, GATEWAY, ".brigade/tools/discovered.json", ".cursor/mcp.json"];
     let mut texts: Vec<String> = files.iter().map(|file| site.workspace.read_text(file)).collect();
@@ -123,7 +123,7 @@ fn nothing_that_decides_is_listed_or_can_be_called_by_name() {
             (&json!(-32602), &json!("there is no such tool")),
             "{name}"
         );
-        // A name that is near is one of those that are listed.
+        // A suggested name is a listed tool.
         let near = error["data"]["did_you_mean"].as_array().into_iter().flatten();
         assert!(near.clone().all(|near| listed.iter().any(|listed| near == listed)), "{name}: {error:#}");
     };

@@ -1,4 +1,4 @@
-//! Numbers on their way through `brigade serve`: they keep the digits that were written.
+//! Numbers in `brigade serve` keep the digits that were written.
 
 use serde_json::json;
 
@@ -27,11 +27,11 @@ fn arguments_keep_their_digits_on_every_way() {
     let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{direct}}}"#);
     let result = session.write(&message).message()["result"].clone();
     assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
-    // Numbers that the SDK holds go the usual way.
+    // Numbers that the SDK can represent take the usual path.
     assert!(text(&session.call("read-echo", json!({"n": 7}))).contains("\"n\": 7"));
 }
 
-/// Issue 14: `0.10` came back as `0.1`, and with `1e400` in it the whole result was lost.
+/// Issue 14: `0.10` was returned as `0.1`, and `1e400` lost the whole result.
 #[test]
 fn numbers_of_a_result_come_back_as_they_came() {
     let check = |answer: &str| {
@@ -50,7 +50,7 @@ fn numbers_of_a_result_come_back_as_they_came() {
         let mut client = Client::connect(&kept.site, "local");
         client.send("tools/call", params.clone());
         check(&client.raw());
-        // What is read later is the same.
+        // Later reads return the same.
         let calls = client.call("call.list", json!({"limit": 1}))["structuredContent"]["calls"].clone();
         client
             .send("tools/call", json!({"name": "call.wait", "arguments": {"call_id": calls[0]["call_id"]}}));

@@ -1,4 +1,4 @@
-//! `brigade serve` over HTTP and a Unix socket: who may speak, and what a request must be.
+//! `brigade serve` over HTTP and a Unix socket: authentication, and valid requests.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at modes, take addresses and read processes")]
 
@@ -60,7 +60,7 @@ fn nobody_speaks_without_a_token() {
     refused(&[("Authorization", &ann)]);
     refused(&[("Authorization", &format!("Bearer {ann}x"))]);
     refused(&[("Authorization", &bearer(&ann)), ("Authorization", &bearer(&ben))]);
-    // The sha256 that stands in the file is no token.
+    // The sha256 in the file is not a token.
     let file = site.workspace.read_text(GATEWAY);
     let digest =
         file.lines().find_map(|line| line.strip_prefix("token_sha256 = ")).unwrap().trim_matches('"');
@@ -68,13 +68,13 @@ fn nobody_speaks_without_a_token() {
     refused(&[("X-Agent", "ann"), ("Cookie", &format!("token={ann}"))]);
     let in_url = server.place.send("POST", &format!("/mcp?token={ann}"), &[], HELLO);
     assert_eq!(in_url.status, 401);
-    // Before the body is read: it is announced and never sent.
+    // Refused before the body is read: the body is announced but never sent.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                 Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n";
     let asked = Instant::now();
     assert_eq!(server.place.raw(head.as_bytes()).status, 401);
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    // A new token ends the old one, from the next request on.
+    // A new token invalidates the old one from the next request on.
     let mut older = ann.clone();
     for _ in 0..5 {
         let newer = token(&site, "ann");
@@ -86,7 +86,7 @@ fn nobody_speaks_without_a_token() {
     assert!(!server.said().contains(&ann));
 }
 
-/// Issue 14: a session is one of a token, and a new token of the same agent begins its own.
+/// Issue 14: a session belongs to a token. A new token of the same agent starts another session.
 #[test]
 fn a_session_ends_with_its_token() {
     let site = site();
@@ -141,7 +141,7 @@ fn a_page_in_a_browser_reaches_nothing() {
     }
     let good = ("Origin", "http://localhost:5173");
     assert_eq!(status(&[good, good]), 400);
-    // They are judged before the token.
+    // They are checked before the token.
     let evil = server.place.send("POST", "/mcp", &[("Origin", "http://evil.com")], HELLO);
     assert_eq!(evil.status, 403);
     let preflight = server.place.send("OPTIONS", "/mcp", &[("Origin", "http://evil.com")], "");
@@ -217,7 +217,7 @@ fn agents_over_http_are_those_of_their_tokens() {
     assert_stands(&of_ben.call("call.status", json!({"call_id": id})), "refused", "unknown_call");
     let shown = site.json(["call", "show", &id]).expect(0)["call"].clone();
     assert!(shown["caller"].to_string().contains("ann"), "{shown:#}");
-    // Without a handshake, too; and what the client says of itself changes nothing.
+    // Also without a handshake. The client's own description has no effect.
     let mut params = late(json!({"name": "call.status", "arguments": {"call_id": id}}), json!({}));
     params["_meta"]["brigade/agent"] = json!("ann");
     params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!("ann");
@@ -267,13 +267,13 @@ fn addresses_are_of_this_machine_and_nobody_elses() {
     }
     site.brigade.run(["serve", "--no-token", "--as", "ann"]).assert_code(2);
     site.brigade.run(["serve", "--stdio", "--http", "127.0.0.1:0"]).assert_code(2);
-    // Also where other machines may reach it, a token is needed, and a loopback address knows its names.
+    // A token is also needed at addresses that other machines can reach. A loopback address checks host names.
     let gateway = site.workspace.read_text(GATEWAY);
     site.workspace.write(GATEWAY, format!("{gateway}\n[http]\npublic = true\n"));
     site.brigade.run(["serve", "--http", "0.0.0.0:0", "--no-token", "--as", "ann"]).assert_code(2);
     let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ann"]);
     assert_eq!(server.place.send("POST", "/mcp", &[("Host", "evil.com")], HELLO).status, 403);
-    // Issue 14: the host of a target that is a URL counted for nothing.
+    // Issue 14: the host in a target URL was not checked.
     assert_eq!(server.place.send("POST", "http://evil.com/mcp", &[("Host", "localhost")], HELLO).status, 403);
     let outer = Server::start(&site, &["--http", "0.0.0.0:0"]);
     assert_eq!(outer.place.send("POST", "/mcp", &[("Host", "this.machine")], HELLO).status, 401);
@@ -294,13 +294,13 @@ fn without_a_token_it_is_the_agent_that_was_given() {
     let id = id_of(&session.call("asks", json!({"text": "x"})));
     let shown = site.json(["call", "show", &id]).expect(0)["call"].clone();
     assert!(shown["caller"].to_string().contains("ben"), "{shown:#}");
-    // Nothing else is left out.
+    // All other checks still apply.
     let evil = server.place.send("POST", "/mcp", &[("Origin", "http://evil.com")], HELLO);
     assert_eq!(evil.status, 403);
     assert_eq!(server.place.send("POST", "/mcp", &[("Host", "evil.com")], HELLO).status, 403);
     let other = server.place.send("POST", "/mcp", &[("Authorization", "Bearer x")], HELLO);
     assert_eq!(other.status, 200);
-    // As on standard input, it is `local` if none is given.
+    // As on standard input, the default agent is `local`.
     let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token"]);
     let id = id_of(&Session::open(&server.place, None).call("asks", json!({"text": "y"})));
     assert_eq!(site.json(["call", "show", &id]).expect(0)["call"]["caller"], "agent:local");
@@ -325,7 +325,7 @@ fn a_socket_is_of_the_user_alone() {
     signal(server.pid(), "TERM");
     assert_eq!(server.ended(), Some(0));
     assert!(!path.exists(), "it is removed");
-    // One that was left over is replaced, another file never.
+    // A stale socket is replaced, but another file never is.
     let mut killed = Server::start(&site, &["--unix", shown]);
     signal(killed.pid(), "KILL");
     killed.ended();
@@ -389,7 +389,7 @@ fn a_thousand_sessions_are_served_within_a_bound() {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
-    // Of a build without optimizations; the bench has the promised bound.
+    // The limit is for an unoptimized build. The benchmark has the promised limit.
     assert!(peak < 200 << 10, "{peak} kB");
 }
 
@@ -415,7 +415,7 @@ fn ids_of_http_requests_come_back_as_they_came() {
     other.goes_on();
 }
 
-/// Begins a request of an agent with these further headers and no body, and returns what the server sends first.
+/// Starts a request of an agent with these additional headers and no body. Returns the first bytes of the response.
 fn first_bytes(server: &Server, token: &str, headers: &str) -> String {
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
@@ -427,7 +427,7 @@ fn first_bytes(server: &Server, token: &str, headers: &str) -> String {
     String::from_utf8_lossy(&piece[..count]).into_owned()
 }
 
-/// Issue 14: the answer came after 30 s, and a client that asked first was told to send its body.
+/// Issue 14: the response came after 30 s, and a client with `Expect` was told to send its body.
 #[test]
 fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
     let site = site();
@@ -442,7 +442,7 @@ fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
     assert!(goes_on.starts_with("HTTP/1.1 100 "), "{goes_on}");
 }
 
-/// Issue 14: each connection could send a head of hundreds of kilobytes, without a token.
+/// Issue 14: each connection could send a head of hundreds of kilobytes without a token.
 #[test]
 fn long_head_is_refused_and_oldest_half_head_ends() {
     let site = site();
@@ -453,7 +453,7 @@ fn long_head_is_refused_and_oldest_half_head_ends() {
     let started = Instant::now();
     let mut oldest = server.place.begin(b"POST /mcp HTT");
     let newer: Vec<_> = (0..520).map(|_| server.place.begin(b"POST /mcp HTT")).collect();
-    // It ends before the time for a head is over.
+    // The connection ends before the time limit for a head.
     let mut rest = Vec::new();
     let _ = oldest.read_to_end(&mut rest);
     assert!(rest.is_empty() && started.elapsed() < Duration::from_secs(9), "{:?}", started.elapsed());
@@ -462,7 +462,7 @@ fn long_head_is_refused_and_oldest_half_head_ends() {
     drop(newer);
 }
 
-/// Issue 14: streams went on after the token that began them was taken away.
+/// Issue 14: streams stayed open after their token was revoked.
 #[test]
 fn open_streams_end_with_their_token() {
     let site = site();
@@ -506,7 +506,7 @@ fn open_streams_end_with_their_token() {
         stream.read_to_end(&mut rest).expect("it ends as a stream does");
     }
     assert!(rotated.elapsed() < Duration::from_secs(10), "{:?}", rotated.elapsed());
-    // Those of others go on: the end of their agent is what ends them.
+    // Streams of other agents stay open until their agent is removed.
     let (tell, told) = std::sync::mpsc::channel();
     for mut stream in others {
         let tell = tell.clone();

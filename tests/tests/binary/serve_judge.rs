@@ -1,4 +1,4 @@
-//! A judge: a worker that is asked about a call before a rule approves it.
+//! A judge: a worker that reviews a call before a rule approves it.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::serve_common::{BOUND, Client, GATEWAY, assert_stands, id_of, runs, site, text};
 
-/// The site of the gateway's tests, whose agent `local` has its calls judged. The judge answers with a file, and keeps
-/// what it was told.
+/// Returns the gateway's test site, whose agent `local` has its calls judged. The judge answers with the content of a
+/// file, and records its input.
 fn judged_site(verdict: &str) -> Site {
     let site = site();
     let (told, answer) = (site.beside("told"), site.beside("verdict"));
@@ -37,7 +37,7 @@ fn answer_with(site: &Site, verdict: &str) {
     fs::write(site.beside("verdict"), verdict).unwrap();
 }
 
-/// How often the judge was asked.
+/// Returns how often the judge was asked.
 fn asked(site: &Site) -> usize {
     fs::read_to_string(site.beside("told")).unwrap_or_default().matches("You are the agent judge").count()
 }
@@ -66,7 +66,7 @@ fn a_call_that_a_judge_passes_is_approved_by_the_rule() {
     assert_eq!((&judge["worker"], &judge["passed"]), (&json!("wise"), &json!(true)), "{judge:#}");
     assert_eq!((&judge["score"], &judge["threshold"]), (&json!(0.7), &json!(0.7)));
     assert!(!receipt.to_string().contains(BOUND), "{receipt:#}");
-    // The judge has a receipt of its own, and saw the call.
+    // The judge has a separate receipt, and saw the call.
     let own = judge["run_id"].as_str().unwrap_or_default();
     let own = site.json(["run", "show", own]).expect(0)["run"].clone();
     assert_eq!((&own["kind"], &own["tool_id"]), (&json!("attempt"), &json!("at-once")));
@@ -84,7 +84,7 @@ fn a_call_that_a_judge_does_not_pass_waits_for_a_person() {
         assert_stands(&result, "pending", "approval_pending");
         let again = client.call("at-once", json!({"text": "hello"}));
         assert_eq!(id_of(&again), id_of(&result), "{answer}");
-        // A call that waits is not judged again.
+        // A pending call is not judged again.
         assert_eq!((runs(&site, "at-once"), asked(&site)), (0, 1), "{answer}");
         site.json(["call", "approve", &id_of(&result)]).expect(0);
         assert_stands(&client.call("at-once", json!({"text": "hello"})), "completed", "");

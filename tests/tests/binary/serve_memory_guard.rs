@@ -20,7 +20,7 @@ fn change_request_requires_memory_search_first() {
         site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);
     };
     let mut call = |tool: &str, words: &str| client.call(tool, json!({"text": words}));
-    // Without turns the guard does nothing.
+    // Without turns, the guard has no effect.
     assert_eq!(text(&call("changes", "one")), "said one");
     turn("Fix the login");
     assert_stands(&call("changes", "two"), "refused", "memory_search_first");
@@ -29,7 +29,7 @@ fn change_request_requires_memory_search_first() {
     assert_eq!(text(&call("changes", "three")), "said three");
     turn("Remember what we decided, and do it");
     assert_stands(&call("changes", "four"), "refused", "memory_search_first");
-    // Another agent has turns of its own.
+    // Another agent has separate turns.
     assert_eq!(text(&Client::connect(&site, "ann").call("changes", json!({"text": "five"}))), "said five");
     assert_eq!(runs(&site, "changes"), 3);
 }

@@ -1,4 +1,5 @@
-//! Resources and prompts of MCP servers behind the gateway: what is listed, read at once, after a person, or unknown.
+//! Resources and prompts of MCP servers through the gateway: listed, read immediately, approved by a person, or
+//! unknown.
 
 #![allow(clippy::disallowed_methods, reason = "the server is copied from the fixtures")]
 
@@ -10,11 +11,11 @@ use crate::serve_common::{
     BOUND, CATALOG, Client, GATEWAY, POLICY, about, assert_stands, id_of, late, site, text,
 };
 
-/// The agents of the workspace: `ann` may only read, and `local` has the usual rights.
+/// The agents: `ann` may only read, and `local` has the default rights.
 const AGENTS: &str =
     "[[agent]]\nname = \"local\"\n\n[[agent]]\nname = \"ann\"\nprofiles = [\"permission.plan\"]\n\n";
 
-/// What is offered of the server `files`.
+/// The offers of the server `files`.
 const FILES: &str = "[[upstream]]\nid = \"files\"\nresources = [\"file:///docs/**\"]\nprompts = [\"review-*\"]\n\
                      effects = [\"local-read\"]\n\n";
 
@@ -63,7 +64,7 @@ impl ServersSite {
         ServersSite { site }
     }
 
-    /// What the servers were asked to read, one a line.
+    /// Returns the recorded reads of the servers, one per line.
     fn reads(&self) -> String {
         let workspace = &self.site.workspace;
         if workspace.exists("read") { workspace.read_text("read") } else { String::new() }
@@ -74,14 +75,14 @@ impl ServersSite {
         self.site.json(["run", "show", run]).expect(0)["run"].clone()
     }
 
-    /// How often a server was started.
+    /// Returns how often a server was started.
     fn starts(&self) -> usize {
         let workspace = &self.site.workspace;
         if workspace.exists("started") { workspace.read_text("started").lines().count() } else { 0 }
     }
 }
 
-/// A request of 2026-07-28 that brings back the answer to a question.
+/// Returns the parameters of a request of 2026-07-28 with the answer to a question.
 fn brings(params: Value, required: &Value, key: &str, answer: Value) -> Value {
     let mut params = params;
     params["requestState"] = required["requestState"].clone();
@@ -89,7 +90,7 @@ fn brings(params: Value, required: &Value, key: &str, answer: Value) -> Value {
     late(params, json!({"elicitation": {}}))
 }
 
-/// Asks for a list, and returns its rows.
+/// Requests a list, and returns its rows.
 #[track_caller]
 fn rows(client: &mut Client, method: &str, member: &str) -> Vec<Value> {
     let answer = client.ask(method, json!({}));
@@ -100,7 +101,7 @@ fn names(rows: &[Value], member: &str) -> Vec<String> {
     rows.iter().filter_map(|row| row[member].as_str()).map(str::to_owned).collect()
 }
 
-/// The URIs that are not the gateway's own.
+/// Returns the URIs that do not belong to the gateway.
 #[track_caller]
 fn uris(client: &mut Client) -> Vec<String> {
     let mut uris = names(&rows(client, "resources/list", "resources"), "uri");
@@ -120,7 +121,7 @@ fn read(client: &mut Client, uri: &str) -> Value {
     answer["result"].clone()
 }
 
-/// The error of a request.
+/// Returns the error of a request.
 #[track_caller]
 fn error(client: &mut Client, method: &str, params: Value) -> Value {
     let answer = client.ask(method, params);
@@ -166,7 +167,7 @@ fn a_rule_reads_at_once_with_a_receipt() {
     assert_eq!(receipt["approval"]["rule"], "reads-of-servers");
     assert_eq!(receipt["effects"].as_array().map(Vec::len), Some(1), "{receipt:#}");
     assert_eq!(receipt["mcp_request_payload"]["method"], "resources/read");
-    // What a template leads to may be read, too, and bytes do not change.
+    // URIs of a template can also be read, and bytes are unchanged.
     let made = read(&mut client, "file:///docs/made");
     assert_eq!(made["contents"][0]["text"], "made for file:///docs/made");
     let image = read(&mut client, "file:///docs/x.png");
@@ -203,13 +204,13 @@ fn without_a_rule_a_person_approves_and_the_wait_goes_on() {
     assert_eq!(offers.reads(), "file:///docs/a.md\n");
     let receipt = offers.receipt(&result);
     assert_eq!(receipt["approval"]["by"], "person");
-    // Approved meanwhile, the same request runs it.
+    // After an approval, the same request runs it.
     let refused = error(&mut client, "prompts/get", json!({"name": "review-code"}));
     let id = refused["data"]["id"].as_str().expect("a call").to_owned();
     offers.site.json(["call", "approve", &id]).expect(0);
     let prompt = client.ask("prompts/get", json!({"name": "review-code"}));
     assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "review-code {}");
-    // Rejected, it says why.
+    // After a rejection, it returns the reason.
     let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/b.md"}));
     let id = refused["data"]["id"].as_str().expect("a call").to_owned();
     offers.site.json(["call", "reject", &id, "--reason", "not this one"]).expect(0);
@@ -239,7 +240,7 @@ fn what_an_agent_may_not_see_does_not_exist() {
     let hidden = error(&mut ann, "prompts/get", json!({"name": "review-code"}));
     let nothing = error(&mut ann, "prompts/get", json!({"name": "nothing"}));
     assert_eq!((&hidden, &hidden["code"]), (&nothing, &json!(-32602)));
-    // Another agent sees it.
+    // Another agent sees the resource.
     assert_eq!(uris(&mut Client::connect(&offers.site, "local")).len(), 2);
     assert_eq!(offers.reads(), "");
 }
@@ -259,7 +260,7 @@ fn what_leads_elsewhere_is_unknown() {
         assert_eq!(client.refused("resources/read", json!({"uri": uri})), -32002, "{uri}");
     }
     assert_eq!(client.refused("prompts/get", json!({"name": "other"})), -32602);
-    // What the server does not have is unknown, with the receipt of the attempt.
+    // A resource that the server lacks is unknown, and the attempt has a receipt.
     assert_eq!(offers.reads(), "");
     let gone = error(&mut client, "resources/read", json!({"uri": "file:///docs/gone"}));
     assert_eq!((&gone["code"], &gone["data"]["status"]), (&json!(-32002), &json!("failed")), "{gone:#}");
@@ -289,9 +290,9 @@ fn of_a_clash_neither_is_listed_or_read() {
     assert_eq!(read(&mut client, "file:///docs/d.md")["contents"][0]["text"], "delta");
     let free = client.ask("prompts/get", json!({"name": "review-free"}));
     assert_eq!(free["result"]["messages"][0]["content"]["text"], "our own text\n", "{free:#}");
-    // A URI that both patterns match and neither lists could be of both.
+    // A URI that matches both patterns but is in neither list is ambiguous.
     assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/made"})), -32002);
-    // The doctor says so of what was listed, and starts no server.
+    // Doctor reports this from the lists, without starting a server.
     let doctor = site.json(["doctor"]).json;
     let issues = doctor["issues"].as_array().expect("issues");
     let clashes: Vec<&Value> = issues.iter().filter(|issue| issue["issue_type"] == "offer_clash").collect();
@@ -299,7 +300,7 @@ fn of_a_clash_neither_is_listed_or_read() {
     let lists = |whose: &str| details.iter().any(|detail| detail.ends_with(whose));
     assert!(lists("`file:///docs/b.md` is listed by the server `files` and the server `more`"), "{doctor:#}");
     assert!(lists("prompt `review-own` is listed by the server `more` and the catalog"), "{doctor:#}");
-    // As tools, both have their server.
+    // As tools, both take a server argument.
     let args = json!({"server": "more", "uri": "file:///docs/b.md"});
     let result = client.call("resource.read", args);
     assert_eq!(result["structuredContent"]["contents"][0]["text"], "other");
@@ -333,7 +334,7 @@ fn both_are_tools_that_take_the_server() {
     assert_eq!((&described["family"], &described["effects"]), (&json!("mcp"), &json!(["local-read"])));
     let listed = offers.site.json(["list", "--as", "local"]).expect(0);
     assert!(names(listed["tools"].as_array().expect("tools"), "id").contains(&"resource.read".to_owned()));
-    // A person plans and reads it, too, from the same server.
+    // A person can also plan and run the read from the same server.
     let id = offers.site.queue("resource.read", r#"{"server": "files", "uri": "file:///docs/b.md"}"#);
     offers.site.json(["call", "approve", &id]).expect(0);
     assert_eq!(offers.site.run_call(&id).code, 0);
@@ -352,7 +353,7 @@ fn the_tools_that_read_are_explained() {
     site.workspace.replace(GATEWAY, "effects = [\"local-read\"]", "effects = [\"local-write\"]");
     let profile = site.json(["profile", "explain", "prompt.get", "--as", "ann"]).expect(0);
     assert_eq!((&profile["visible"], &profile["risk"]), (&json!(false), &json!("medium")), "{profile:#}");
-    // Without an offer, there is no such tool.
+    // Without an offer, the tool does not exist.
     site.workspace.write(GATEWAY, AGENTS);
     site.tools(["policy", "explain", "resource.read"]).assert_code(1);
 }
@@ -448,7 +449,7 @@ fn lists_come_from_the_kept_server_which_says_when_they_change() {
     let wanted = json!({"notifications": {"resourcesListChanged": true, "promptsListChanged": true}});
     stateless.send("subscriptions/listen", late(wanted, json!({})));
     stateless.heard("notifications/subscriptions/acknowledged");
-    // Its process is another one, so it hears of its own server alone.
+    // It uses another server process, and only gets notifications of that one.
     let listed = stateless.ask("resources/list", late(json!({}), json!({})));
     assert_eq!(offers.starts(), 2, "{listed:#}");
     let add = json!({"uri": "file:///docs/add"});
@@ -486,7 +487,7 @@ fn a_server_may_require_input_before_it_reads() {
         assert_eq!(required["resultType"], "input_required", "{required:#}");
         let message = required["inputRequests"]["who"]["params"]["message"].as_str().unwrap_or_default();
         assert_eq!(message, "files: who reads?");
-        // The state is that of this request alone.
+        // The state is only valid for this request.
         assert_eq!(client.refused(method, brings(other, &required, "who", ada())), -32602);
         let answer = client.ask(method, brings(params.clone(), &required, "who", ada()));
         let text = answer["result"].pointer(found).and_then(Value::as_str).unwrap_or_default();
@@ -530,12 +531,12 @@ fn the_person_in_front_of_the_client_may_approve_reading() {
         let answer = client.ask(method, brings(params.clone(), &required, "approve", accept()));
         assert_stands(&answer["result"], "completed", "");
         assert_eq!(offers.receipt(&answer["result"])["approval"]["by"], "elicitation");
-        // It runs once: what comes back again is answered with what came of the call.
+        // The call runs once. A repeated reply gets the result of the call.
         let reads = offers.reads();
         client.ask(method, brings(params, &required, "approve", accept()));
         assert_eq!(offers.reads(), reads);
     }
-    // Without a dialogue, it waits for a person elsewhere.
+    // Without a dialogue, it waits for another approval.
     let pending = error(&mut client, "resources/read", late(json!({"uri": "file:///docs/b.md"}), json!({})));
     assert_eq!(pending["data"]["code"], "approval_pending", "{pending:#}");
 }

@@ -1,4 +1,4 @@
-//! What one agent may see and do, and what a program of a run may not.
+//! The rights of a single agent, and of a program in a run.
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for facts outside of the server")]
 
@@ -8,7 +8,7 @@ use crate::serve_common::{
     BOUND, CATALOG, Client, POLICY, about, add, agents, assert_stands, entry, id_of, late, runs, site, text,
 };
 
-/// Waits for a file, and says so.
+/// Waits for a file, and prints a line.
 
 #[test]
 fn neither_agent_reaches_anything_of_the_other() {
@@ -17,7 +17,7 @@ fn neither_agent_reaches_anything_of_the_other() {
     let pending = id_of(&ann.call("asks", json!({"text": "ann only"})));
     let ran = ann.call("at-once", json!({"text": "ann only"}));
     let (id, run) = (id_of(&ran), about(&ran)["run_id"].as_str().unwrap().to_owned());
-    // The same arguments are a call of one's own.
+    // The same arguments of another agent are a separate call.
     let own = ben.call("asks", json!({"text": "ann only"}));
     assert_ne!(id_of(&own), pending);
     site.json(["call", "approve", &pending]).expect(0);
@@ -83,7 +83,7 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
             assert_eq!(client.ask("tools/call", params.clone())["error"], unknown, "{name}");
             let through = client.ask("tools/call", json!({"name": "tools.call", "arguments": params}));
             assert_eq!(through["error"], unknown, "{name} through tools.call");
-            // Without a handshake it is the same function.
+            // The same works without a handshake.
             let late_params = late(json!({"name": name, "arguments": arguments}), json!({}));
             assert_eq!(client.ask("tools/call", late_params)["error"]["code"], -32602, "{name}");
             let page = client.ask("resources/read", json!({"uri": format!("brigade://tool/{name}")}));
@@ -282,7 +282,7 @@ done
     let refusals = said.lines().filter(|line| line.starts_with("1 1 ") || line.starts_with("1 2 ")).count();
     assert_eq!(refusals, 12, "{said}");
     assert!(said.contains("left 1") && said.contains("own 0"), "{said}");
-    // The home of somebody is not the run's own, whatever workspace is meant.
+    // Another user's home is not accepted, whatever workspace is used.
     let told = "connected 1\nregistered 1\nconnected 0\nregistered 0\n";
     assert!(said.ends_with(told) || said.ends_with(told.trim_end()), "{said}");
     assert!(!site.workspace.exists("home/.claude.json"));
@@ -290,8 +290,8 @@ done
     assert_eq!(runs(&site, "asks"), 0);
 }
 
-/// What a person does on the command line has no call in the gateway: neither a control tool, nor a built-in one, nor
-/// a program that an agent may start.
+/// Operations of a person at the command line cannot be called in the gateway: not by a control tool, not by a built-in
+/// tool, and not by a program that an agent starts.
 #[test]
 fn no_agent_registers_installs_or_approves_through_the_gateway() {
     let site = site();

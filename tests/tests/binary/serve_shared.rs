@@ -1,5 +1,5 @@
-//! Entries that share the process of a kept server: what it opens is bound and shown by the calls of all, and what it
-//! used is known to all.
+//! Entries that share a kept server process. Calls of each entry bind and show what the process can open. Its observed
+//! files are known to all entries.
 
 use brigade_tests::until;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::mcp_common::close;
 use crate::serve_common::{Client, assert_stands, id_of, site, text};
 use crate::serve_upstream::KeptServerSite;
 
-/// A server that opens the files that its argument names, and executes those that end with `.sh`.
+/// A server that opens the files in its argument, and executes those that end with `.sh`.
 const OPENS: &str = r#"import json, subprocess, sys
 def open_it(path):
     try:
@@ -32,10 +32,11 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 "#;
 
-/// The other entry of the server, with code and data that the first one lacks.
+/// The other entry of the server, with additional code and data.
 const OTHER: &str = "code = [\"helper.sh\"]\ndata = [\"secret.txt\"]";
 
-/// A closed workspace whose server opens what it is asked for, as `read-one`, and as `read-two` with these lines.
+/// Returns a closed workspace with a server that opens requested files. `read-two` has these lines, `read-one` has
+/// none.
 fn shared(lines: &str) -> KeptServerSite {
     let kept = KeptServerSite::serving(site(), &[]);
     close(&kept.site);
@@ -53,7 +54,7 @@ impl KeptServerSite {
         self.site.add_to_catalog(&entry.replace("read-open", &format!("read-{id}")));
     }
 
-    /// Lets calls of the server wait for a person.
+    /// Makes calls of the server wait for a person.
     fn asks(&self) {
         self.site.workspace.replace(
             ".brigade/tools/policy.toml",
@@ -63,7 +64,7 @@ impl KeptServerSite {
     }
 }
 
-/// What the server says of files.
+/// Returns the server's answer about files.
 fn opened(client: &mut Client, tool: &str, files: &str) -> Value {
     client.call(tool, json!({"text": files}))
 }
@@ -84,12 +85,12 @@ fn what_other_entries_open_for_the_process_is_bound_and_shown() {
     assert!(code["files"].as_array().is_some_and(|files| files.contains(&helper)), "{shown:#}");
     assert!(kept.site.tools(["call", "show", &id]).stdout_text().contains("secret.txt"));
     kept.site.tools(["call", "approve", &id]).assert_code(0);
-    // The approved bytes run, and nothing else.
+    // Only the approved bytes run.
     let done = client.call("call.wait", json!({"call_id": id}));
     assert_eq!(text(&done), "approved secret closed datum", "{done:#}");
     let receipt = kept.receipt(&done);
     assert!(receipt["binding"]["files"].get("helper.sh").is_some(), "{receipt:#}");
-    // A changed file of the other entry ends the approval.
+    // A changed file of the other entry invalidates the approval.
     let id = id_of(&opened(&mut client, "read-one", &format!("{files} 1")));
     kept.site.tools(["call", "approve", &id]).assert_code(0);
     kept.site.workspace.write("helper.sh", "echo changed\n");
@@ -140,12 +141,12 @@ fn what_is_no_longer_needed_closes_with_its_process() {
     assert_eq!(kept.records().len(), 4, "each had a process of its own");
 }
 
-/// Waits until the record of the only start says how it ended.
+/// Waits until the record of the only start has its end.
 fn ended(kept: &KeptServerSite) -> Value {
     until("the end of the server", || kept.records().pop().filter(|record| !record["ended_at"].is_null()))
 }
 
-/// The paths of a list of files.
+/// Returns the paths of a list of files.
 fn paths(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().filter_map(|file| file["path"].as_str()).collect()
 }
@@ -159,7 +160,7 @@ fn calls_know_what_an_ended_kept_server_used() {
     assert_eq!(text(&result), "closed closed secret datum approved");
     opened(&mut client, "read-one", "data/x.txt");
     let run = kept.receipt(&result)["id"].as_str().expect("it has an id").to_owned();
-    // While it runs, that is the reason, and no other.
+    // While it runs, this is the only reason.
     let inputs = kept.site.json(["run", "show", &run, "--inputs"]).expect(0);
     let reason = inputs["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("its server still runs"), "{inputs:#}");
@@ -185,7 +186,7 @@ fn calls_know_what_an_ended_kept_server_used() {
     assert_eq!(paths(&summed["unbound"]), ["other.txt", "tool.py"], "{summed:#}");
     let found = kept.site.tools(["doctor", "--json"]).stdout_text();
     assert!(found.contains("tool_reads_unbound") && found.contains("tool.py"), "{found}");
-    // Where this comes from is said everywhere.
+    // Every command names the source.
     let shown = |words: &[&str]| kept.site.tools(words).to_string();
     for said in [shown(&["observe", "read-one"]), shown(&["run", "show", &run, "--inputs"]), found] {
         assert!(said.contains("the calls of all its entries"), "{said}");

@@ -1,4 +1,4 @@
-//! `brigade serve` over standard input and output: handshakes, mistakes of clients, and the end.
+//! `brigade serve` over standard input and output: handshakes, client errors, and the end.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at processes and start a terminal")]
 
@@ -47,7 +47,7 @@ fn the_longest_request_is_that_of_gateway_toml_now() {
     assert!(client.ask("tools/call", call.clone())["result"].is_object());
     let config = site.workspace.read_text(GATEWAY);
     site.workspace.write(GATEWAY, format!("max_request_bytes = \"1KiB\"\n{config}"));
-    // A change that is told says that both files were read.
+    // The notification shows that both files were read.
     add(&site, "read-new", "", "echo x\n");
     client.heard("notifications/tools/list_changed");
     let refused = client.ask("tools/call", call.clone())["error"].clone();
@@ -100,7 +100,7 @@ fn an_agent_that_nobody_named_is_refused() {
         run.assert_code(1);
         assert_eq!(run.stdout_text(), "");
     }
-    // The file names agents, and `local` is none of them.
+    // The file has agents, but not `local`.
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"ann\"\n");
     site.brigade.run(["serve"]).assert_code(1);
     site.workspace.remove(GATEWAY);
@@ -140,7 +140,7 @@ fn every_mistake_has_its_code_and_the_connection_goes_on() {
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"x\":\"\xff\"}}", -32700, "null"),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}", -32700, "null"),
         (deep.as_bytes(), -32700, "null"),
-        // What is not read, and has the form of JSON, is answered with its id: the client waits for that.
+        // Unreadable JSON is answered with its id, because the client waits for an answer.
         (deep_params.as_bytes(), -32700, "77"),
         (b"{\"jsonrpc\":\"2.0\",\"id\":78,\"method\":\"ping\",\"params\":{\"x\":\"\\ud800\"}}", -32700, "78"),
         (b"{\"jsonrpc\":\"2.0\",\"id\":79,\"method\":\"ping\",\"params\":{\"x\":1,\"x\":2}}", -32700, "79"),
@@ -243,7 +243,7 @@ fn notifications_are_never_answered() {
     assert_eq!(runs(&site, "at-once"), 0, "a notification calls nothing");
 }
 
-/// Starts a long run, and returns its call and the id of its process.
+/// Starts a long run. Returns its request and its process id.
 fn long_run(site: &Site, client: &mut Client) -> (u64, String) {
     let request = client.send_call("read-long", json!({"text": "x"}));
     let pid = until("run", || {
@@ -299,7 +299,7 @@ fn a_killed_server_runs_nothing_twice() {
     let cut = client.call("call.wait", json!({"call_id": old, "timeout_seconds": 5}));
     assert_stands(&cut, "interrupted", "outcome_unknown");
     assert_eq!(cut["isError"], true);
-    // Not even the rule lets it run again unseen: a person is told of the old call.
+    // Even the rule does not run it again: a person must look at the old call.
     let again = client.call("read-long", json!({"text": "x"}));
     assert_stands(&again, "pending", "approval_pending");
     assert!(text(&again).contains(&old), "{again:#}");
@@ -367,7 +367,7 @@ fn a_cursor_is_of_one_list_of_one_agent() {
     assert_eq!(ann.refused("tools/list", json!({"cursor": cursor})), -32602, "of a list that changed");
 }
 
-/// Issue 14: a tool whose script, program or directory goes is hidden within 2 s, and shown again when it is back.
+/// Issue 14: a tool is hidden within 2 s after its script, program or directory is removed, and shown again afterwards.
 #[test]
 fn what_a_tool_starts_from_decides_about_the_listing_too() {
     const CHANGED: &str = "notifications/tools/list_changed";
@@ -401,7 +401,7 @@ fn what_a_tool_starts_from_decides_about_the_listing_too() {
     assert!(has(&mut client, "in-folder"));
 }
 
-/// Issue 14: the SDK knows some methods that are none here. They are refused as any other.
+/// Issue 14: the SDK knows methods that the gateway does not have. They are refused like unknown ones.
 #[test]
 fn methods_that_are_none_are_refused_alike() {
     let site = site();
@@ -436,12 +436,12 @@ fn changes_are_told_once_and_only_when_something_changed() {
     assert!(within < Duration::from_secs(2), "{within:?}");
     idle.heard(CHANGED);
     assert!(client.names().contains(&"new-two".to_owned()));
-    // Comments and orders of lines change nothing that the client sees.
+    // Comments and the order of lines are invisible to the client.
     let catalog = site.workspace.read_text(CATALOG);
     site.workspace.write(CATALOG, format!("# only a comment\n{catalog}"));
     let policy = site.workspace.read_text(POLICY);
     site.workspace.write(POLICY, policy.replace("max_timeout = 120", "max_timeout = 121"));
-    // A denied effect hides the tools that have it.
+    // A denied effect hides its tools.
     std::thread::sleep(Duration::from_millis(1800));
     assert_eq!(
         client.count(CHANGED),
@@ -454,7 +454,7 @@ fn changes_are_told_once_and_only_when_something_changed() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert!(!client.names().contains(&"at-once".to_owned()));
     assert_eq!(client.refused("tools/call", json!({"name": "at-once", "arguments": {"text": "x"}})), -32602);
-    // Without a policy there is nothing at all, and the instructions say why.
+    // Without a policy, no tools are listed, and the instructions explain why.
     site.workspace.remove(POLICY);
     client.heard(CHANGED);
     assert_eq!(client.names(), Vec::<String>::new());
@@ -464,7 +464,7 @@ fn changes_are_told_once_and_only_when_something_changed() {
     site.workspace.write(POLICY, format!("{policy}\n[[auto_approve]]\nnonsense = true\n"));
     let why = Client::start(&site, &[]).hello("2025-06-18", json!({}))["instructions"].to_string();
     assert!(why.contains("policy.toml") && why.contains("invalid"), "{why}");
-    // A schema decides about the listing, too.
+    // A schema also affects the listing.
     site.workspace.write(POLICY, &policy);
     client.heard(CHANGED);
     let schema = site.workspace.read_text("schemas/text.json");
@@ -501,7 +501,7 @@ fn a_broken_gateway_file_leaves_the_last_good_one() {
 
 #[test]
 fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
-    // The input ends right after the request: the call still comes to its end, or is interrupted, with a receipt.
+    // The input ends right after the request. The call still completes or is interrupted, with a receipt.
     let site = site();
     let mut client = Client::connect(&site, "local");
     let id = client.send_call("at-once", json!({"text": "last"}));
@@ -513,7 +513,7 @@ fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
     assert_eq!(receipt["id"], about(&result)["run_id"]);
 }
 
-/// Issue 14: the way of listing is what the client sees, too.
+/// Issue 14: the client also sees how tools are listed.
 #[test]
 fn a_change_of_how_tools_are_listed_is_told() {
     let site = site();
@@ -526,9 +526,9 @@ fn a_change_of_how_tools_are_listed_is_told() {
     site.workspace.write(GATEWAY, format!("list = \"search\"\n{file}"));
     client.heard(changed);
     assert!(client.names().len() < listed);
-    // What such a client does not see is not told.
+    // Changes that such a client cannot see are not reported.
     site.workspace.replace(CATALOG, "Does at-once.", "Does it at once.");
-    // The command line decided for the other one, which hears of the catalog alone.
+    // The command line sets the mode of the other client, which is only notified about the catalog.
     fixed.heard(changed);
     site.workspace.write(GATEWAY, format!("list = \"compact\"\n{file}"));
     client.heard(changed);

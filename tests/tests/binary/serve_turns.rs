@@ -1,4 +1,4 @@
-//! Whose turn it is over all gateways of a workspace, and what a killed gateway leaves.
+//! Turns across all gateways of a workspace, and leftovers of a killed gateway.
 
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::serve_common::{
     Client, POLICY, about, add, agents, assert_stands, id_of, runs, signal, site, stands, text,
 };
 
-/// Says that it began, and goes on when the file `go` is there.
+/// Records its start, and continues when the file `go` exists.
 const WAITS: &str =
     "echo x >> \"$(basename \"$0\").began\"\nwhile [ ! -e go ]; do sleep 0.02; done\nprintf done\n";
 
@@ -25,7 +25,7 @@ fn statuses(site: &Site) -> Vec<String> {
     found
 }
 
-/// A workspace whose agent runs one call at a time, and two gateways for it.
+/// Returns a workspace whose agent runs one call at a time, with two gateways.
 fn two_gateways() -> (Site, Client, Client) {
     let site = site();
     agents(&site, "[agent.limits]\nconcurrent = 1\n");
@@ -41,7 +41,7 @@ fn a_limit_on_running_calls_counts_those_of_all_gateways() {
     until("start of the first call", || (began(&site, "read-long") == 1).then_some(()));
     let second = other.send_call("at-once", json!({"text": "now"}));
     until("approval of the second call", || (statuses(&site) == ["approved", "running"]).then_some(()));
-    // Other agents have their own limits.
+    // Other agents have separate limits.
     let mut ann = Client::connect(&site, "ann");
     assert_stands(&ann.call("at-once", json!({"text": "ann"})), "completed", "");
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_limit_on_running_calls_counts_those_of_all_gateways() {
     assert_eq!((text(&second), runs(&site, "at-once")), ("said now".to_owned(), 2));
 }
 
-/// Issue 14: an agent is told why a person decides about a call that a rule had approved.
+/// Issue 14: an agent learns why a person must decide about a call that a rule had approved.
 #[test]
 fn a_call_whose_rule_was_taken_away_before_its_turn_says_so() {
     let (site, mut one, mut other) = two_gateways();
@@ -64,7 +64,7 @@ fn a_call_whose_rule_was_taken_away_before_its_turn_says_so() {
     until("start of the first call", || (began(&site, "read-long") == 1).then_some(()));
     other.send_call("at-once", json!({"text": "now"}));
     until("approval of the second call", || (statuses(&site) == ["approved", "running"]).then_some(()));
-    // What is approved stays so.
+    // An approved call stays approved.
     signal(other.pid(), "KILL");
     let approved = site.json(["call", "list", "--status", "approved"]).expect(0)["calls"][0]["id"].clone();
     site.workspace.replace(POLICY, "[\"at-once\", \"read-*\"]", "[\"read-*\"]");
@@ -108,7 +108,7 @@ fn calls_that_write_go_one_after_the_other_in_all_gateways() {
     let first = one.send_call("call.wait", first);
     until("start of the first call", || (began(&site, "writes") == 1).then_some(()));
     let second = other.send_call("call.wait", second);
-    // Calls that only read do not wait for it.
+    // Read-only calls do not wait for it.
     assert_stands(&other.call("at-once", json!({"text": "reads"})), "completed", "");
     assert_eq!(began(&site, "writes"), 1, "the second one waits");
     site.workspace.write("go", "");

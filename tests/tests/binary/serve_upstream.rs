@@ -1,4 +1,4 @@
-//! Servers that `brigade serve` keeps for the calls of agents.
+//! Server processes that `brigade serve` keeps for calls of agents.
 
 #![allow(
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ use crate::serve_common::{
     BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text,
 };
 
-/// The tools of the fixture that the catalog has.
+/// The tools of the fixture server in the catalog.
 const TOOLS: [&str; 18] = [
     "pid",
     "count",
@@ -39,7 +39,7 @@ const TOOLS: [&str; 18] = [
     "hears",
 ];
 
-/// An entry for a tool of the fixture server.
+/// Returns an entry for a tool of the fixture server.
 pub fn entry(tool: &str, features: &str, lines: &str) -> String {
     let effects = if lines.contains("effects") { "" } else { "effects = [\"local-read\"]\n" };
     format!(
@@ -50,7 +50,7 @@ pub fn entry(tool: &str, features: &str, lines: &str) -> String {
     )
 }
 
-/// A workspace with the fixture server, whose tools a rule approves, and the runtime that they need.
+/// A workspace with the fixture server, a rule for its tools, and its runtime.
 pub struct KeptServerSite {
     pub site: Site,
 }
@@ -62,12 +62,12 @@ impl Drop for KeptServerSite {
 }
 
 impl KeptServerSite {
-    /// A workspace whose server has all tools of the fixture and these features.
+    /// Returns a workspace whose server has all tools of the fixture and these features.
     pub fn new(features: &str) -> KeptServerSite {
         KeptServerSite::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
     }
 
-    /// A workspace whose server has these entries. The runtime runs.
+    /// Returns a workspace with these entries and a running runtime.
     pub fn serving(site: Site, entries: &[String]) -> KeptServerSite {
         let server = std::fs::read(fixtures().join("mcp/kept.py")).expect("the fixture is there");
         site.workspace.write("kept.py", server);
@@ -95,26 +95,26 @@ impl KeptServerSite {
         self.site.workspace.write(GATEWAY, upstream);
     }
 
-    /// The lines of the server's trace that begin so.
+    /// Returns the lines of the server's trace with this prefix.
     fn noted(&self, line: &str) -> Vec<String> {
         let exists = self.site.workspace.exists("kept.log");
         let log = if exists { self.site.workspace.read_text("kept.log") } else { String::new() };
         log.lines().filter(|noted| noted.starts_with(line)).map(str::to_owned).collect()
     }
 
-    /// The processes that were started.
+    /// Returns the started processes.
     fn started(&self) -> Vec<u32> {
         let pid = |line: &String| line.trim_start_matches("started ").parse().expect("it is a number");
         self.noted("started").iter().map(pid).collect()
     }
 
-    /// Waits until the server has ended with all that belongs to it.
+    /// Waits until the server has ended with all of its processes.
     #[track_caller]
     fn gone(&self, pid: u32) {
         until("end of the server", || (!is_running(pid)).then_some(()));
     }
 
-    /// The records of starts.
+    /// Returns the records of starts.
     pub fn records(&self) -> Vec<Value> {
         let files = self.site.workspace.files(".brigade/tools/runtime/upstreams");
         let records = files.iter().filter(|(path, _)| path.ends_with(".json"));
@@ -196,7 +196,7 @@ fn agents_have_processes_of_their_own_unless_it_says_so() {
     });
 }
 
-/// Issue 14: a log message about an answered call came to the other agent whose call ran then.
+/// Issue 14: a log message after the answer to one agent was sent to another agent with a running call.
 #[test]
 fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
     let kept = KeptServerSite::new("");
@@ -253,7 +253,7 @@ fn a_killed_server_fails_its_call_and_no_other() {
     assert_eq!(failed["isError"], true);
     let next = pid(&mut client);
     assert_ne!(next, process);
-    // A server that dies while nothing is asked of it is started anew, too.
+    // An idle server that dies is also restarted.
     signal(next, "KILL");
     kept.gone(next);
     let last = pid(&mut client);
@@ -276,7 +276,7 @@ fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "refused", "changed_file");
     assert!(text(&refused).contains("file kept.py changed since"), "{refused:#}");
-    // Issue 12: it names the call that is stored.
+    // Issue 12: it names the stored call.
     let id = id_of(&refused);
     assert!(text(&refused).contains(&id), "{refused:#}");
     kept.site.json(["call", "show", &id]).expect(0);
@@ -297,7 +297,7 @@ fn changed_listing_is_reread_and_changed_pin_refused() {
     client.call("read-change", json!({}));
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "failed", "changed_pin");
-    // What the server says now is for people.
+    // The new listing is shown to people.
     let run = about(&refused)["run_id"].as_str().unwrap_or_default().to_owned();
     let id = id_of(&refused);
     assert!(text(&refused).contains("the tool changed since it was approved: description"), "{refused:#}");
@@ -314,7 +314,7 @@ fn changed_listing_is_reread_and_changed_pin_refused() {
     assert!(shown.contains("Does something else."), "{shown}");
     let shown = kept.site.tools(["pins", "show", "read-pid"]).assert_code(0).stdout_text();
     assert!(shown.contains("Does something else."), "{shown}");
-    // The next call shows the change to a person, and no rule takes it.
+    // The next call shows the change to a person, and no rule approves it.
     assert_stands(&client.call("read-pid", json!({})), "pending", "approval_pending");
     assert_eq!(kept.started(), [process]);
 }
@@ -358,7 +358,7 @@ fn nothing_survives_a_killed_gateway() {
     until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
     signal(client.pid(), "KILL");
     kept.gone(process);
-    // And a gateway that is asked to end while a call runs ends its server in time.
+    // A gateway that ends during a call also ends its server in time.
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.send_call("read-sleep", json!({"n": 1}));
@@ -380,7 +380,7 @@ fn the_sandbox_is_that_of_all_entries_and_an_approval_binds_it() {
     let mut client = Client::connect(&kept.site, "local");
     let pending = client.call("read-flood", json!({}));
     assert_stands(&pending, "pending", "approval_pending");
-    // The other tools of the server: their calls are shown with what the process may do.
+    // Calls of the server's other tools also show what the process may do.
     kept.site.workspace.replace(
         ".brigade/tools/policy.toml",
         "tools = [\"at-once\", \"read-*\"]",
@@ -433,7 +433,7 @@ fn a_server_asks_the_client_of_its_call() {
         answer(&mut client, "elicitation/create", &ada());
         answer(&mut client, "elicitation/create", &json!({"action": "decline"}));
         assert!(text(&client.result(id)).contains("decline"));
-        // Its model is not asked, and a client that has no dialogue is not, either.
+        // The client's model is not asked, and neither is a client without a dialogue.
         let sampled = client.call("read-sample", json!({}));
         assert_eq!(client.count("sampling/createMessage"), 0, "{sampled:#}");
         let mut plain = Client::connect(&kept.site, "local");
@@ -477,7 +477,7 @@ fn a_question_is_a_result_without_a_handshake() {
         let message = request["params"]["message"].as_str().unwrap_or_default();
         assert!(message.starts_with("files: who? ") && !message.contains(BOUND), "{request:#}");
         let state = required["requestState"].clone();
-        // A changed state is no state of ours, and the call still waits.
+        // A modified state is rejected, and the call stays pending.
         let wrong = format!("{}x", state.as_str().unwrap_or_default());
         assert_eq!(
             client.refused("tools/call", call(json!({"requestState": wrong, "inputResponses": {}}))),
@@ -493,7 +493,7 @@ fn a_question_is_a_result_without_a_handshake() {
         let result = client.ask("tools/call", brought)["result"].clone();
         assert!(text(&result).contains("Ada"), "{result:#}");
         assert_stands(&result, "completed", "");
-        // It runs once.
+        // The call runs once.
         assert_eq!(
             client.refused("tools/call", call(json!({"requestState": state, "inputResponses": {}}))),
             -32602
@@ -518,13 +518,13 @@ fn log_messages_come_from_the_level_that_the_client_set() {
     assert_eq!(client.heard("notifications/message")["params"]["level"], "error");
     assert_eq!(client.count("notifications/message"), 0);
     assert_eq!(kept.noted("level"), ["level warning"]);
-    // Without a handshake, who names no level hears nothing.
+    // Without a handshake, a client that sets no level gets no messages.
     let mut silent = Client::start(&kept.site, &["--as", "local"]);
     silent.ask("tools/call", late(json!({"name": "read-log", "arguments": {}}), json!({})));
     assert_eq!(silent.count("notifications/message"), 0);
 }
 
-/// The parameters of a call without a handshake.
+/// Returns the parameters of a call without a handshake.
 fn late_call(tool: &str, arguments: Value, back: Value, capabilities: Value) -> Value {
     let mut params = json!({"name": tool, "arguments": arguments});
     if let (Some(params), Value::Object(back)) = (params.as_object_mut(), back) {
@@ -556,10 +556,10 @@ fn several_questions_of_one_result_are_passed_on_together() {
     };
     assert_eq!(methods(&required), ["model sampling/createMessage", "who elicitation/create"]);
     let back = |required: &Value, replies: Value| json!({"requestState": required["requestState"], "inputResponses": replies});
-    // With other arguments, it is another call.
+    // Other arguments are another call.
     let other = call(json!({"n": 1}), back(&required, json!({"who": ada()})));
     assert_eq!(other["error"]["code"], -32602, "{other:#}");
-    // What is left open is asked again, and nothing else.
+    // Only unanswered questions are asked again.
     let again = call(json!({}), back(&required, json!({"who": ada(), "more": ada()})))["result"].clone();
     assert_eq!(methods(&again), ["model sampling/createMessage"]);
     let result = call(json!({}), back(&again, json!({"model": model()})))["result"].clone();
@@ -567,7 +567,7 @@ fn several_questions_of_one_result_are_passed_on_together() {
     assert!(text(&result).contains("Ada") && text(&result).contains("hi there"), "{result:#}");
     let spent = call(json!({}), back(&required, json!({"who": ada()})));
     assert_eq!(spent["error"]["code"], -32602, "{spent:#}");
-    // With a handshake, one comes after the other.
+    // With a handshake, questions come one after the other.
     let mut shaken = Client::start(&kept.site, &["--as", "local"]);
     shaken.hello("2025-11-25", capabilities());
     let id = shaken.send_call("read-several", json!({}));
@@ -609,12 +609,12 @@ fn what_a_server_needs_of_its_client_is_needed_of_ours() {
         let refused = call(json!({"elicitation": {}}));
         assert_eq!(refused["error"]["code"], -32021, "{refused:#}");
         assert_eq!(refused["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
-        // Of a client that declares it, the server wants something else.
+        // A client that declares it gets another kind of request from the server.
         assert_stands(&call(json!({"sampling": {}}))["result"], "failed", "upstream_failed");
     }
 }
 
-/// Posts a request of 2026-07-28, and returns the messages of the answer.
+/// Posts a request of 2026-07-28, and returns the messages of the response.
 #[track_caller]
 fn posted(server: &crate::serve_common::Server, name: &str, params: &Value) -> Vec<Value> {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
@@ -653,7 +653,7 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
         let loud = asked("", Some("info"), json!({}));
         assert_eq!(of(&loud, log, "level"), ["info", "error"], "{loud:#?}");
         assert!(!format!("{loud:?}").contains(BOUND), "{loud:#?}");
-        // The request that brings the reply hears what comes after it.
+        // The request with the reply gets the messages that follow it.
         let required = asked("ask", Some("error"), json!({}));
         let required = &required.last().expect("an answer")["result"];
         let key = required["inputRequests"].as_object().and_then(|requests| requests.keys().next().cloned());
@@ -666,7 +666,7 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
     }
 }
 
-/// Issue 12: what a kept server reads is closed as for a server of one call.
+/// Issue 12: a kept server can read the same files as a server of one call.
 #[test]
 fn closed_kept_server_reads_bound_files_and_data() {
     let kept = KeptServerSite::new("");

@@ -1,11 +1,11 @@
-//! One slip gives one message, placed where the slip is, with what was probably meant. Issue 13.
+//! One mistake gives one message, at the place of the mistake, with a suggestion. Issue 13.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
 use brigade_tests::{PATH, Site};
 use serde_json::json;
 
-/// Makes a workspace whose tool requires `path`.
+/// Returns a workspace whose tool requires `path`.
 fn site() -> Site {
     let site = Site::script_with("echo ran\n", "argument_template = { path = \"{path}\" }");
     site.workspace.write(
@@ -112,7 +112,7 @@ fn misspelt_words_are_answered_with_near_ones() {
         assert!(planned.contains(&format!("help: did you mean `{meant}`?")), "{planned}");
         assert!(said(&["doctor"]).contains(&format!("(did you mean `{meant}`?)")), "{}", said(&["doctor"]));
     }
-    // The standard ignores keywords that it does not know.
+    // JSON Schema ignores unknown keywords.
     site.workspace.write("schemas/tool.json", r#"{"type":"object","requird":["path"]}"#);
     assert!(said(&["doctor"]).contains("(did you mean `required`?)"), "{}", said(&["doctor"]));
     site.workspace.write(".brigade/tools.toml", catalog);
@@ -186,10 +186,10 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
     assert_eq!(said.matches("help: ").count(), 1, "{said}");
     assert!(said.contains(&message), "{said}");
     assert!(said.contains(&format!("write `{was}/helper` in `command` of the entry")), "{said}");
-    // Documents keep the names of everything that changed.
+    // The document still has the names of all changes.
     let document = site.json(["call", "run", &id]).expect(1);
     assert_eq!(document["changed"], json!(["program path", "program bytes"]));
-    // Whoever looks at the call, or runs what is next, learns the same; once, also for several calls.
+    // Commands that show or run the call report the same, once, also for several calls.
     let shown = site.tools(["call", "show", &id]).stdout_text();
     assert!(shown.contains(&message), "{shown}");
     let site = site.env("PATH", format!("{was}:{PATH}"));
@@ -204,7 +204,7 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
     assert_eq!(next.stderr_text().matches(&message).count(), 1, "{next}");
 }
 
-/// Issue 13: that PATH changed between queueing and approving was not told, or not from where.
+/// Issue 13: a change of PATH between queueing and approving was not reported, or without its origin.
 #[test]
 fn whoever_approves_under_another_path_sees_both_programs() {
     let site = Site::script("echo ran\n");
@@ -314,7 +314,7 @@ fn outside_of_a_workspace_there_is_one_error_or_one_note() {
         assert!(run.stderr_text().contains("note: no workspace at "), "{run}");
         site.json(words(line)).expect(0);
     }
-    // What creates or needs no workspace works.
+    // Commands that create or need no workspace work.
     for line in ["harness list", "init --empty"] {
         site.tools(words(line)).assert_code(0);
     }
@@ -365,7 +365,7 @@ fn a_file_beside_a_missing_one_is_proposed() {
     assert!(target.stderr_text().ends_with("help: did you mean `packs/first`?\n"), "{target}");
 }
 
-/// As in v0.30, whose parser did the same.
+/// Same as v0.30, whose parser did this.
 #[test]
 fn of_arguments_that_are_given_twice_the_last_ones_count() {
     let site = site();
@@ -398,7 +398,7 @@ fn latest_is_the_run_that_finished_last() {
     site.json(["run", "replay", "latest"]).expect(0);
 }
 
-/// Issue 13: as text, only the conflict was said, and not what else there was to add.
+/// Issue 13: the text output only had the conflict, not the other entries to add.
 #[test]
 fn a_conflict_of_the_built_in_tools_says_what_would_be_added() {
     let site = Site::empty();
@@ -414,7 +414,7 @@ fn a_conflict_of_the_built_in_tools_says_what_would_be_added() {
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
 }
 
-/// Issue 13: the entry was broken in `list`, and its calls ran.
+/// Issue 13: the entry was broken in `list`, but its calls ran.
 #[test]
 fn an_entry_under_one_bracket_is_not_called() {
     let site = site();
@@ -428,7 +428,7 @@ fn an_entry_under_one_bracket_is_not_called() {
     }
     site.json(["call", "run", &id]).expect(1);
     assert_eq!(site.status(&id), "approved");
-    // A list of entries that cannot be read gives none that is called, either.
+    // An invalid list of entries has no callable entries either.
     let list = "tool = [{ id = \"tool\" }, { id = \"other\" }]\nx = \n";
     site.workspace.write(".brigade/tools.toml", list);
     let refused = site.json(["call", "plan", "tool"]).expect(1);
@@ -485,7 +485,7 @@ fn a_path_for_a_shell_is_said_once() {
     }
 }
 
-/// Issue 13: v0.30 reads what the shell makes of `<(…)`.
+/// Issue 13: v0.30 could read a shell's `<(…)`.
 #[test]
 fn arguments_are_read_from_a_pipe() {
     let site = site();

@@ -9,7 +9,7 @@ use std::path::Path;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// Checks what a state is said to be after something happened to the receipt of its one run.
+/// Checks the reported state after damage to the receipt of its only run.
 #[track_caller]
 fn check(damage: impl Fn(&Path), expect: &[&str]) {
     let site = Site::script("echo done\n");
@@ -74,7 +74,7 @@ fn a_plan_shows_keys_of_the_policy_that_have_no_effect() {
 const JOURNAL: &str = ".brigade/tools/calls.jsonl";
 const LEDGER: &str = ".brigade/tools/runs/ledger.jsonl";
 
-/// Approves a call, runs it, and puts back the journal from before the run.
+/// Approves and runs a call, then restores the journal from before the run.
 fn put_back_after_a_run(between: impl Fn(&Site)) {
     let site = Site::script("echo x >> ran\necho done\n");
     site.receipt_of("tool", r#"{"n":0}"#);
@@ -126,7 +126,7 @@ fn a_run_that_nothing_but_its_log_remembers_is_not_repeated() {
     assert_eq!(site.workspace.read_text("ran"), "x\n");
 }
 
-/// Damages the ledger of two runs, and looks at what is served.
+/// Damages the ledger of two runs, and checks the listings.
 fn with_ledger(damage: impl Fn(&Site)) {
     let site = Site::script("echo done\n");
     let first = site.receipt_of("tool", r#"{"n":1}"#)["id"].clone();
@@ -148,7 +148,7 @@ fn with_ledger(damage: impl Fn(&Site)) {
     assert_eq!(run["call"]["receipt_sequence"], 3, "no number is given twice");
     site.json(["run", "verify"]).expect(1);
     assert_eq!(site.json(["run", "list"]).expect(0)["counts"], json!({"completed": 3}));
-    // What is lost is said once; from here on the chain continues.
+    // A loss is reported once. Then the chain continues.
     let call = site.approved("tool", r#"{"n":4}"#);
     assert_eq!(site.run_call(&call).expect(0)["warnings"], json!([]));
 }
@@ -174,7 +174,7 @@ fn calls_that_were_queued_together_are_there_together() {
     let whole = site.workspace.read(JOURNAL);
     let ends: Vec<usize> =
         whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
-    // The power goes after the second of three lines.
+    // The power fails after the second of three lines.
     site.workspace.write(JOURNAL, &whole[..ends[ends.len() - 2]]);
     let list = || site.json(["call", "list"]).expect(0)["calls"].as_array().unwrap().len();
     assert_eq!(list(), 1);
@@ -215,8 +215,8 @@ fn changed_log_is_found_and_missing_log_is_not() {
     }
 }
 
-/// Damages the state of two runs, and checks that everyone names `file`, that the doctor fixes it, and that all are
-/// content then, with what could not be read set aside.
+/// Damages the state of two runs. Checks that all commands name `file`, that doctor's fix works, and that unreadable
+/// parts are set aside.
 #[track_caller]
 fn mended(damage: impl Fn(&Site), file: &str) {
     let site = Site::script("echo done\n");
@@ -359,7 +359,7 @@ fn unreadable_receipt_at_adoption_is_reported_once() {
     let checked = site.json(["state", "check"]).expect(0);
     assert_eq!(checked["unreadable_when_adopted"].as_array().map(Vec::len), Some(1), "{checked:#}");
     site.json(["run", "verify"]).expect(0);
-    // From here on it is checked like any other.
+    // From now on it is checked normally.
     site.workspace.write(".brigade/tools/runs/run-1.json", "{\n");
     assert_eq!(site.json(["state", "check"]).expect(1)["damage"][0]["next"], "brigade tools run verify");
     assert_eq!(site.json(["run", "verify"]).expect(1)["findings"][0]["run_id"], "run-1");
@@ -410,7 +410,7 @@ fn export_needs_valid_receipt_and_private_key() {
 fn what_killed_commands_left_is_named_and_removed() {
     let site = Site::script("echo done\n");
     site.queue("tool", "{}");
-    // No process has such a number.
+    // No process has this id.
     let gone = i32::MAX;
     let left = [
         format!(".brigade/tools/parity-closeouts/x/.closeout.json.{gone}-0.tmp"),

@@ -1,4 +1,4 @@
-//! What a person who comes from 0.30.0 meets, and one form for every next step. Issue 13.
+//! The upgrade from 0.30.0, and one form for all next steps. Issue 13.
 
 #![allow(clippy::disallowed_methods, reason = "tests start processes and look at files")]
 
@@ -40,7 +40,7 @@ fn harnesses_that_were_chosen_stay() {
     let defaults = site.json(["defaults"]).expect(0);
     assert_eq!(defaults["updated"], json!([]), "{defaults:#}");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
-    // An empty catalog was chosen, too.
+    // An empty catalog is also a choice.
     site.json(["init", "--empty", "--force"]).expect(0);
     let list = site.tools(["list"]);
     assert_eq!(list.stdout_text(), "no tools\n");
@@ -121,7 +121,7 @@ fn unbound_and_shell_commands_are_issues() {
     assert_eq!((unbound.len(), &unbound[0]["tool_id"]), (1, &json!("lib")), "{unbound:#?}");
     let pipe = issues_of(&site, "shell_words");
     assert_eq!((pipe.len(), &pipe[0]["tool_id"]), (1, &json!("pipe")), "{pipe:#?}");
-    // Whoever plans a call is told, too, and it blocks nothing.
+    // A plan reports it, too, without a blocker.
     let said = format!("pipe: {}", pipe[0]["detail"].as_str().unwrap());
     site.workspace.write("schemas/tool.json", "{\"type\":\"object\"}");
     let planned = site.json(["call", "plan", "pipe"]).expect(0);
@@ -325,7 +325,7 @@ fn where_no_workspace_is_nothing_is_shown() {
         assert_eq!(run.stdout_text(), "", "{run}");
         let said = run.stderr_text();
         assert!(said.starts_with("note: no workspace at ") && said.lines().count() == 2, "{run}");
-        // The document is that of v0.30.
+        // The document is the same as in v0.30.
         let document = site.brigade.run(words.iter().copied().chain(["--json"]));
         document.assert_code(0);
         assert!(document.json()["error"].is_null(), "{document}");

@@ -1,4 +1,4 @@
-//! `brigade work` through the binary.
+//! Tests of `brigade work`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,7 +14,7 @@ fn workspace() -> TempWorkspace {
     greeting("")
 }
 
-/// Imports, and returns how many issues became rows, how many were there and how many were dismissed.
+/// Imports issues. Returns how many became rows, how many existed and how many were dismissed.
 #[track_caller]
 fn import(brigade: &Brigade) -> [u64; 3] {
     let report = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
@@ -77,7 +77,7 @@ fn what_was_dismissed_stays_so_until_it_is_another_issue() {
     workspace.write("greet.json", "[1, 2");
     assert_eq!(import(&brigade), [1, 1, 0]);
     assert_eq!(import(&brigade), [0, 2, 0]);
-    // The first one again: a person has said what they think of it.
+    // The first issue occurs again, but a person already decided about it.
     workspace.write("greet.json", "{");
     assert_eq!(import(&brigade), [0, 1, 1]);
 }
@@ -123,7 +123,7 @@ fn lines_that_cannot_be_read_are_kept_beside_the_inbox() {
     assert_eq!((&list["item_count"], &list["unreadable_count"]), (&2.into(), &3.into()));
     let bare = brigade.run(["work", "inbox", "--json"]).assert_code(0).json();
     assert_eq!(bare, list, "`work inbox` alone lists");
-    // The lines are set aside before anything is looked for, because that is an issue itself.
+    // The lines are set aside first, because that is also an issue.
     assert_eq!(import(&brigade), [1, 1, 0]);
     let text = workspace.read_text(INBOX);
     assert!(text.starts_with(&format!("{other}{row}")) && text.lines().count() == 3, "{text}");
@@ -147,7 +147,7 @@ fn importers_at_once_add_each_row_once() {
     assert_eq!(workspace.read_text(INBOX).lines().count(), 3);
 }
 
-/// A row as version 0.30.0 of v0.30 writes it.
+/// A row in the format of 0.30.0.
 fn old_row(status: &str, kind: &str) -> Value {
     json!({
         "acceptance": [format!("`brigade tools doctor` no longer reports greet/{kind}")],
@@ -188,7 +188,7 @@ fn rows_of_v030_count_and_stay_as_they_are() {
     let rows = kinds.map(|(status, kind)| old_row(status, kind).to_string() + "\n").concat();
     workspace.write(INBOX, &rows);
     let brigade = Brigade::new(&workspace);
-    // New are that there is no policy, and that v0.30 leaves its files open to others.
+    // Two issues are new: the missing policy, and files of v0.30 that other users can read.
     assert_eq!(import(&brigade), [2, 2, 1]);
     for _ in 0..5 {
         assert_eq!(import(&brigade), [0, 4, 1]);

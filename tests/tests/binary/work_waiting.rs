@@ -1,4 +1,4 @@
-//! What waits for a person stands in one list, and is answered in one place.
+//! Everything that waits for a person is in one list, and is answered with one command.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn a_call_that_waits_is_approved_or_rejected_by_its_row() {
     );
     assert_eq!(row["choices"], json!(["approve", "reject"]));
     assert_eq!(row["next"], json!(format!("brigade tools call show {id}")));
-    // What does not fit changes nothing, and says what fits.
+    // An invalid answer has no effect, and the error lists the valid ones.
     for words in [&["--choice", "maybe"][..], &["--text", "yes"], &[]] {
         let refused = brigade.run([&["work", "answer", &id][..], words].concat());
         refused.assert_code(2);
@@ -116,7 +116,7 @@ fn workspace_without_memories_has_no_store() {
     assert_eq!(shown["code"], "memory_missing", "{shown:#}");
     brigade.run(["work", "memory", "export"]).assert_code(0);
     assert!(!workspace.exists(".brigade/tools/state.db"));
-    // A link in its place is refused, and what it leads to stays as it is.
+    // A link in its place is refused, and its target is unchanged.
     workspace.write("precious", "precious");
     workspace.write(".brigade/tools/other", "");
     symlink("../../precious", workspace.join(".brigade/tools/state.db")).unwrap();

@@ -64,7 +64,7 @@ fn a_workspace_within_another_one_is_said_to_be_one() {
     let way_out = format!("remove `{}`", root.join("sub/.brigade").display());
     let unfolded = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unfolded.contains(&above) && unfolded.contains(&way_out), "{made}");
-    // It is one already, so nothing new is said.
+    // It is a workspace already, so there is no note.
     let again = brigade.run(["tools", "init", "--empty", "--force", "--target", "sub"]);
     again.assert_code(0);
     assert!(!again.stderr_text().contains("workspace_nested"), "{again}");

@@ -180,7 +180,7 @@ fn left_out(text: &mut String, status: &StatusReport) {
     }
     let has_skipped = status.tasks.iter().any(|task| task.status == TaskStatus::Skipped);
     if let Some(retry) = retry(&status.prd_path).filter(|_| has_skipped) {
-        let _ = writeln!(text, "\nTo take up a skipped task again, and what depends on it: `{retry}`");
+        let _ = writeln!(text, "\nTo retry a skipped task and its dependents: `{retry}`");
     }
 }
 
