@@ -168,7 +168,7 @@ impl Site {
         let json = run.json();
         documents::check(&run.stdout_text()).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
         let code = run.code().unwrap_or_else(|| panic!("ended by a signal\n{run}"));
-        assert!(matches!(code, 0..=3 | 30..=34 | 130), "a code that nobody expects\n{run}");
+        assert!(matches!(code, 0..=3 | 30..=34 | 130), "an unexpected exit code\n{run}");
         Answer { code, json, run }
     }
 

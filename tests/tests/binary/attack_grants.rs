@@ -1,6 +1,6 @@
 //! Grants of the sandbox: only the approval and the policy open it, never files in the workspace.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -157,7 +157,7 @@ fn another_target_of_a_link_is_another_grant() {
 }
 
 #[test]
-fn a_path_of_the_policy_below_the_workspace_follows_no_link() {
+fn policy_paths_in_the_workspace_follow_no_link() {
     let home_of = |site: &Site| home(site).display().to_string();
     for (key, path) in [
         ("write_paths", "cache"),

@@ -4,7 +4,7 @@
     clippy::disallowed_methods,
     reason = "tests look at what the binary left, below limits that a shell sets"
 )]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -23,7 +23,7 @@ fn run_below(site: &Site, limits: &str, id: &str) -> Output {
 }
 
 #[test]
-fn thousands_of_large_checkpoints_are_counted_and_not_read() {
+fn many_large_checkpoints_are_counted_but_not_read() {
     let site = Site::script("");
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "/usr/bin/python3 bin/drop.py", ""));
     site.workspace.write(
@@ -39,7 +39,7 @@ fn thousands_of_large_checkpoints_are_counted_and_not_read() {
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_ne!(site.status(&id), "interrupted", "the outcome stands");
+    assert_ne!(site.status(&id), "interrupted", "the outcome is recorded");
     let left = std::fs::read_dir(site.workspace.path().join(".brigade/tools/checkpoints/incoming"));
     assert_eq!(left.map_or(0, Iterator::count), 0, "the drop folder is removed");
 }
@@ -65,7 +65,7 @@ fn neither_brigade_nor_its_keeper_makes_a_core_file() {
 
 /// Issue 12, finding 10: a read-only tool held the lock of the queue.
 #[test]
-fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
+fn a_run_cannot_open_the_state_or_block_commands() {
     let site = Site::script("");
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "/usr/bin/python3 bin/hold.py", ""));
@@ -182,7 +182,7 @@ fn a_lease_that_is_given_up_later_is_waited_for() {
         let mut holder = HelperProcess::start(LEASE, &site.workspace.join(".brigade/tools").join(file));
         let receipt = site.run_call(&id).expect(0)["receipt"].clone();
         assert_eq!(receipt["stdout_summary"], "ran", "{file}: {receipt:#}");
-        assert_eq!(holder.says(), "gives it up", "{file}: nobody waited for the lease");
+        assert_eq!(holder.says(), "gives it up", "{file}: no process waited for the lease");
     }
 }
 
@@ -216,7 +216,7 @@ fn program_written_through_mapping_is_not_run() {
 
 /// Issue 12, finding 14: the private directory of a run is removed, regardless of its depth and modes.
 #[test]
-fn a_deep_and_closed_private_directory_goes_with_its_run() {
+fn a_deep_private_directory_is_removed_after_its_run() {
     let site = Site::script("");
     let temporary = site.beside("temporary");
     std::fs::create_dir_all(&temporary).unwrap();

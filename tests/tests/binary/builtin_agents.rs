@@ -83,7 +83,7 @@ fn a_person_approves_each_new_agent() {
 }
 
 #[test]
-fn agents_keep_their_bytes_their_versions_and_their_events() {
+fn agents_keep_bytes_versions_and_events() {
     let site = site();
     // With this permission, the rule approves.
     let mut client = Client::connect(&site, "ann");

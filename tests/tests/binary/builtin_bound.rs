@@ -85,7 +85,7 @@ fn holds(bound: &[String], part: &str) {
 const HERE: &str = "workspace";
 
 #[test]
-fn a_push_is_of_the_commit_and_to_the_url_that_were_approved() {
+fn a_push_is_bound_to_its_commit_and_url() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     site.workspace.write("b.txt", "good\n");

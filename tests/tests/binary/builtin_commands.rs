@@ -90,7 +90,7 @@ fn check(client: &mut Client, command: &str, code: &str) {
 }
 
 #[test]
-fn commands_of_a_context_run_at_once_and_others_are_refused() {
+fn only_commands_of_the_context_run() {
     let site = site("commands = [\"cat\", \"git --version\", \"./tool.sh\", \"find\", \"python3 ok.py\"]");
     site.workspace.write("ok.py", "print(1)");
     site.workspace.write("sub/ok.py", "print(2)");
@@ -149,7 +149,7 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
 }
 
 #[test]
-fn the_result_of_a_command_is_there_for_another_process() {
+fn another_process_can_read_a_command_result() {
     let site = site("");
     let mut client = Client::connect(&site, "local");
     let asked = client.call("cmd.run", json!({"command": "cat a.txt"}));
@@ -237,7 +237,7 @@ fn disguised_commands_are_always_refused() {
 }
 
 #[test]
-fn commands_that_only_read_wait_for_no_search_of_the_memory() {
+fn read_only_commands_need_no_memory_search() {
     // Issue 17: every command was refused.
     let site = site("");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n");
@@ -349,7 +349,7 @@ fn context_limits_writes_and_network() {
 }
 
 #[test]
-fn a_command_ends_with_the_wish_for_it_and_with_the_gateway() {
+fn a_command_ends_when_cancelled_or_with_the_gateway() {
     let site = site("commands = [\"./long.sh\"]");
     let script = "#!/bin/sh\ntrap '' TERM\nsh -c 'sleep 4000; true' \"$1\" &\nsleep 4000\n";
     site.write_program("long.sh", script);
@@ -376,7 +376,7 @@ fn a_command_ends_with_the_wish_for_it_and_with_the_gateway() {
 }
 
 #[test]
-fn the_command_line_queues_approves_and_runs_commands_too() {
+fn commands_can_run_from_the_command_line() {
     let site = site("");
     let args = r#"{"command": "cat a.txt"}"#;
     let plan = site.json(["call", "plan", "cmd.run", "--args", args]).expect(0);
@@ -445,7 +445,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
 }
 
 #[test]
-fn what_only_a_shell_understands_is_refused_as_that_first() {
+fn shell_syntax_is_refused_before_other_checks() {
     for limits in ["", "commands = [\"ls\"]"] {
         let site = site(limits);
         let mut client = Client::connect(&site, "local");
@@ -471,7 +471,7 @@ fn what_only_a_shell_understands_is_refused_as_that_first() {
 
 /// Issue 17: a result reported a cut after 2048 of 2048 bytes.
 #[test]
-fn a_result_that_the_policy_cuts_says_how_much_there_was() {
+fn a_result_cut_by_the_policy_states_its_full_size() {
     let site = site("commands = [\"seq\"]");
     site.workspace.write(POLICY, RULES.replace("max_timeout", "max_output_bytes = 2048\nmax_timeout"));
     let mut client = Client::connect(&site, "local");

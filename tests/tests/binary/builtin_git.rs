@@ -67,7 +67,7 @@ fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
 const HERE: &str = "workspace";
 
 #[test]
-fn the_repository_of_the_workspace_is_read_and_committed_to() {
+fn the_workspace_repository_is_read_and_committed() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     let status = done(&mut client, "git.status", json!({"binding_id": HERE}));
@@ -116,7 +116,7 @@ fn the_repository_of_the_workspace_is_read_and_committed_to() {
 }
 
 #[test]
-fn files_of_a_filter_of_the_user_are_not_committed_as_they_are() {
+fn files_with_a_user_filter_are_not_committed_raw() {
     let site = site();
     site.workspace.write(".gitattributes", "*.bin filter=lfs\n*.raw filter=unknown\n");
     std::fs::write(
@@ -196,7 +196,7 @@ fn a_push_is_asked_about_each_time_and_never_forced() {
 }
 
 #[test]
-fn repositories_are_cloned_into_volumes_and_moved_forward() {
+fn repositories_are_cloned_and_updated_in_volumes() {
     let site = site();
     let origin = site.beside("origin.git").display().to_string();
     let mut client = Client::connect(&site, "local");
@@ -403,7 +403,7 @@ fn a_diff_that_is_cut_says_so() {
 
 /// Issue 17: a repository that git could not read appeared empty, so that no lane could be created.
 #[test]
-fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
+fn an_unreadable_repository_is_not_empty() {
     let site = site();
     let config = site.workspace.read_text(".git/config");
     // The sandbox keeps git from reading this file.
@@ -417,7 +417,7 @@ fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
 }
 
 #[test]
-fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
+fn a_lane_with_a_foreign_directory_is_not_archived() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     let lane = done(&mut client, "lane.create", json!({"name": "Lost"}));
@@ -433,7 +433,7 @@ fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
 }
 
 #[test]
-fn commits_that_no_branch_of_a_lane_has_are_work_in_it() {
+fn commits_without_a_branch_count_as_lane_work() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     for checkout in [&["checkout", "--quiet", "--detach"][..], &["checkout", "--quiet", "-b", "other"]] {
@@ -567,7 +567,7 @@ fn without_a_repository_its_tools_are_not_here() {
 }
 
 #[test]
-fn clones_are_worked_on_where_the_workspace_is_no_repository() {
+fn clones_work_without_a_workspace_repository() {
     // Issue 17: the tools for clones were available only after `git init` in the workspace.
     let source = site();
     let site = Site::empty();

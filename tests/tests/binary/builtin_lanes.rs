@@ -187,7 +187,7 @@ fn a_command_in_a_lane_writes_there_alone() {
 }
 
 #[test]
-fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
+fn an_approval_shows_and_binds_the_lane_of_a_call() {
     let site = site();
     site.workspace.replace(POLICY, "\"fs.*\", ", "\"fs.read\", ");
     let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
@@ -224,7 +224,7 @@ fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
 }
 
 #[test]
-fn a_lane_that_is_a_link_or_no_worktree_is_not_worked_in() {
+fn a_lane_must_be_a_worktree_and_not_a_link() {
     let site = site();
     let one = lane(&site, "local", "One");
     let mut client = session(&site, "local", &one);
@@ -352,7 +352,7 @@ fn a_lane_in_which_something_works_is_not_put_away() {
 
 /// Issue 17: a call started in a lane between the check for running calls and the removal of the lane.
 #[test]
-fn a_call_begins_in_a_lane_while_nobody_takes_the_lane_away() {
+fn a_lane_cannot_be_archived_while_a_call_starts() {
     let site = site();
     let one = lane(&site, "local", "One");
     let mut bound = session(&site, "local", &one);

@@ -69,7 +69,7 @@ fn a_client_without_a_handshake_brings_the_reply_back() {
 }
 
 #[test]
-fn questions_and_lists_are_under_the_profiles_of_the_agent() {
+fn profiles_apply_to_questions_and_lists() {
     let site = site("profiles = [\"context.strict\"]");
     let strict = "[[profile]]\nname = \"context.strict\"\nhide = [\"id:ask.user\"]\n[[profile.rule]]\nmatch = \"id:todo.*\"\naction = \"ask\"\n";
     site.workspace.write(".brigade/tools/profiles.toml", strict);
@@ -88,7 +88,7 @@ fn questions_and_lists_are_under_the_profiles_of_the_agent() {
 }
 
 #[test]
-fn questions_are_counted_and_what_is_not_remembered_is_not() {
+fn only_remembered_questions_are_counted() {
     let site = site("");
     let mut client = Client::start(&site, &[]);
     client.hello("2025-11-25", json!({"elicitation": {}}));
@@ -170,7 +170,7 @@ fn a_person_makes_a_tool_of_a_script() {
 }
 
 #[test]
-fn an_operator_sees_the_settings_after_a_person_agreed() {
+fn an_operator_sees_settings_after_an_approval() {
     let site = site("profiles = [\"access.operator\"]");
     let mut client = Client::connect(&site, "local");
     let asked = client.call("system.config", json!({}));

@@ -155,7 +155,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
 
 /// Issue 17: conditions for a pull request are checked before a person is asked, and again when it is created.
 #[test]
-fn a_lane_has_one_pull_request_also_when_two_were_approved() {
+fn a_lane_never_has_two_pull_requests() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     let lane = lane(&site, &mut client)["lane_id"].clone();
@@ -313,7 +313,7 @@ fn words(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
+fn pull_requests_use_gh_if_the_policy_names_it() {
     let site = with_gh(site());
     let mut client = Client::connect(&site, "local");
     let lane = lane(&site, &mut client);
@@ -401,7 +401,7 @@ fn what_gh_cannot_do_is_said() {
 
 /// Issue 17: profiles, listings and explanations use the effects of the configured forge.
 #[test]
-fn the_effects_of_pull_requests_are_those_of_the_forge() {
+fn pull_requests_have_the_effects_of_the_forge() {
     let local = json!(["local-read"]);
     let site = site();
     let effects = |site: &Site, id: &str| site.json(["describe", id]).expect(0)["tool"]["effects"].clone();

@@ -46,7 +46,7 @@ fn switch(client: &mut Client, mode: &str) -> Value {
 }
 
 #[test]
-fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
+fn a_session_narrows_itself_but_cannot_widen_itself() {
     let site = site("");
     let (mut client, mut other) = (Client::connect(&site, "local"), Client::connect(&site, "local"));
     let read = json!({"path": "a.txt"});
@@ -103,7 +103,7 @@ fn a_session_narrows_itself_at_once_and_a_person_widens_it() {
 }
 
 #[test]
-fn what_a_person_agreed_to_in_one_session_changes_no_other() {
+fn an_approval_applies_only_to_its_session() {
     let site = site("\"mode.chat\"");
     let mut client = Client::connect(&site, "local");
     let id = id_of(&switch(&mut client, "agentic"));

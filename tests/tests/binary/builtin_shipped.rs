@@ -4,7 +4,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+    reason = "a test fails when it cannot continue, and scenarios are next to the workspace"
 )]
 
 use std::fs;
@@ -251,7 +251,7 @@ fn generated_manifest_waits_as_call_of_caller() {
 }
 
 #[test]
-fn a_generated_workflow_that_a_person_rejects_is_not_there() {
+fn a_rejected_generated_workflow_is_not_deployed() {
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet}\nspec:\n  initial_state: A\n  states:\n    A: \
                     {kind: System, command: echo hello, transitions: []}\n";
     let site = site(&json!([{"says": "Write the manifest of a workflow", "do": [{"output": manifest}]}]));

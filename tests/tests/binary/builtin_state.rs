@@ -59,7 +59,7 @@ fn a_long_result_is_cut_with_all_its_members() {
 }
 
 #[test]
-fn a_memory_is_added_at_the_command_line_and_seen_by_people() {
+fn a_memory_can_be_added_at_the_command_line() {
     let site = site();
     let args = r#"{"content": "The port is 8080", "category": "fact"}"#;
     let id = site.queue("memory.add", args);
@@ -87,7 +87,7 @@ fn a_memory_is_added_at_the_command_line_and_seen_by_people() {
 }
 
 #[test]
-fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
+fn memories_of_other_agents_are_data() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     let added =

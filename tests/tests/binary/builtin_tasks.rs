@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+    reason = "a test fails when it cannot continue, and scenarios are next to the workspace"
 )]
 
 use std::fs;
@@ -90,7 +90,7 @@ fn gone(call: &Value) {
 }
 
 #[test]
-fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
+fn a_task_returns_output_and_keeps_files_and_receipt() {
     let steps = json!([{"write": "a/out.txt", "text": "by {task}\n"}, {"write": "bin", "text": "\u{0}"},
         {"write": ".env", "text": "KEY=canary-4711"}, {"output": "Hello from {role}"}]);
     let (site, mut client) = site(&steps, "");
@@ -152,7 +152,7 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
 }
 
 #[test]
-fn a_task_tries_again_until_its_validators_are_content() {
+fn a_task_retries_until_its_validators_pass() {
     let scenario = json!({"rules": [{"attempt": 1, "do": [{"output": "no"}]}, {"attempt": 2, "do": [{"output": "{\"a\": 1}"}]}],
         "default": [{"output": "{\"answer\": 42}"}]});
     let execution = "  execution:\n    mode: iterative\n    max_iterations: 3\n    validation:\n      - {type: exit_code}\n      \
@@ -516,7 +516,7 @@ fn approval_binds_agent_and_worker() {
 }
 
 #[test]
-fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
+fn a_dead_client_in_a_task_frees_its_slot() {
     let steps = json!([
         {"mcp": [["fs.list", {"path": "."}]], "to": "one.json", "kill": true},
         {"mcp": [["fs.list", {"path": "."}]], "to": "two.json", "again": true},
@@ -539,7 +539,7 @@ fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
 }
 
 #[test]
-fn what_a_worker_puts_in_the_place_of_the_pipes_leads_nowhere() {
+fn a_worker_cannot_replace_the_gateway_pipes() {
     let steps =
         json!([{"delete": ".gateway"}, {"link": ".gateway", "to": "../../../mine"}, {"output": "done"}]);
     let (site, mut client) = site(&steps, "");

@@ -66,7 +66,7 @@ fn git_log_is_that_of_the_workspace() {
 }
 
 #[test]
-fn a_call_at_the_command_line_goes_the_way_of_every_call() {
+fn a_command_line_call_is_handled_like_every_call() {
     let site = site();
     let args = r#"{"path": "new/b.txt", "content": "three\n"}"#;
     let queued = site.json(["call", "queue", "fs.write", "--args", args]).expect(0);
@@ -140,7 +140,7 @@ fn what_can_be_judged_is_judged_at_the_plan() {
 }
 
 #[test]
-fn lists_name_built_in_tools_only_where_they_are_asked_for() {
+fn lists_include_built_in_tools_only_on_request() {
     let site = site();
     let ids = |words: &[&str]| -> Vec<String> {
         let listed = site.json(words.iter().copied()).expect(0);
@@ -310,7 +310,7 @@ fn missing_tool_is_explained_only_to_its_audience() {
 }
 
 #[test]
-fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
+fn a_tool_that_asks_always_waits_for_a_person() {
     let site = site();
     let mut client = client(&site, &[]);
     let row = definitions().iter().find(|row| row.id == "fs.delete").unwrap();
@@ -330,7 +330,7 @@ fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
 }
 
 #[test]
-fn a_way_out_is_the_reason_of_the_tool_for_every_agent() {
+fn a_path_outside_is_refused_for_every_agent() {
     let site = site();
     let mut client = client(&site, &[]);
     for path in ["../x", "/etc/passwd", "a/../../x", "~/x"] {
@@ -424,7 +424,7 @@ fn a_report_runs_at_once_and_has_a_receipt() {
 }
 
 #[test]
-fn arguments_are_compared_with_the_schema_before_anything_else() {
+fn arguments_are_validated_before_other_checks() {
     let site = site();
     let mut client = client(&site, &[]);
     for args in [json!({"path": 5}), json!({"path": null}), json!({"path": "../x", "pth": 1})] {
@@ -451,7 +451,7 @@ fn the_doctor_knows_runs_of_built_in_tools() {
 
 /// Aliases in the catalog do not affect built-in tools: an agent calls the tool for which its rights were checked.
 #[test]
-fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
+fn a_catalog_alias_never_replaces_a_built_in_tool() {
     let site = site();
     site.workspace.write(
         POLICY,
@@ -479,7 +479,11 @@ fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
             );
         }
         let unknown = json!({"name": "fine", "arguments": {"path": "a.txt"}});
-        assert_eq!(client.refused("tools/call", unknown), -32602, "an alias of the catalog is no name here");
+        assert_eq!(
+            client.refused("tools/call", unknown),
+            -32602,
+            "an alias of the catalog is not a name here"
+        );
         client.close_input();
     }
     assert_eq!(runs(&site, "my-tool"), 0);

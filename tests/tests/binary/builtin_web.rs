@@ -105,7 +105,7 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
 }
 
 #[test]
-fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
+fn a_redirect_cannot_leave_the_context_domains() {
     let port = server();
     let site =
         site(&format!("[web]\ndomains = [\"127.0.0.1:{port}\", \"127.0.0.1:9\", \"127.0.0.2:{port}\"]\n"));
@@ -123,7 +123,7 @@ fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
 }
 
 #[test]
-fn nothing_is_fetched_without_a_policy_that_names_hosts() {
+fn fetching_needs_a_policy_with_hosts() {
     let here = site("");
     let mut client = Client::connect(&here, "local");
     assert!(!client.names().contains(&"web.fetch".to_owned()));

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+    reason = "a test fails when it cannot continue, and scenarios are next to the workspace"
 )]
 
 use std::fs;
@@ -198,7 +198,7 @@ const ASKS: &str = "  states:\n    A:\n      kind: Human\n      prompt: Ship {{i
                     C: {kind: System, command: echo stopped, transitions: []}\n";
 
 #[test]
-fn a_step_that_waits_for_an_approval_makes_its_execution_wait() {
+fn an_execution_waits_for_the_approval_of_a_step() {
     let site = site();
     add(&site, "held", "effects = [\"local-write\"]\n", "echo held\n");
     let mut client = Client::connect(&site, "local");
@@ -404,7 +404,7 @@ fn kill_between_transition_writes_is_recovered() {
             if matches!(status["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
                 break;
             }
-            assert!(begun.elapsed().as_secs() < 60, "{round}: it does not go on: {status:#} {seen:#}");
+            assert!(begun.elapsed().as_secs() < 60, "{round}: it does not continue: {status:#} {seen:#}");
             let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
             let rows = brief["waiting"].as_array().cloned().unwrap_or_default();
             for row in &rows {
@@ -433,7 +433,7 @@ fn kill_between_transition_writes_is_recovered() {
 }
 
 #[test]
-fn what_the_command_line_began_goes_on_with_the_next_gateway() {
+fn the_next_gateway_continues_a_command_line_start() {
     let site = site();
     let states = "  states:\n    A:\n      kind: System\n      command: [echo, hi]\n      transitions: [{condition: on_success, \
                   target: B}]\n    B:\n      kind: Human\n      prompt: Go on?\n      transitions: []\n";
@@ -453,7 +453,7 @@ fn what_the_command_line_began_goes_on_with_the_next_gateway() {
 }
 
 #[test]
-fn a_workflow_that_is_cancelled_takes_its_command_with_it() {
+fn a_cancelled_workflow_ends_its_command() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     deploy(&mut client, "slow", SLOW);
@@ -531,7 +531,7 @@ fn equal_steps_of_two_executions_are_two_calls() {
     }
     let runs = site.json(["run", "list"]).expect(0);
     let ran = runs["runs"].as_array().unwrap().iter().filter(|run| run["tool_id"] == "cmd.run").count();
-    assert_eq!(ran, 2, "each has a run of its own");
+    assert_eq!(ran, 2, "each has a separate run");
 }
 
 #[test]

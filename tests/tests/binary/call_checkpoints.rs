@@ -189,7 +189,7 @@ fn a_non_zero_exit_stays_on_the_receipt() {
 }
 
 #[test]
-fn all_checkpoints_of_a_run_are_answered_before_it_continues() {
+fn a_run_resumes_after_all_its_checkpoints() {
     let site = asking(
         r#"echo '{"id":"first","choices":["a"],"created_at":"2026-01-01T00:00:00Z"}' > x.json
 echo '{"id":"second","choices":["b"],"created_at":"2026-01-02T00:00:00Z"}' > y.json"#,
@@ -331,7 +331,7 @@ echo '{"id":"gate","choices":["yes"]}' > one.json
     site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
     let mut command = site.brigade.command(["tools", "checkpoint", "resume", "gate"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("the program goes on", || site.workspace.exists("started").then_some(()));
+    until("the program continues", || site.workspace.exists("started").then_some(()));
     child.kill().unwrap();
     child.wait().unwrap();
     let run = site.json(["call", "show", &id]).expect(0)["call"]["run_id"].as_str().unwrap().to_owned();
@@ -362,7 +362,7 @@ fn edit(site: &Site, change: impl Fn(&mut Value)) {
 }
 
 #[test]
-fn no_call_resumes_after_a_checkpoint_whose_file_was_changed() {
+fn a_changed_checkpoint_file_prevents_a_resume() {
     for (member, value) in [
         ("expires_at", json!("2020-01-01T00:00:00+00:00")),
         ("status", json!("approved")),
@@ -424,7 +424,7 @@ fn lost_checkpoint_is_known_from_call_record() {
 }
 
 #[test]
-fn a_file_that_a_crash_left_a_step_behind_is_no_change() {
+fn a_checkpoint_file_left_by_a_crash_is_no_change() {
     let site = asking(ASK);
     waiting(&site);
     let before = site.workspace.read_text(FILE);

@@ -375,7 +375,7 @@ fn sandboxed_reader_writes_nowhere() {
 }
 
 #[test]
-fn local_write_opens_the_workspace_and_neither_state_nor_git() {
+fn local_write_does_not_open_state_or_git() {
     let site = confined("enforce", r#"["local-read", "local-write"]"#);
     let outside = site.beside("outside.txt");
     site.tries("echo x > new.txt && mkdir sub && echo y > sub/z && rm data.txt", "worked");

@@ -79,7 +79,7 @@ fn changed_code_is_reported_before_approval() {
 }
 
 #[test]
-fn a_blocked_call_is_approved_once_the_policy_allows_it() {
+fn a_blocked_call_is_approvable_after_a_policy_change() {
     let site = Site::script(MARK);
     site.workspace.replace(POLICY, "allowed_effects = [\"local-read\", ", "allowed_effects = [");
     let queued = site.json(["call", "queue", "tool", "--include-blocked"]).expect(0);
@@ -112,7 +112,7 @@ fn a_directory_behind_a_link_is_bound() {
 }
 
 #[test]
-fn a_program_or_script_that_is_not_there_is_known_to_the_plan() {
+fn a_plan_reports_missing_programs_and_scripts() {
     let check = |command: &str, code: &str, named: &str| {
         let site = Site::script(MARK);
         site.workspace.replace(CATALOG, "sh bin/tool.sh", command);
@@ -153,7 +153,7 @@ fn a_script_outside_of_the_workspace_is_bound() {
 }
 
 #[test]
-fn a_policy_that_is_a_link_to_nothing_blocks_everything() {
+fn a_broken_policy_link_blocks_everything() {
     let site = Site::script(MARK);
     let approved = site.approved("tool", "{}");
     site.workspace.remove(POLICY);
@@ -168,7 +168,7 @@ fn a_policy_that_is_a_link_to_nothing_blocks_everything() {
         assert!(!doctor.contains("policy_missing\""), "{doctor}");
     }
     assert!(!site.workspace.exists("ran.txt"));
-    // A catalog behind such a link exists, too.
+    // A catalog reached through such a link exists, too.
     site.workspace.remove(CATALOG);
     symlink("gone.toml", site.workspace.join(CATALOG)).unwrap();
     let list = site.json(["list"]).json.to_string();
@@ -176,7 +176,7 @@ fn a_policy_that_is_a_link_to_nothing_blocks_everything() {
 }
 
 #[test]
-fn where_a_linked_policy_lies_no_sandboxed_run_can_write() {
+fn a_sandboxed_run_cannot_write_a_linked_policy() {
     let site = Site::script_with(
         "echo x >> cfg/policy.toml; rm -f cfg/policy.toml; mv cfg moved; echo ran > ran.txt\n",
         "effects = [\"local-write\"]\n",
@@ -194,7 +194,7 @@ fn where_a_linked_policy_lies_no_sandboxed_run_can_write() {
 }
 
 #[test]
-fn a_projection_never_replaces_what_a_tool_reads_or_runs() {
+fn a_projection_never_replaces_files_of_a_tool() {
     for target in ["docs/tool.md", "./docs/../docs/tool.md", "bin/tool.sh", "link.md"] {
         let site = Site::script_with(
             MARK,
@@ -231,7 +231,7 @@ fn outside_path_blocks_projections_reported_once() {
 }
 
 #[test]
-fn targets_for_harnesses_that_are_not_supported_are_looked_at() {
+fn targets_of_unsupported_harnesses_are_checked() {
     let site = Site::script_with(
         MARK,
         "supported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/t.md\", codex = \"../../x.md\", cursor = \".git/hooks/x\", pi = \"ok.md\" }\n",

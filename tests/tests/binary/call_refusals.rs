@@ -64,7 +64,7 @@ fn a_projection_that_blocks_says_what_is_expected() {
 }
 
 #[test]
-fn code_for_an_interpreter_runs_from_a_reviewed_command_alone() {
+fn inline_code_needs_a_reviewed_command() {
     let site = Site::script(MARK);
     let command = r#"python3 -c 'open("ran.txt", "w").write("inline")'"#;
     site.add_to_catalog(&Site::entry("inline", command, "effects = [\"local-write\"]\n"));
@@ -275,7 +275,7 @@ fn a_completed_call_is_not_run_again() {
 }
 
 #[test]
-fn an_exact_id_wins_and_a_prefix_lists_what_it_could_be() {
+fn an_ambiguous_prefix_lists_its_candidates() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
     let first = site.approved("tool", r#"{"a":"1"}"#);
     site.run_call(&first).expect(0);
@@ -342,7 +342,7 @@ fn next_passes_over_what_is_stale() {
 }
 
 #[test]
-fn a_blocked_call_is_stored_on_demand_and_cannot_be_approved() {
+fn a_blocked_call_is_stored_only_on_request() {
     let site = Site::script(MARK);
     site.workspace.write("schemas/tool.json", r#"{"type":"object","required":["a"]}"#);
     let queued = site.json(["call", "queue", "tool", "--args", "{}", "--include-blocked"]).expect(0);
@@ -381,7 +381,7 @@ fn replay_makes_a_pending_call_of_todays_facts() {
     let run_id = run["receipt"]["id"].as_str().unwrap();
     let (one, two) =
         (site.json(["run", "replay", run_id]).expect(0), site.json(["run", "replay", run_id]).expect(0));
-    assert_ne!(one["call"]["id"], two["call"]["id"], "every replay is a call of its own");
+    assert_ne!(one["call"]["id"], two["call"]["id"], "every replay is a separate call");
     let replayed = one["call"]["id"].as_str().unwrap();
     site.run_call(replayed).refused("approve");
     assert_eq!(site.workspace.read_text("ran.txt"), "1\n");

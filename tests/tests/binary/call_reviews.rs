@@ -61,7 +61,7 @@ fn approve_and_show_name_command_and_access() {
 
 /// Issue 13: after a run, the last approved call is found through its receipt, and changed code is named.
 #[test]
-fn a_call_is_compared_with_the_last_approved_one_of_its_tool() {
+fn a_call_is_compared_with_the_last_approved_one() {
     let site = site();
     let first = site.approved("tool", r#"{"path":"a.txt"}"#);
     site.run_call(&first).expect(0);
@@ -120,7 +120,7 @@ fn a_call_that_is_named_twice_is_decided_once() {
 
 /// Issue 13: candidates included calls that the command could not run, and were listed twice.
 #[test]
-fn candidates_are_the_calls_that_the_command_could_take() {
+fn candidates_are_calls_that_the_command_accepts() {
     let site = site();
     let [a, b, c] = ["a", "b", "c"].map(|path| site.queue("tool", &json!({"path": path}).to_string()));
     site.json(["call", "approve", &a]).expect(0);
@@ -140,7 +140,7 @@ fn candidates_are_the_calls_that_the_command_could_take() {
 
 /// Issue 13: `approve` showed fewer facts than `show`.
 #[test]
-fn approving_and_showing_a_call_say_the_same_of_its_entry() {
+fn approve_and_show_report_the_same_facts() {
     let lines =
         "effects = [\"local-read\"]\nenv_labels = [\"GREETING\"]\npermissions = [\"greet\"]\ntimeout = 7\n";
     let site = Site::script_with("echo ran\n", lines);

@@ -49,7 +49,7 @@ fn a_program_that_is_not_there_cannot_be_approved() {
 }
 
 #[test]
-fn a_program_that_vanishes_after_the_approval_is_named() {
+fn a_program_removed_after_the_approval_is_named() {
     let site = Site::script("true\n");
     site.write_program("bin/own", "#!/bin/sh\n");
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "./bin/own");
@@ -148,7 +148,7 @@ fn a_waiting_call_is_reviewed_through_its_checkpoint() {
 }
 
 #[test]
-fn a_policy_that_forbids_what_was_queued_stops_the_approval() {
+fn a_stricter_policy_prevents_the_approval() {
     let site = Site::script("true\n");
     let id = site.queue("tool", "{}");
     site.workspace.replace(".brigade/tools/policy.toml", r#"["secret-read"]"#, r#"["local-read"]"#);
@@ -167,7 +167,7 @@ fn arguments_that_are_not_utf8_are_a_usage_error() {
 }
 
 #[test]
-fn a_script_that_removes_its_own_workspace_state_is_reported() {
+fn a_script_that_removes_the_state_is_reported() {
     // Without a sandbox, a script can damage the state. Brigade must still report the run.
     let site = Site::script("rm -rf .brigade\n");
     let id = site.approved("tool", "{}");

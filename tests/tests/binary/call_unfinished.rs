@@ -113,7 +113,7 @@ fn a_call_whose_checkpoint_expired_can_be_ended() {
 }
 
 #[test]
-fn a_call_whose_checkpoint_cannot_be_read_can_be_ended() {
+fn a_call_with_an_unreadable_checkpoint_can_be_ended() {
     let (site, id) = waiting(r#"{"id":"ask"}"#);
     site.workspace.write(".brigade/tools/checkpoints/ask.json", "{");
     let refusal = site.json(["call", "run", &id]).expect(1);
@@ -122,7 +122,7 @@ fn a_call_whose_checkpoint_cannot_be_read_can_be_ended() {
 }
 
 #[test]
-fn a_call_that_cannot_be_resumed_any_more_can_be_ended() {
+fn a_call_that_cannot_resume_can_be_ended() {
     let (site, id) = waiting(r#"{"id":"ask"}"#);
     site.json(["checkpoint", "approve", "ask", "--choice", "yes"]).expect(0);
     assert_eq!(site.status(&id), "resume-pending");
@@ -166,7 +166,7 @@ fn kept_outcomes(site: &Site) -> usize {
 
 /// Issue 12: an outcome that could not be recorded is recorded later.
 #[test]
-fn an_outcome_that_could_not_be_recorded_is_recorded_later() {
+fn an_unrecorded_outcome_is_recorded_later() {
     let (site, id, run) = unrecorded("");
     assert_eq!(kept_outcomes(&site), 1);
     // Readers already see the outcome.

@@ -34,7 +34,7 @@ fn list_text_is_catalog_and_json_is_health() {
 }
 
 #[test]
-fn a_missing_catalog_fails_with_the_command_that_begins_one() {
+fn a_missing_catalog_suggests_init() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
     let listed = run(&brigade, "tools list");
@@ -120,7 +120,7 @@ fn prefixes_that_fit_several_calls_list_them() {
 }
 
 #[test]
-fn a_list_of_calls_is_streamed_in_order_as_text_and_as_json() {
+fn calls_are_listed_in_order_as_text_and_json() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let lines: Vec<String> =
         (0..1_200).map(|n| format!(r#"{{"tool": "count-words", "args": {{"paths": ["{n}"]}}}}"#)).collect();

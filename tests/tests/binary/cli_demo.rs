@@ -8,7 +8,7 @@ use std::process::Stdio;
 use brigade_testkit::{Brigade, TempWorkspace};
 
 #[test]
-fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
+fn the_demo_runs_all_steps_and_keeps_its_workspace() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
     let run = brigade.run(["demo", "--in", "demo"]);
@@ -39,7 +39,7 @@ fn the_demo_is_the_same_whatever_is_set_around_it() {
 }
 
 #[test]
-fn the_demo_does_not_touch_a_directory_that_holds_something() {
+fn the_demo_refuses_a_directory_with_files() {
     let workspace = TempWorkspace::empty();
     workspace.write("demo/mine.txt", "mine");
     let before = workspace.files("");

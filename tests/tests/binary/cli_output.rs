@@ -111,7 +111,7 @@ fn a_full_device_is_a_failure_of_the_environment() {
 }
 
 #[test]
-fn what_cannot_be_said_on_standard_error_changes_nothing() {
+fn a_closed_standard_error_changes_nothing() {
     let workspace = TempWorkspace::fixture("repo-tools");
     for (words, code) in [(&["tools", "list"][..], 0), (&["tools", "show", "none"], 1), (&["nonsense"], 2)] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -202,7 +202,7 @@ fn a_blocker_names_its_line_and_the_way_to_change_it() {
 }
 
 #[test]
-fn an_error_has_its_code_its_line_and_help_on_standard_error() {
+fn an_error_has_code_line_and_help_on_stderr() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let brigade = Brigade::new(&workspace);
     let run = brigade.run(["tools", "call", "queue", "needs-token"]);
@@ -225,7 +225,7 @@ fn an_error_has_its_code_its_line_and_help_on_standard_error() {
 }
 
 #[test]
-fn errors_of_a_file_stand_in_its_order_and_are_counted() {
+fn errors_of_a_file_are_in_order_and_counted() {
     let workspace = TempWorkspace::empty();
     workspace.write(".brigade/tools.toml", "[[tool]]\nid = \"a\"\nfamily = 3\ntimeout = \"soon\"\n");
     let run = Brigade::new(&workspace).run(["tools", "list"]);

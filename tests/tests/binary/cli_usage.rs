@@ -13,7 +13,7 @@ fn check(words: &[&str], expect: &str) {
 
     let run = brigade.run(words);
     run.assert_code(2);
-    assert!(run.stdout.is_empty(), "data that is none\n{run}");
+    assert!(run.stdout.is_empty(), "unexpected output\n{run}");
     assert!(run.stderr_text().contains(expect), "no `{expect}`\n{run}");
 
     // `--json` works at any position, also after the mistake.

@@ -1,6 +1,6 @@
 //! A closed run reports what it was denied, and `tools observe` declares it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files, links and a database")]
 
 use std::fs;
@@ -240,7 +240,7 @@ fn a_tool_that_only_reads_a_database_needs_nothing() {
 
 /// Issue 12: SQLite's files next to a database in the workspace root or next to code match no pattern.
 #[test]
-fn a_database_beside_code_needs_a_directory_of_its_own() {
+fn a_database_beside_code_needs_its_directory() {
     let site = site(
         "python3 run.py",
         "effects = [\"local-read\", \"local-write\"]\ndata = [\"app.db\", \"app.db-journal\"]",
@@ -264,7 +264,7 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
 
 /// Issue 12: a file that a run creates and reads was declared by name, which opens only an existing file.
 #[test]
-fn what_a_run_writes_and_reads_back_is_declared_in_one_round() {
+fn files_written_and_read_are_declared_in_one_round() {
     let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
     fs::create_dir(site.workspace.path().join("out")).unwrap();
     site.workspace.write("run.sh", "rm -f out/log\necho 1 >out/log\ncat out/log\n");

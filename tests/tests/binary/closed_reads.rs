@@ -1,7 +1,7 @@
 //! With `reads = "closed"`, a run can only read and execute approved code, declared data, and files named by its
 //! arguments.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -42,7 +42,7 @@ fn unapproved_file_is_not_read_and_named() {
 }
 
 #[test]
-fn code_that_the_entry_declares_is_bound_and_runs_as_approved() {
+fn declared_code_is_bound_and_runs_as_approved() {
     for (command, main, helper, file) in [
         (
             "/usr/bin/python3 bin/main.py",
@@ -120,7 +120,7 @@ fn patterns_that_lead_elsewhere_block_the_call() {
 }
 
 #[test]
-fn patterns_that_match_too_much_block_the_call_with_the_count() {
+fn patterns_with_too_many_matches_block_the_call() {
     let plan = |lines: &str, fill: &dyn Fn(&Site)| {
         let site = site("sh bin/tool.sh", lines);
         site.workspace.write("bin/tool.sh", "true\n");
@@ -291,7 +291,7 @@ fn new_file_beside_code_is_not_executed() {
 }
 
 #[test]
-fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
+fn an_argument_never_opens_git_or_brigade_files() {
     let site = site("sh bin/tool.sh", "argument_template = { p = \"{p}\" }");
     site.workspace.write("bin/tool.sh", "cat \"$1\" || true\n");
     for path in ["deep/.git/config", "deep/.brigade/tools.toml"] {
@@ -384,7 +384,7 @@ fn a_link_that_was_made_after_the_approval_is_no_code() {
 }
 
 #[test]
-fn a_program_that_a_link_of_the_workspace_names_starts() {
+fn a_program_behind_a_workspace_link_starts() {
     for command in ["./shell bin/tool.sh", "env ./shell bin/tool.sh"] {
         let site = site(command, "");
         symlink("/bin/sh", site.workspace.join("shell")).unwrap();

@@ -135,7 +135,7 @@ fn traps(client: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_client_is_connected_and_disconnected_without_a_trace() {
+fn disconnecting_restores_the_files_of_every_client() {
     for (client, scope, file) in FILES {
         for transport in ["stdio", "http"] {
             let words = format!("{client} --scope {scope} --transport {transport} --as ci-1");
@@ -508,7 +508,7 @@ fn a_list_of_a_newer_version_is_not_rewritten() {
 }
 
 #[test]
-fn files_are_found_where_variables_and_other_names_have_them() {
+fn client_files_follow_variables_and_other_names() {
     let site = site();
     let folder = site.workspace.home().join("elsewhere");
     let site = site.env("CODEX_HOME", folder.display().to_string());

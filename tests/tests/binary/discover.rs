@@ -59,7 +59,7 @@ pub fn copy(from: &Path, to: &Path) {
 
 /// Issue 15: without a known home directory, cached entries of the user's files are kept.
 #[test]
-fn files_of_the_user_are_not_gone_where_the_home_is_not_known() {
+fn user_entries_stay_when_the_home_is_unknown() {
     let site = everything();
     let before = site.json(["sync"]).expect(0);
     let mut site = site.env("HOME", "");
@@ -103,7 +103,7 @@ fn sync(site: &Site, words: &str) -> Value {
 }
 
 fn list<'d>(document: &'d Value, key: &str) -> &'d [Value] {
-    document[key].as_array().unwrap_or_else(|| panic!("`{key}` is no list in {document}"))
+    document[key].as_array().unwrap_or_else(|| panic!("`{key}` is not a list in {document}"))
 }
 
 fn texts(document: &Value, key: &str) -> Vec<String> {
@@ -310,7 +310,7 @@ fn filters_choose_what_is_read() {
 }
 
 #[test]
-fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
+fn an_unreadable_list_of_harnesses_is_not_all() {
     let site = everything();
     for wrong in ["harnesses = \"cursor\"", "harnesses = [\"cursor\", 5]"] {
         site.workspace.write(".brigade/tools.toml", format!("[registry]\n{wrong}\n"));
@@ -334,7 +334,7 @@ fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
 }
 
 #[test]
-fn a_home_without_harnesses_has_seventeen_that_are_not_found() {
+fn an_empty_home_has_seventeen_absent_harnesses() {
     let site = Site::empty();
     let found = discover(&site, "");
     let rows = list(&found, "harnesses");
@@ -420,7 +420,7 @@ fn a_hostile_file_hides_nothing_else() {
 }
 
 #[test]
-fn files_that_hold_too_much_together_hide_nothing_of_the_user() {
+fn a_total_size_limit_hides_no_user_entries() {
     let site = everything();
     let before = discover(&site, "");
     let comments = "# nothing\n".repeat((1 << 20) / 10);
@@ -513,7 +513,7 @@ fn sync_writes_what_changed_and_nothing_else() {
 }
 
 #[test]
-fn an_unknown_word_in_the_cache_takes_only_its_entry_away() {
+fn an_unknown_word_in_the_cache_drops_only_its_entry() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
     let servers = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#;
@@ -539,7 +539,7 @@ fn an_unknown_word_in_the_cache_takes_only_its_entry_away() {
 }
 
 #[test]
-fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
+fn a_damaged_cache_is_replaced_but_a_newer_one_kept() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
     write(&home(&site, ".cursor/mcp.json"), r#"{"mcpServers": {"a": {"command": "a"}}}"#);
@@ -572,7 +572,7 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
 
 /// Issue 15: a skill with broken front matter stays one entry, and a second sync changes nothing.
 #[test]
-fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
+fn a_skill_that_becomes_unreadable_stays_one_entry() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
     let broken = "---\nname: [\n---\nBody\n";
@@ -596,7 +596,7 @@ fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
 }
 
 #[test]
-fn doctor_says_what_sync_found_and_looks_at_no_file_itself() {
+fn doctor_reports_the_cache_and_reads_no_files() {
     let site = Site::empty();
     site.workspace.write(
         ".brigade/tools.toml",
@@ -642,7 +642,7 @@ fn doctor_says_what_sync_found_and_looks_at_no_file_itself() {
 }
 
 #[test]
-fn the_catalog_chooses_harnesses_and_names_what_is_registered() {
+fn the_catalog_selects_harnesses() {
     let site = everything();
     site.workspace.write(
         ".brigade/tools.toml",

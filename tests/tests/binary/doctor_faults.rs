@@ -1,6 +1,6 @@
 //! Every issue type: a workspace with the fault reports it with all members and a working fix.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests break files by hand")]
 
 use std::collections::BTreeSet;
@@ -332,7 +332,7 @@ fn faults_of_projections_are_found() {
 }
 
 #[test]
-fn the_fix_of_an_orphan_removes_it_and_nothing_that_was_edited() {
+fn the_fix_of_an_orphan_keeps_edited_files() {
     let site = healthy();
     let lines = "supported_harnesses = [\"claude\", \"codex\"]\nprojections = { claude = \".claude/commands/tool.md\", \
                  codex = \".codex/skills/tool/SKILL.md\" }";

@@ -1,6 +1,6 @@
 //! `brigade tools doctor`, `list --json`, `import-issues` and `policy doctor` through the binary.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests look at the modes of files")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ fn types(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn issues_fail_the_command_only_when_that_is_asked_for() {
+fn issues_fail_the_command_only_on_request() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);
     let run = brigade.run(["tools", "doctor", "--json"]);

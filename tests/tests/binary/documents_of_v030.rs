@@ -52,7 +52,7 @@ fn doctor_names_differences_from_v030() {
             })
             .collect()
     };
-    assert_eq!(differences(), [""; 0], "nobody used v0.30 here");
+    assert_eq!(differences(), [""; 0], "v0.30 was not used here");
     let call = r#"{"id": "call-1", "status": "approved", "tool_id": "tool", "created_at": "2026-01-01T00:00:00+00:00"}"#;
     site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
     let all = [
@@ -76,7 +76,7 @@ fn doctor_names_differences_from_v030() {
 }
 
 #[test]
-fn contracts_count_what_keeps_calls_back_and_nothing_else() {
+fn contracts_count_only_what_blocks_calls() {
     let site = Site::fixture("repo-tools");
     // No projection was written yet.
     let contracts = site.json(["contracts"]).expect(0);
@@ -114,7 +114,7 @@ fn an_invalid_policy_shows_no_rule_and_allows_nothing() {
 }
 
 #[test]
-fn built_in_tools_are_added_to_a_catalog_that_is_a_list() {
+fn built_in_tools_are_added_to_a_list_catalog() {
     let entry = r#"{id="a", name="A", family="script", command="echo"}"#;
     for list in
         [format!("tool = [ {entry} ]\n"), "tool = []\n".to_owned(), format!("tool = [\n  {entry},\n]\n")]
@@ -153,7 +153,7 @@ fn the_fix_of_a_runtime_issue_is_a_command() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_said_once_and_is_not_valid() {
+fn a_missing_tool_is_invalid_and_reported_once() {
     let site = Site::fixture("repo-tools");
     let nope = site.json(["describe", "nope"]).expect(1);
     assert_eq!((&nope["valid"], nope["errors"].as_array().unwrap().len()), (&json!(false), 1));

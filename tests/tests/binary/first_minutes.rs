@@ -26,7 +26,7 @@ fn a_new_workspace_has_the_chosen_harnesses_or_none() {
 }
 
 #[test]
-fn detected_harnesses_are_those_whose_program_is_on_the_path() {
+fn detected_harnesses_have_a_program_on_path() {
     let site = Site::empty();
     site.write_program("../programs/codex", "#!/bin/sh\n");
     let programs = site.workspace.join("../programs").canonicalize().unwrap();
@@ -57,7 +57,7 @@ fn unapplied_projections_are_one_line() {
 }
 
 #[test]
-fn a_dry_run_shows_contents_of_few_files_or_on_request() {
+fn a_dry_run_shows_few_contents_unless_asked() {
     let site = Site::empty();
     site.json(["init"]).expect(0);
     let all = site.tools(["apply", "--all", "--dry-run"]);
@@ -162,7 +162,7 @@ fn broken_policy_proposes_only_its_correction() {
 }
 
 #[test]
-fn without_runtimes_there_is_one_error_and_one_next_step() {
+fn missing_runtimes_are_one_error_with_one_step() {
     let site = Site::empty();
     let made = site.tools(["init", "--empty"]);
     assert!(made.stdout_text().contains("gitignore:  created (.gitignore)\n"), "{made}");

@@ -25,7 +25,7 @@ fn outside(site: &Site) -> String {
 }
 
 #[test]
-fn paths_that_lead_out_block_until_the_policy_allows_them() {
+fn outside_paths_block_until_the_policy_allows_them() {
     for (field, file) in [
         ("source_path", "secret.md"),
         ("input_schema_path", "secret.json"),
@@ -116,7 +116,7 @@ fn state_behind_a_link_that_leads_out_is_not_followed() {
 }
 
 #[test]
-fn files_of_the_state_that_are_links_are_not_written_through() {
+fn linked_state_files_are_not_written_through() {
     for file in ["calls.jsonl", "queue.lock", "runs/ledger.jsonl"] {
         let site = Site::script(MARK);
         let victim = site.beside("victim.txt");
@@ -301,7 +301,7 @@ fn arguments_of_any_depth_and_size_are_answered() {
 }
 
 #[test]
-fn a_word_that_is_too_long_for_the_kernel_is_a_failed_run() {
+fn an_argument_too_long_for_the_kernel_fails_the_run() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
     site.workspace.write("args.json", json!({"a": "x".repeat(3_000_000)}).to_string());
     let queued = site.json(["call", "queue", "tool", "--args-json", "args.json"]);
@@ -315,7 +315,7 @@ fn a_word_that_is_too_long_for_the_kernel_is_a_failed_run() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is() {
+fn a_full_disk_is_an_error_but_a_closed_pipe_is_not() {
     let site = Site::script(MARK);
     let id = site.approved("tool", "{}");
     for words in

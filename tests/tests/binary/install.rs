@@ -1,6 +1,6 @@
 //! `tools install`: a queued call whose result depends on whether the tool exists afterwards.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -54,7 +54,7 @@ fn run(site: &Site, id: &str, code: i32) -> Value {
 }
 
 #[test]
-fn an_installation_is_a_call_that_is_approved_run_and_judged() {
+fn an_installation_is_a_call_with_an_approval() {
     let site = site(ONE);
     let document = site.json(["install", "yq"]).expect(0);
     let id = call_of(&document);
@@ -200,7 +200,7 @@ fn only_a_policy_that_names_it_allows_an_installation() {
 }
 
 #[test]
-fn what_the_policy_says_of_a_tool_holds_for_its_installation() {
+fn the_policy_of_a_tool_applies_to_its_installation() {
     for (rule, code) in [
         ("allowed_levels = [\"user\"]", "policy_level"),
         ("allowed_sources = [\"script\"]", "policy_source"),
@@ -217,7 +217,7 @@ fn what_the_policy_says_of_a_tool_holds_for_its_installation() {
 }
 
 #[test]
-fn without_a_command_or_an_installer_nothing_is_queued() {
+fn an_installation_needs_a_command_and_an_installer() {
     for (install, words, reason) in [
         ("check = \"test -x vendor/yq\"", vec!["install", "yq"], "no_install_command"),
         ("command = [\"nowhere-installer yq\"]", vec!["install", "yq"], "no_installer"),
@@ -262,7 +262,7 @@ fn all_that_is_missing_is_queued_and_nothing_runs() {
 type Edit = fn(&Site);
 
 #[test]
-fn an_approval_binds_the_entry_the_command_and_the_installer() {
+fn an_approval_binds_entry_command_and_installer() {
     let edits: [(&str, Edit); 5] = [
         ("changed_contract", |site| {
             let catalog = site.workspace.read_text(".brigade/tools.toml");
@@ -340,7 +340,7 @@ fn writing_elsewhere_needs_its_paths_in_the_policy() {
 }
 
 #[test]
-fn a_plan_of_a_tool_that_is_missing_names_its_installation() {
+fn a_plan_of_a_missing_tool_suggests_its_installation() {
     let site = site(ONE);
     let plan = site.json(["call", "plan", "yq"]).expect(1);
     let details = plan["blocker_details"].as_array().unwrap();
@@ -365,7 +365,7 @@ fn a_broken_entry_is_the_reason_and_not_what_it_lacks() {
 
 /// Issue 15: an agent must not get more tools through a program that it may run, confined or not.
 #[test]
-fn a_program_of_a_run_registers_installs_and_approves_nothing() {
+fn a_program_of_a_run_makes_no_decisions() {
     let site = Site::script("");
     site.workspace.replace(
         ".brigade/tools/policy.toml",

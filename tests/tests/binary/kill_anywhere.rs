@@ -12,7 +12,7 @@ use brigade_tests::kill_anywhere;
 const TRIALS: usize = 100;
 
 #[test]
-fn a_killed_command_loses_nothing_and_runs_nothing_twice() {
+fn killed_commands_lose_and_repeat_nothing() {
     let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let trials =
         variable("BRIGADE_KILL_TRIALS").and_then(|trials| usize::try_from(trials).ok()).unwrap_or(TRIALS);

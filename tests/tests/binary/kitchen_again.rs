@@ -1,6 +1,6 @@
 //! Continuing after a service: aborts, selected tasks, dry runs, and files of other programs.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use serde_json::{Value, json};
 
@@ -112,7 +112,7 @@ fn what_git_ignores_completes_no_task() {
 }
 
 #[test]
-fn a_resume_can_be_rehearsed_and_approve_what_it_resumes() {
+fn a_resume_can_be_a_dry_run_or_include_an_approval() {
     let crew = Crew::new(&[task("a", &[])], "", done());
     let rehearsed = crew.site.document(["resume", PRD, "--dry-run"]).expect(0);
     assert_eq!((&rehearsed["outcome"], &rehearsed["waves"]), (&json!("dry-run"), &json!([["a"]])));
@@ -125,7 +125,7 @@ fn a_resume_can_be_rehearsed_and_approve_what_it_resumes() {
 }
 
 #[test]
-fn a_chain_names_its_prds_also_where_the_first_one_fails() {
+fn a_chain_reports_its_prds_even_if_the_first_fails() {
     let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", failing("a"));
     let report = crew.serve(30);
     assert_eq!(report["prds"], Value::Null);

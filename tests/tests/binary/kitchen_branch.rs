@@ -1,6 +1,6 @@
 //! A branch that the user deletes or moves: finished work stays in it, or the service stops.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use std::process::{Child, Stdio};
 
@@ -48,7 +48,7 @@ fn meanwhile(crew: &Crew, act: impl FnOnce()) -> Value {
 }
 
 #[test]
-fn a_deleted_branch_is_made_anew_with_what_is_done() {
+fn a_deleted_branch_is_recreated_with_finished_work() {
     let (crew, commit) = with_a_done();
     crew.site.workspace.git(["branch", "-D", "brigade/crew"]);
     assert!(crew.status()["issues"].to_string().contains("was deleted"));
@@ -84,7 +84,7 @@ fn branch_without_done_work_is_refused() {
 }
 
 #[test]
-fn a_branch_that_is_put_back_meanwhile_pauses_the_service() {
+fn a_branch_reset_meanwhile_pauses_the_service() {
     let (crew, commit) = with_a_done();
     let report = meanwhile(&crew, || {
         crew.site.workspace.git(["branch", "-f", "brigade/crew", "main"]);
@@ -99,7 +99,7 @@ fn a_branch_that_is_put_back_meanwhile_pauses_the_service() {
 }
 
 #[test]
-fn a_branch_that_is_deleted_meanwhile_comes_back_with_all_work() {
+fn a_branch_deleted_meanwhile_is_recreated() {
     let (crew, _) = with_a_done();
     meanwhile(&crew, || {
         crew.site.workspace.git(["branch", "-D", "brigade/crew"]);

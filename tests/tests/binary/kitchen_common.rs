@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+    reason = "a test fails when it cannot continue, and scenarios are next to the workspace"
 )]
 
 use std::fs;

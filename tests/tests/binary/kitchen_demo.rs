@@ -1,6 +1,6 @@
 //! `brigade kitchen demo`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "a test interrupts the demo, and looks at what it leaves")]
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! Issues of a kitchen in `tools doctor`.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn sound_or_missing_kitchen_has_no_issues() {
 }
 
 #[test]
-fn a_workspace_with_a_kitchen_alone_needs_no_catalog_for_it() {
+fn a_kitchen_needs_no_catalog() {
     let site = brigade_tests::Site::empty();
     site.workspace.write(".brigade/kitchen.toml", "max_parallel = 2\n");
     let doctor = |words: &[&str]| site.brigade.run([&["tools", "doctor"], words].concat());
@@ -47,7 +47,7 @@ fn a_workspace_with_a_kitchen_alone_needs_no_catalog_for_it() {
 }
 
 #[test]
-fn faults_of_files_are_named_with_the_command_that_helps() {
+fn file_faults_are_reported_with_a_useful_command() {
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_parallel = 1000", done());
     crew.site.document(["service", PRD, "--only", "a"]).expect(1);
     crew.approve();

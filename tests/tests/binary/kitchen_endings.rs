@@ -1,6 +1,6 @@
 //! Services that are interrupted, exceed a budget, or wait for a person.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -68,7 +68,7 @@ fn assert_nothing_runs(service: &Service) {
 }
 
 #[test]
-fn workers_and_their_helpers_end_with_a_service_that_is_killed() {
+fn workers_and_helpers_end_with_a_killed_service() {
     let (service, mut child) = stubborn();
     signal(&child, "-KILL");
     child.wait().unwrap();
@@ -227,7 +227,7 @@ fn without_an_answer_in_time_the_task_stays_undecided() {
 }
 
 #[test]
-fn the_limit_of_a_provider_holds_up_its_tier_and_no_other() {
+fn a_provider_limit_delays_only_its_tier() {
     let settings =
         "supervisor_events_file = \"brigade/events.jsonl\"\nsupervisor_status_file = \"brigade/status.json\"";
     let reset = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 4;
@@ -268,5 +268,5 @@ fn a_limit_that_lasts_too_long_pauses() {
     let reason = report["reason"].as_str().unwrap();
     assert!(reason.contains("limit") && reason.contains("line"), "{reason}");
     let status = service.site.document(["status", PRD]).expect(0);
-    assert_eq!(status["tasks"][0]["last_error"], Value::Null, "it is no failure of the task: {status:#}");
+    assert_eq!(status["tasks"][0]["last_error"], Value::Null, "it is not a failure of the task: {status:#}");
 }

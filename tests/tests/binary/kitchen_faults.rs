@@ -1,13 +1,13 @@
 //! Problems around a kitchen, and their messages.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use serde_json::{Value, json};
 
 use crate::kitchen_common::{Crew, PRD, done, task};
 
 #[test]
-fn a_prd_that_is_broken_meanwhile_is_said_and_set_later() {
+fn a_prd_broken_meanwhile_is_reported_and_set_later() {
     let steps = json!([{"write": "{workspace}/brigade/tasks/prd-crew.json", "text": "{"},
         {"write": "a.txt", "text": "x"}, {"tag": "COMPLETE"}]);
     let crew = Crew::new(&[task("a", &[])], "", steps);
@@ -52,7 +52,7 @@ fn a_workspace_with_a_kitchen_alone_needs_no_catalog() {
 }
 
 #[test]
-fn what_workers_find_beyond_their_tasks_reaches_the_inbox_once() {
+fn findings_of_workers_reach_the_inbox_once() {
     let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let steps = json!([{"backlog": "the login page\nhas no test"}, {"backlog": format!("rotate {secret}")},
         {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
@@ -166,7 +166,7 @@ fn unstartable_worker_is_named_before_any_start() {
 }
 
 #[test]
-fn a_review_that_repeats_its_prompt_or_cannot_run_is_none() {
+fn an_echoed_or_failed_review_does_not_count() {
     // An echoed prompt gives neither a verdict nor a reason, and no such review passes.
     for steps in [json!(["echo_prompt"]), json!([{"exit": 3}]), json!([{"review": "unclear"}])] {
         let scenario = json!({"rules": [{"role": "review", "do": steps}, {"role": "work", "do": done()}], "default": []});

@@ -1,6 +1,6 @@
 //! Effects of keys in kitchen.toml that no other test sets.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn does(more: Value) -> Value {
 }
 
 #[test]
-fn learnings_and_findings_have_their_files_and_their_number() {
+fn learnings_and_findings_have_files_and_limits() {
     let rules = json!([{"task": "US-001", "do": does(json!([{"learning": "one"}, {"learning": "two"}, {"backlog": "b"}]))}]);
     let tasks = [task("US-001", &[]), task("US-002", &["US-001"])];
     let settings = "learnings_file = \"notes.md\"\nbacklog_file = \"later.md\"\nlearnings_max = 1\nlearnings_archive = false";
@@ -42,7 +42,7 @@ fn learnings_and_findings_have_their_files_and_their_number() {
 }
 
 #[test]
-fn retries_are_told_what_was_tried_as_far_as_that_is_wanted() {
+fn retry_prompts_name_earlier_approaches_if_enabled() {
     let rules = json!([{"attempt": 1, "do": [{"approach": "first way"}]}, {"attempt": 2, "do": [{"approach": "second way"}]}]);
     for (settings, expect) in [
         ("", [true, true, true]),
@@ -111,7 +111,7 @@ fn verification_has_a_time_limit_and_can_be_off() {
 }
 
 #[test]
-fn work_of_the_other_tiers_is_reviewed_where_that_is_wanted() {
+fn all_tiers_are_reviewed_if_enabled() {
     let rules = json!([{"role": "review", "do": [{"review": "pass"}]}]);
     for (settings, reviews) in [
         ("review_enabled = true", [1, 0]),

@@ -1,6 +1,6 @@
 //! `brigade service` and `brigade status --watch`, with and without a terminal.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make files that workers wait for, and start a second command"
@@ -136,7 +136,7 @@ fn a_failed_task_is_asked_about_and_the_answer_counts() {
 }
 
 #[test]
-fn a_question_can_be_left_open_or_be_answered_elsewhere() {
+fn a_question_can_stay_open_or_be_answered_elsewhere() {
     let service = Service::new(
         "max_iterations = 1",
         &[task("US-001", &[])],

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and a service runs beside the test"
+    reason = "a test fails when it cannot continue, and a service runs beside the test"
 )]
 
 use std::io::Read as _;
@@ -28,7 +28,7 @@ fn findings(crew: &Crew) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
+fn every_changed_receipt_is_a_finding() {
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "test_cmd = \"true\"", done());
     assert_eq!(crew.site.document(["kitchen", "receipts"]).expect(0)["receipts"], json!([]));
     assert_eq!(findings(&crew), []);

@@ -1,7 +1,7 @@
 //! `brigade service` with the fake worker: gates between PRDs, merge and push, changed settings, and every fault of a
 //! worker.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make files that workers wait for, and start a second command"
@@ -38,7 +38,7 @@ fn status(service: &Service) -> Value {
 }
 
 #[test]
-fn a_gate_stands_between_two_prds_until_somebody_opens_it() {
+fn a_gate_between_two_prds_must_be_opened() {
     let service = two_prds("phase_gate = \"pause\"", &json!([]));
     let serve = || service.site.document(["service", PRD, OTHER, "--auto-continue"]);
     let paused = serve().expect(30);
@@ -87,7 +87,7 @@ fn chain_needs_all_approved_and_stops_at_incomplete() {
 }
 
 #[test]
-fn a_review_of_the_prd_adds_tasks_that_need_an_approval() {
+fn tasks_added_by_a_review_need_an_approval() {
     let new = json!({"id": "US-009", "title": "Mend it", "acceptanceCriteria": ["mended"], "complexity": "junior",
         "verification": [{"type": "unit", "cmd": "test -f US-009.txt"}], "passes": true});
     let rules = json!([{"role": "phase", "call": 1, "do":
@@ -211,7 +211,7 @@ fn waiting_tasks(settings: &str) -> Service {
 }
 
 #[test]
-fn settings_are_read_again_between_tasks_and_bound_ones_pause() {
+fn changed_settings_apply_and_bound_ones_pause() {
     let service = waiting_tasks("max_parallel = 2");
     serve_and(&service, 0, || {
         service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", "max_parallel = 1");
@@ -273,7 +273,7 @@ fn budget_warns_at_four_fifths_and_stops_new_attempts() {
 }
 
 #[test]
-fn every_fault_of_a_worker_is_one_failed_attempt_or_none() {
+fn a_worker_fault_fails_at_most_one_attempt() {
     let write = json!({"write": "{task}.txt", "text": "x\n"});
     let done = json!({"tag": "COMPLETE"});
     let with = |steps: Value| -> Value {

@@ -1,7 +1,7 @@
 //! `brigade kitchen approve`, `status`, `decisions`, `answer`, `summary`, `cost` and `service --dry-run` through the
 //! binary.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn changes(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn what_was_approved_is_bound_and_what_changed_is_named() {
+fn changes_after_an_approval_are_named() {
     let site = kitchen();
     // Without an approval nothing is approved, and the commands are shown.
     let shown = site.document(["kitchen", "approve", PRD]).expect(1);
@@ -125,7 +125,7 @@ fn what_was_approved_is_bound_and_what_changed_is_named() {
 }
 
 #[test]
-fn an_approval_needs_the_fingerprint_and_can_be_taken_back() {
+fn an_approval_needs_the_fingerprint_and_is_revocable() {
     let site = kitchen();
     let approve_as = |text: &str| site.document(["kitchen", "approve", PRD, "--fingerprint", text]);
     let own = fingerprint(&site);
@@ -291,7 +291,7 @@ fn failed() -> Site {
 }
 
 #[test]
-fn a_decision_is_listed_answered_once_and_then_acted_on() {
+fn a_decision_is_answered_once_and_then_applied() {
     let site = failed();
     let listed = site.document(["kitchen", "decisions"]).expect(0);
     assert_eq!((&listed["waiting"], &listed["decisions"][0]["id"]), (&json!(1), &json!(DECISION)));
@@ -326,7 +326,7 @@ fn a_decision_is_listed_answered_once_and_then_acted_on() {
 }
 
 #[test]
-fn a_skipped_task_leaves_what_depends_on_it_unreachable() {
+fn dependents_of_a_skipped_task_are_unreachable() {
     let site = failed();
     site.document(["kitchen", "answer", DECISION, "skip", "--reason", "later"]).expect(0);
     let status = site.document(["status", PRD]).expect(0);

@@ -1,6 +1,6 @@
 //! The cached status of a long PRD, and when it is computed again.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use serde_json::{Value, json};
 

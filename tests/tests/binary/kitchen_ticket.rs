@@ -1,6 +1,6 @@
 //! `brigade ticket`: one task, and its exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use serde_json::json;
 

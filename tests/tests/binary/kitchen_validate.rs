@@ -1,6 +1,6 @@
 //! `brigade kitchen validate`, `init` and `workers` through the binary.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::collections::BTreeSet;
@@ -126,7 +126,7 @@ fn each_fault_has_place_and_exit_code() {
 }
 
 #[test]
-fn everything_is_reported_at_once_and_no_command_is_quoted() {
+fn all_faults_are_reported_without_commands() {
     let report = validate(&with_tasks(
         "{\"id\": \"a\", \"title\": \"\", \"dependsOn\": [\"z\"], \"complexity\": \"x\",\n\
          \"verification\": [\"sudo hunter2-EXAMPLE\", \"\"]}",
@@ -261,7 +261,7 @@ fn a_configuration_is_translated_and_means_the_same() {
 }
 
 #[test]
-fn a_configuration_is_data_and_nothing_in_it_is_executed() {
+fn a_configuration_is_never_executed() {
     let site = Site::empty();
     site.workspace.write(PRD, with_tasks("{\"id\": \"a\", \"title\": \"t\"}"));
     let lines = [
@@ -322,7 +322,7 @@ fn the_policy_says_which_workers_and_whether_a_shell() {
 }
 
 #[test]
-fn a_command_that_skips_permissions_is_refused_with_its_flag() {
+fn a_refusal_names_the_flag_that_skips_permissions() {
     let site = Site::empty();
     site.workspace.write(PRD, with_tasks("{\"id\": \"a\", \"title\": \"t\"}"));
     let set = |command: &str| {

@@ -1,6 +1,6 @@
 //! The fake worker, `fixtures/kitchen/worker.py`: the behavior that other tests rely on.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests start the worker themselves, and look at what it leaves"
@@ -125,7 +125,7 @@ fn a_result_file_has_the_nonce_of_the_run_or_a_fault() {
 }
 
 #[test]
-fn files_git_and_processes_are_changed_as_the_scenario_says() {
+fn the_scenario_changes_files_git_and_processes() {
     let bench = Bench::new();
     let done = bench.run(
         r##"{"git": ["init", "-q", "."]}, {"setting": "user.name", "value": "x"},

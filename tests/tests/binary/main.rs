@@ -1,7 +1,7 @@
 //! Tests of the real binary: one program, one module per subject.
 //!
 //! There is one program, so that it is linked once and its tests use all processors until the end. The tests are
-//! threads of one process. So a test never changes the directory, the variables or the limits of its own process. It
+//! threads of one process. So a test never changes the directory, the variables or the limits of that process. It
 //! sets them for the commands that it starts.
 
 mod agents;

@@ -26,7 +26,7 @@ fn a_call_goes_the_whole_way() {
     assert_eq!((&response["id"], &response["jsonrpc"]), (&receipt["mcp_request_id"], &json!("2.0")));
     assert_eq!(response["result"]["content"][0], json!({"type": "text", "characters": 5, "text": "hello"}));
     assert_eq!(receipt["mcp_pin"]["state"], "first use");
-    assert_eq!(receipt["argv"].as_array().unwrap().len(), 4, "arguments are no words of the command");
+    assert_eq!(receipt["argv"].as_array().unwrap().len(), 4, "arguments are not words of the command");
     assert_eq!(run["call"]["status"], "completed");
     assert_eq!(run["call"]["contract"]["requires_runtime"], true, "no MCP tool is called without one");
     let (_, run) = spoken.say(HELLO);
@@ -101,7 +101,7 @@ fn server_gets_call_environment_for_one_call() {
 }
 
 #[test]
-fn an_entry_that_says_too_little_is_planned_and_not_queued() {
+fn an_incomplete_entry_is_planned_but_not_queued() {
     let spoken = VoiceSite::stopped("echo", "", "");
     let line = "[[tool]]\nid = \"bare\"\nname = \"Bare\"\nfamily = \"mcp\"\ncommand = \"true\"\n";
     spoken.site.add_to_catalog(line);
@@ -148,7 +148,7 @@ fn floods_of_messages_are_read_in_bounded_memory() {
 }
 
 #[test]
-fn a_missing_runtime_is_no_reason_to_write_over_the_runtimes() {
+fn a_missing_runtime_never_overwrites_the_runtimes() {
     let spoken = VoiceSite::stopped("echo", "", "");
     let id = spoken.site.approved("say", HELLO);
     let file = ".brigade/tools/runtimes.toml";
@@ -218,7 +218,7 @@ fn a_program_that_somebody_can_change_is_always_read() {
         (id, approved["call"]["approval_binding"]["program"]["sha256"].clone())
     };
     let (_, digest) = approved(r#"{"text":"first"}"#);
-    // Times and length do not prove the bytes, whoever owns the file.
+    // Times and length do not prove the bytes, regardless of the owner.
     let found = std::fs::metadata("/usr/bin/python3").unwrap();
     let key = format!(
         "{}:{}:{}:{}.{:09}:{}.{:09}",
@@ -284,7 +284,7 @@ fn a_server_that_does_not_answer_is_ended_in_time() {
 }
 
 #[test]
-fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
+fn a_server_that_hangs_at_exit_is_killed() {
     for fault in ["stays", "ignores-term"] {
         let spoken = VoiceSite::new("echo", fault, "");
         let (code, run) = spoken.say(HELLO);
@@ -410,7 +410,7 @@ fn a_server_that_changes_again_is_refused_again() {
 }
 
 #[test]
-fn a_call_that_was_approved_for_another_listing_does_not_run() {
+fn a_call_approved_for_another_listing_is_refused() {
     let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
@@ -436,13 +436,13 @@ fn a_call_that_was_approved_for_another_listing_does_not_run() {
     let report = site.json(["doctor", "--only", "call_stale_approved"]).json;
     assert_eq!(report["issues"][0]["call_id"], old, "{report:#}");
     let again = site.approved("say", r#"{"text":"approved before"}"#);
-    assert_ne!(again, old, "an approval of what is gone stands in nobody's way");
+    assert_ne!(again, old, "an approval of a removed tool does not block");
     site.run_call(&again).expect(0);
     assert_eq!(spoken.called(), "echo\necho\n");
 }
 
 #[test]
-fn calls_that_were_approved_before_the_first_use_run_after_it() {
+fn calls_approved_before_the_first_use_run() {
     let spoken = VoiceSite::fickle("echo");
     let site = &spoken.site;
     let one = site.approved("say", HELLO);
@@ -455,7 +455,7 @@ fn calls_that_were_approved_before_the_first_use_run_after_it() {
 }
 
 #[test]
-fn a_renewal_that_was_cut_short_is_made_good_by_the_run() {
+fn a_run_completes_an_interrupted_renewal() {
     let spoken = changed("changed-description");
     let before = spoken.site.workspace.read(PIN);
     let id = spoken.site.approved("say", HELLO);
@@ -579,7 +579,7 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
 
 /// Issue 12: a server can read bound files and `data`. Its arguments are messages and open nothing.
 #[test]
-fn a_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
+fn a_closed_server_reads_only_bound_files_and_data() {
     for effects in ["local-read", "local-read\", \"local-write"] {
         let lines = format!("effects = [\"{effects}\"]\ncode = [\"lib/**\"]\ndata = [\"data/**\"]");
         let spoken = VoiceSite::new("echo", "", &lines);

@@ -112,7 +112,7 @@ impl VoiceSite {
         for (path, bytes) in self.site.workspace.files(".brigade/tools/runs") {
             if path.ends_with(".json") {
                 let strict = serde_json::from_slice::<Value>(&bytes);
-                assert!(strict.is_ok(), "{path} is no JSON: {}", String::from_utf8_lossy(&bytes));
+                assert!(strict.is_ok(), "{path} is not JSON: {}", String::from_utf8_lossy(&bytes));
             }
         }
         (answer.code, answer.json)

@@ -206,7 +206,7 @@ fn new_and_vanished_tools_are_issues() {
 }
 
 #[test]
-fn what_a_server_lists_is_known_from_the_first_import_on() {
+fn the_first_import_pins_the_listing() {
     let spoken = importable("");
     let site = &spoken.site;
     site.json(["import", "mcp", "voice", "--tool", "echo", "--dry-run"]).expect(0);
@@ -221,7 +221,7 @@ fn what_a_server_lists_is_known_from_the_first_import_on() {
 }
 
 #[test]
-fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
+fn servers_with_a_shared_runtime_have_separate_pins() {
     let spoken = VoiceSite::new("echo", "mark=called", "");
     let site = &spoken.site;
     let one = entry("say", "echo", "mark=called", "");
@@ -379,7 +379,7 @@ fn imports_at_the_same_time_lose_no_entry() {
 }
 
 #[test]
-fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
+fn duplicate_names_and_broken_catalogs_are_reported() {
     let spoken = importable("twice");
     let site = &spoken.site;
     let imported = site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);

@@ -92,7 +92,7 @@ fn programs_after_wrappers_and_interpreters_are_bound() {
 }
 
 #[test]
-fn what_nothing_names_is_not_bound_and_the_approval_says_so() {
+fn the_approval_reports_files_that_are_not_bound() {
     let site = site();
     site.workspace.replace(CATALOG, "sh bin/tool.sh", "python3 -B -m pkg");
     site.workspace.write("pkg/__main__.py", "print('one')\n");
@@ -113,7 +113,7 @@ fn what_nothing_names_is_not_bound_and_the_approval_says_so() {
 }
 
 #[test]
-fn undeclared_code_is_refused_where_the_policy_says_so() {
+fn the_policy_can_refuse_undeclared_code() {
     let site = site();
     site.workspace.replace(CATALOG, "sh bin/tool.sh", "make -s");
     site.add_to_policy("[commands]\nundeclared_code = \"refuse\"\n");

@@ -1,6 +1,6 @@
 //! Links in the path of code. Each link changes after the approval, and the run is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests make the links that an approval binds")]
 
 use std::fs;
@@ -76,7 +76,7 @@ fn code_link_is_bound_with_its_target() {
 }
 
 #[test]
-fn a_file_that_becomes_a_link_to_other_code_is_refused() {
+fn a_file_replaced_by_a_link_to_code_is_refused() {
     for reads in ["workspace", "closed"] {
         let site = site("/usr/bin/python3 -B rel/1/x.py", "code = [\"rel/**\"]", reads);
         let id = site.approved("tool", "{}");
@@ -123,7 +123,7 @@ fn a_link_in_a_directory_of_code_is_bound() {
 }
 
 #[test]
-fn what_is_bound_behind_links_runs_in_a_closed_workspace() {
+fn code_bound_through_links_runs_closed() {
     let all = "code = [\"rel/**\"]";
     let inside = site("/usr/bin/python3 -B x.py", &format!("cwd = \"current\"\n{all}"), "closed");
     link(&inside, "rel/1", "current");

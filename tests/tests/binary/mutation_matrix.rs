@@ -334,7 +334,7 @@ fn the_tool_itself() {
 }
 
 #[test]
-fn what_changes_between_queue_and_approval_is_seen_too() {
+fn changes_before_the_approval_are_noticed() {
     let site = site();
     let id = site.queue("tool", ARGS);
     site.workspace.write("docs/tool.md", "# Other\n");

@@ -14,7 +14,7 @@ fn next(run: &brigade_testkit::Run) -> String {
 }
 
 #[test]
-fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
+fn only_accepted_steps_are_proposed_for_v030_calls() {
     let site = Site::script("echo ran\n");
     let state = brigade_testkit::fixtures().join("state/0.30.0");
     for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "checkpoints/checkpoint-3.json"] {
@@ -50,7 +50,7 @@ fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
 }
 
 #[test]
-fn a_paused_call_of_v030_is_replayed_only_if_its_tool_is_there() {
+fn a_paused_v030_call_is_replayed_only_with_its_tool() {
     let site = Site::script("echo ran\n");
     let state = brigade_testkit::fixtures().join("state/0.30.0");
     for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "runs/run-waiting.json"] {
@@ -124,7 +124,7 @@ fn an_approved_call_that_changed_is_queued_again() {
 }
 
 #[test]
-fn a_pending_call_whose_source_changed_is_not_to_be_approved() {
+fn approving_a_call_with_a_changed_source_is_no_step() {
     let site = Site::script_with("echo ran\n", "source_path = \"docs/tool.md\"\n");
     site.workspace.write("docs/tool.md", "Says ran.\n");
     let id = site.queue("tool", "{}");
@@ -260,7 +260,7 @@ fn verbose_says_what_is_done() {
 }
 
 #[test]
-fn an_exported_receipt_is_a_document_and_can_be_verified() {
+fn an_exported_receipt_can_be_verified() {
     let site = Site::script("echo ran\n");
     site.tools(["keys", "init"]).assert_code(0);
     let id = site.receipt_of("tool", "{}")["id"].as_str().expect("an id").to_owned();

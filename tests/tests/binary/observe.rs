@@ -1,6 +1,6 @@
 //! `tools observe` shows what the entry of a tool should declare, and `--write` adds it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ fn what_runs_used_is_said_and_written_into_the_entry() {
 }
 
 #[test]
-fn what_a_closed_run_was_denied_is_declared_and_then_permitted() {
+fn denied_files_are_declared_and_then_permitted() {
     let site = site("reads = \"closed\"\n", "effects = [\"local-read\"]");
     site.workspace.write("bin/tool.sh", ". ./lib/a.sh\ncat words.txt\n");
     let receipt = site.receipt_of("tool", "{}");
@@ -142,7 +142,7 @@ fn doctor_names_undeclared_inputs_of_last_run() {
 }
 
 #[test]
-fn the_review_shows_what_binds_files_and_what_nothing_does() {
+fn the_review_shows_bound_and_unbound_files() {
     let site = Site::script("");
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     let entry = |lines: &str| Site::entry("tool", "sh run.sh", lines);

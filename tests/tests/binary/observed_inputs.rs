@@ -1,6 +1,6 @@
 //! The receipt has the files that a run used, and `run show --inputs` shows how reliable that is.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_receipt_lists_what_every_process_of_the_run_used() {
+fn the_receipt_lists_inputs_of_every_process() {
     let site = site("sh bin/first.sh", "effects = [\"local-read\", \"local-write\"]", "");
     site.workspace.write(
         "bin/first.sh",
@@ -201,7 +201,7 @@ fn code_that_a_closed_run_moves_is_listed_as_read() {
 
 /// Issue 12: operations that change files without opening them.
 #[test]
-fn files_that_are_removed_moved_made_and_truncated_are_written() {
+fn removed_moved_and_truncated_files_are_written() {
     let site = site("python3 -B -S x.py", "effects = [\"local-write\"]", "");
     site.workspace.write(
         "x.py",

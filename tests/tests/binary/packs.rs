@@ -109,7 +109,7 @@ fn a_pack_is_built_listed_shown_and_archived() {
 }
 
 #[test]
-fn a_pack_is_imported_once_and_differences_are_conflicts() {
+fn a_second_import_of_a_pack_reports_conflicts() {
     let (from, to) = (workspace(), TempWorkspace::empty());
     let built = done(&from, &["build"]);
     let folder = built["path"].as_str().expect("it has a path").to_owned();
@@ -256,7 +256,7 @@ fn a_pack_of_v030_is_imported() {
 
 /// Issue 13: invalid entries were a refusal in one file of a pack, and hid the pack in the other.
 #[test]
-fn entries_with_faults_are_conflicts_wherever_they_stand() {
+fn invalid_entries_of_a_pack_are_conflicts() {
     let workspace = TempWorkspace::empty();
     workspace.write(CATALOG, "");
     let directory = write_pack(&workspace, &json!([{"id": "bad"}]), &[]);

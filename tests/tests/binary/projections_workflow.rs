@@ -100,7 +100,7 @@ fn from_missing_to_current_and_back() {
 }
 
 #[test]
-fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
+fn the_step_for_a_conflict_shows_what_would_be_lost() {
     let workspace = sample();
     workspace.write(".claude/commands/greet.md", "mine\n");
     let said = |args: &[&str], code| {
@@ -118,7 +118,7 @@ fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
 }
 
 #[test]
-fn what_was_written_anywhere_is_found_when_no_tool_projects_it() {
+fn projections_without_a_tool_are_found_everywhere() {
     let workspace = sample();
     let with = |path: &str| CATALOG.replace(".claude/commands/greet.md", path);
     let plan = || {

@@ -1,6 +1,6 @@
 //! `tools register` writes the tools of files for a review.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -169,7 +169,7 @@ fn a_server_of_the_mcp_registry_is_pinned() {
 }
 
 #[test]
-fn a_setting_of_a_registry_is_kept_where_the_catalog_has_none() {
+fn registry_settings_are_kept_in_an_empty_catalog() {
     let site = site();
     let text = |id: &str, truth: bool| {
         format!(

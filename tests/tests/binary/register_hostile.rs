@@ -1,6 +1,6 @@
 //! `tools register` under stress: concurrent commands, kills, unwritable files, and hostile sources.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -234,7 +234,7 @@ fn files_of_strangers_are_refused_in_time() {
 }
 
 #[test]
-fn many_tools_are_written_in_time_and_more_are_refused() {
+fn many_tools_are_registered_but_not_too_many() {
     let site = site();
     let many = |count: usize| {
         let tools: String =
@@ -289,7 +289,7 @@ fn files_of_the_user_are_named_absolutely_in_errors() {
 }
 
 #[test]
-fn what_a_killed_registration_left_goes_with_the_next_one() {
+fn the_next_registration_removes_leftovers() {
     let site = site();
     let ended = u32::MAX / 2;
     let left = [

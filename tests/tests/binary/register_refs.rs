@@ -1,6 +1,6 @@
 //! `tools register REF` writes definitions of agent programs for a review.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -66,7 +66,7 @@ fn pair(code: &str, field: &str) -> (String, String) {
 }
 
 #[test]
-fn a_server_becomes_a_disabled_runtime_and_an_inventory_entry() {
+fn a_server_becomes_a_disabled_runtime_and_an_entry() {
     let site = site();
     let document = register(&site, &["mcp:files"], 0);
     let row = &document["registered"][0];
@@ -169,7 +169,7 @@ fn everything_that_discovery_finds_has_its_form() {
 }
 
 #[test]
-fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
+fn ambiguous_and_secret_definitions_are_refused() {
     let site = site();
     let both = register(&site, &["mcp:both"], 1);
     assert_eq!(code(&both), pair("ref_ambiguous", "mcp:both"));
@@ -238,7 +238,7 @@ fn no_value_of_a_command_is_written() {
 }
 
 #[test]
-fn a_replaced_tool_is_disabled_again_even_if_it_never_runs() {
+fn a_replaced_tool_is_always_disabled_again() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
     let file = site.beside("web.yaml");
@@ -296,7 +296,7 @@ fn no_runtime_of_something_else_is_replaced() {
 
 /// Issue 15: the runtime of a replaced entry stayed without a note.
 #[test]
-fn a_runtime_that_a_replaced_entry_leaves_behind_is_noted() {
+fn the_runtime_of_a_replaced_entry_is_noted() {
     let site = site();
     register(&site, &["mcp:files"], 0);
     let file = site.beside("files.yaml");
@@ -339,7 +339,7 @@ fn the_level_of_the_user_has_runtimes_too() {
 /// Every server in the fixtures of all harnesses is registered, or refused for a value in its command. The written
 /// entries are valid.
 #[test]
-fn servers_of_every_harness_become_entries_that_read_back() {
+fn servers_of_every_harness_become_valid_entries() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
     copy(&fixtures().join("harnesses/home"), site.workspace.home());

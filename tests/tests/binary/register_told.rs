@@ -1,6 +1,6 @@
 //! What `tools register`, `tools sync` and `tools doctor` report about files of agent programs, and what they hide.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn no_line_of_a_file_of_an_agent_program_is_shown() {
     for code in ["definitions_differ", "client_literal_secret", "registered_source_changed"] {
         assert!(said.contains(code), "{code}: {said}");
     }
-    assert!(said.contains(" --> .mcp.json:1"), "the place is told\n{said}");
+    assert!(said.contains(" --> .mcp.json:1"), "the place is reported\n{said}");
     // The place of an error in a broken file is reported by every command.
     site.workspace.write(".mcp.json", "{\"mcpServers\":{\"s\":{\"env\":{\"PLAIN\":\"hunter2\"} x}}}\n");
     let runs = [
@@ -106,7 +106,7 @@ fn a_missing_file_is_told_beside_the_other_errors() {
 
 /// Issue 15: a directory outside of the workspace is not registered, however it is spelled.
 #[test]
-fn a_directory_that_leads_out_of_the_workspace_is_not_kept() {
+fn a_directory_outside_is_not_registered() {
     let site = site(
         r#"{"a":{"command":"npx","cwd":"../x"},"b":{"command":"npx","cwd":"./tools/../../y"},
             "c":{"command":"npx","cwd":"./tools/../z"},"d":{"command":"npx","args":["-p",8080]}}"#,

@@ -1,6 +1,6 @@
 //! From the file of an agent program to a receipt, and messages when that file changes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -143,7 +143,7 @@ fn changed_or_missing_definition_is_only_reported() {
 
 /// Issue 15: a difference was only named if the entry had a copy of the value.
 #[test]
-fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
+fn changes_are_named_without_a_copy_in_the_entry() {
     let site = site();
     let far = |rest: &str| format!("{{\"url\": \"https://far.example/mcp?key={VALUE}\"{rest}}}");
     configure(&site, &far(r#", "headers": {"X-One": "a"}"#));
@@ -207,7 +207,7 @@ fn runtime_gets_label_values_unshown() {
 }
 
 #[test]
-fn runtimes_of_the_user_are_behind_those_of_the_project() {
+fn project_runtimes_precede_user_runtimes() {
     let site = site();
     let folder = site.workspace.home().join(".config/brigade/tools");
     fs::create_dir_all(&folder).unwrap();

@@ -1,6 +1,6 @@
 //! `tools check --run-checks`: results that need a start of the tool, and how long they are valid.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -98,7 +98,7 @@ fn a_check_of_another_shape_is_started_on_request() {
     let row = check(&site, &["--run-checks"], 1);
     assert_eq!((&row["state"], &row["reasons"][0]["code"]), (&json!("missing"), &json!("check_failed")));
     site.workspace.write("here", "");
-    assert_eq!(check(&site, &[], 1)["state"], "missing", "what was told holds until the program changes");
+    assert_eq!(check(&site, &[], 1)["state"], "missing", "the result is valid until the program changes");
     assert_eq!(check(&site, &["--run-checks"], 0)["state"], "available");
     assert_eq!(check(&site, &[], 0)["state"], "available");
 }
@@ -138,7 +138,7 @@ fn failed_check_expires_when_program_appears() {
 }
 
 #[test]
-fn a_catalog_that_cannot_be_read_is_no_catalog_without_tools() {
+fn an_unreadable_catalog_is_not_an_empty_one() {
     let site = site(&[], "");
     site.workspace.write(".brigade/tools.toml", "[[tool]\nid = \"a\"\n");
     for words in [["check", "--all"], ["install", "--all-missing"]] {
@@ -169,7 +169,7 @@ fn a_check_reads_and_has_path_and_home_alone() {
 }
 
 #[test]
-fn risky_commands_and_what_the_policy_refuses_are_not_started() {
+fn risky_and_refused_checks_are_not_started() {
     for (lines, policy, why) in [
         ("version = \"1\"\nversion_command = \"sh -c 'echo 1'\"", "", "its commands as text"),
         ("version = \"1\"\nversion_command = \"sudo myq --version\"", "", "sudo"),
@@ -196,7 +196,7 @@ fn only_enabled_and_named_entries_are_started() {
 }
 
 #[test]
-fn what_never_ends_is_ended_and_what_fails_tells_nothing() {
+fn hanging_checks_end_and_failed_ones_say_nothing() {
     let site = site(&[("myq", "exit 3")], VERSION);
     let row = check(&site, &["--run-checks"], 1);
     assert!(row["reasons"][0]["message"].as_str().unwrap().contains("exit code 3"), "{row:#}");
@@ -234,7 +234,7 @@ fn issues(site: &Site) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_doctor_says_what_is_missing_and_what_is_outdated() {
+fn doctor_reports_missing_and_outdated_tools() {
     let install = "[tool.install]\ncommand = \"fetcher yq\"\n";
     let site = site(&[("myq", "echo 3.1")], &format!("{VERSION}\n{install}"));
     assert_eq!(issues(&site), []);
@@ -251,7 +251,7 @@ fn the_doctor_says_what_is_missing_and_what_is_outdated() {
     assert_eq!(
         missing(&format!("{install}{there}")),
         [("missing_command".to_owned(), fix.clone())],
-        "one absence is told once"
+        "one absence is reported once"
     );
     assert_eq!(missing(&format!("availability = \"conditional\"\n{install}{there}")), []);
     let site = self::site(&[("myq", "")], &format!("availability = \"installed\"\n{install}{there}"));

@@ -1,6 +1,6 @@
 //! Registry metadata of entries, and finding tools by it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files of a user")]
 
 use brigade_tests::Site;
@@ -190,7 +190,7 @@ fn what_fits_is_ordered_by_what_can_be_used() {
 }
 
 #[test]
-fn what_was_discovered_is_suggested_and_never_callable() {
+fn discovered_tools_are_suggested_but_not_callable() {
     let site = site();
     let none = site.json(["find", "--capability", "query database"]).expect(0);
     assert_eq!((&none["suggestions"], &none["discovered_at"]), (&json!([]), &Value::Null));
@@ -247,7 +247,7 @@ fn what_was_discovered_is_suggested_and_never_callable() {
 }
 
 #[test]
-fn tools_of_harnesses_are_offered_unless_the_catalog_says_no() {
+fn harness_tools_are_offered_unless_switched_off() {
     let site = site();
     site.json(["find", "--source", "harness"]).expect(0);
     site.workspace.write(".brigade/tools.toml", format!("[registry]\nharness_tools = false\n{TOOLS}"));
@@ -303,7 +303,7 @@ fn what_no_plan_allows_is_not_callable() {
 }
 
 #[test]
-fn search_looks_at_labels_and_takes_words_in_any_order() {
+fn search_uses_labels_and_words_in_any_order() {
     let site = site();
     let search = |text: &str| {
         let found = site.json(["search", text]).expect(0);

@@ -3,7 +3,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "tests write the files of a user, and one that cannot go on fails"
+    reason = "tests write user files, and fail when they cannot continue"
 )]
 
 use std::fs;
@@ -208,7 +208,7 @@ fn user_settings_choose_discovery_sources() {
 }
 
 #[test]
-fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
+fn a_linked_user_file_is_reported_and_kept() {
     let site = site("");
     let (file, other) = (user(&site).join("tools.toml"), site.workspace.home().join("dot.toml"));
     fs::rename(&file, &other).unwrap();
@@ -224,7 +224,7 @@ fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
 }
 
 #[test]
-fn a_link_stays_where_its_file_is_in_the_folder_of_the_level() {
+fn a_link_within_the_level_folder_is_kept() {
     let site = site("");
     site.workspace.write("new.toml", entry("new", ""));
     // In the user's directory.

@@ -1,6 +1,6 @@
 //! Isolation of runs: launched programs, Brigade's own limits, and the time after Brigade was killed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use brigade_tests::{PATH, Site, until};
 
 #[test]
-fn a_program_behind_a_launcher_is_readable_with_what_it_needs() {
+fn a_program_of_a_launcher_is_readable() {
     let elsewhere = Site::empty();
     elsewhere.write_program(
         "versions/1/bin/spoken",
@@ -39,7 +39,7 @@ fn a_program_behind_a_launcher_is_readable_with_what_it_needs() {
 }
 
 #[test]
-fn a_run_that_lowers_the_limits_of_brigade_gets_its_receipt() {
+fn a_run_that_lowers_limits_still_has_a_receipt() {
     // Without a sandbox, so that the script can do this.
     let script = "import os, resource, subprocess, sys\n\
         keeper = os.getppid()\n\
@@ -92,7 +92,7 @@ fn orphans_are_ended_when_run_is_recorded() {
     running.wait().unwrap();
     kill("-KILL", &keeper);
     until("end of the keeper", || (!is_alive(&keeper)).then_some(()));
-    assert!(is_alive(&stray), "nobody was left to end it");
+    assert!(is_alive(&stray), "no process was left to end it");
     site.queue("tool", "{\"b\": 1}");
     assert_eq!(site.status(&id), "interrupted");
     until("end of the stray", || (!is_alive(&stray)).then_some(()));

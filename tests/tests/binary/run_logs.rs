@@ -126,7 +126,7 @@ fn a_followed_log_ends_with_its_run() {
 }
 
 #[test]
-fn a_followed_log_ends_with_an_interrupt_and_its_run_continues() {
+fn an_interrupt_of_a_followed_log_keeps_the_run() {
     let mut running = RunningCall::start();
     let (mut follower, mut lines) = running.follow(&["--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));

@@ -55,7 +55,7 @@ fn a_call_binds_what_the_health_command_executes() {
     checked.site.workspace.write("ops/check.sh", "echo x > mark\nexit 0\n");
     let refused = checked.site.run_call(&id).refused("changed");
     assert!(refused.to_string().contains(bound), "{refused:#}");
-    assert!(!mark.exists(), "what nobody approved was executed");
+    assert!(!mark.exists(), "unapproved code was executed");
     // The name of the script and the form of its path do not matter.
     let checked = HealthSite::new("sh ops/check.sh", "exit 0\n", ENFORCE);
     checked.site.workspace.write("ops/check", "exit 0\n");
@@ -98,7 +98,7 @@ fn a_health_command_is_confined_as_the_policy_says() {
 }
 
 #[test]
-fn a_health_command_reads_the_workspace_and_asks_local_ports() {
+fn a_health_command_uses_files_and_local_ports() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it has an address").port();
     let checked = HealthSite::new("python3 -S -E ops/check.py", "", ENFORCE);

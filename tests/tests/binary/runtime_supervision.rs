@@ -192,7 +192,7 @@ fn starter_with_metadata_health_can_be_stopped() {
 }
 
 #[test]
-fn a_runtime_that_was_killed_is_stale_and_starts_again() {
+fn a_killed_runtime_is_stale_and_can_start_again() {
     let runtimes = Runtimes::serving();
     let pid = runtimes.start();
     kill("-9", pid);
@@ -214,7 +214,7 @@ fn a_runtime_that_was_killed_is_stale_and_starts_again() {
 }
 
 #[test]
-fn what_a_left_pid_file_names_by_now_is_never_signalled() {
+fn a_reused_pid_in_a_stale_file_is_never_signalled() {
     let mut stranger = Stranger::new();
     let runtimes = Runtimes::serving();
     let pid = runtimes.start();
@@ -379,7 +379,7 @@ fn one_broken_entry_leaves_the_others_alone() {
 }
 
 #[test]
-fn health_commands_run_at_the_same_time_however_long_they_take() {
+fn health_commands_run_concurrently() {
     let ids: Vec<String> = (0..10).map(|number| format!("r{number}")).collect();
     let entry = |id: &String| {
         format!(
@@ -565,7 +565,7 @@ fn logs_are_masked_and_escaped() {
 }
 
 #[test]
-fn a_followed_log_shows_what_comes_until_it_is_interrupted() {
+fn a_log_is_followed_until_interrupted() {
     let runtimes = Runtimes::serving();
     runtimes.start();
     let mut command =

@@ -1,6 +1,6 @@
-//! The git directory is protected from tools with `local-write`, also behind a link or a `.git` file.
+//! The git directory is protected from tools with `local-write`, also through a link or a `.git` file.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
@@ -53,7 +53,7 @@ fn check_closed(site: &Site, folder: &str) {
 }
 
 #[test]
-fn a_file_that_names_the_directory_closes_the_directory() {
+fn a_git_file_closes_the_directory_it_names() {
     let site = confined(|workspace| {
         repository(&workspace.join("real.git"));
         fs::write(workspace.join(".git"), "gitdir: ./real.git\n").unwrap();
@@ -64,7 +64,7 @@ fn a_file_that_names_the_directory_closes_the_directory() {
 }
 
 #[test]
-fn a_directory_that_lies_deeper_closes_what_is_around_it() {
+fn a_nested_git_directory_closes_its_parents() {
     let site = confined(|workspace| {
         repository(&workspace.join("deep/er/real.git"));
         fs::write(workspace.join(".git"), "gitdir: deep/er/real.git").unwrap();
@@ -123,7 +123,7 @@ fn paths_of_the_policy_open_none_of_it() {
 }
 
 #[test]
-fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
+fn targets_of_links_in_git_and_state_are_closed() {
     let site = confined(|workspace| {
         repository(&workspace.join(".git"));
         fs::remove_dir_all(workspace.join(".git/hooks")).unwrap();
@@ -221,7 +221,7 @@ fn a_submodule_and_a_worktree_are_closed() {
 }
 
 #[test]
-fn the_directory_of_hooks_that_the_settings_name_is_closed() {
+fn the_configured_hooks_directory_is_closed() {
     for (setting, there, closed) in [
         (".githooks", ".githooks", ".githooks/pre-commit"),
         ("tools/git/hooks", "tools/git/hooks", "tools/git/hooks/pre-commit"),

@@ -1,6 +1,6 @@
 //! Closed paths are listed, a run reports a refused write, and `git = "write"` lets a tool commit.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests set up a repository with git")]
 
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Every `--json` document is valid against its schema, on success, refusal and misuse.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests read the schemas of the repository")]
 
 use std::cell::RefCell;

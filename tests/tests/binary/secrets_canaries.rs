@@ -130,7 +130,7 @@ echo end
 }
 
 #[test]
-fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
+fn a_bound_value_in_a_command_runs_but_is_not_shown() {
     const VALUE: &str = "Zq7tail-EXAMPLE";
     let site = Site::script_with("printf '%s\\n' \"${#1}\"\n", "").env("CANARY", VALUE);
     let entry = |value: &str| {
@@ -255,7 +255,7 @@ impl Commands {
 }
 
 #[test]
-fn a_bound_value_in_any_command_is_neither_stored_nor_shown() {
+fn a_bound_value_in_any_command_is_not_stored() {
     let commands = Commands::new();
     let site = &commands.site;
     site.json(["runtime", "start", "helper"]).expect(0);
@@ -335,7 +335,7 @@ fn a_bound_value_in_any_command_is_neither_stored_nor_shown() {
 }
 
 #[test]
-fn a_runtime_with_another_value_in_its_command_is_outdated() {
+fn a_runtime_with_a_changed_value_is_outdated() {
     let mut commands = Commands::new();
     let issue = |commands: &Commands| {
         let shown = commands.site.json(["runtime", "show", "helper"]).expect(0).to_string();
@@ -409,7 +409,7 @@ exit "$CODE"
 }
 
 #[test]
-fn what_a_runtime_prints_is_shown_without_bound_values() {
+fn bound_values_are_masked_in_runtime_output() {
     let site = Site::script_with("true\n", LABEL).env("CANARY", CANARY);
     let runtime = |line: &str| {
         format!("[[runtime]]\nid = 'loud'\nname = 'Loud'\ncommand = 'sh bin/loud.sh'\ntimeout = 5\n{line}")
@@ -490,7 +490,7 @@ fn a_variable_that_is_not_set_blocks_the_run() {
 }
 
 #[test]
-fn labels_that_change_how_programs_are_found_are_refused() {
+fn labels_that_change_program_lookup_are_refused() {
     for label in ["PATH", "BRIGADE_TOOL_RESUME_CHOICE", "a b"] {
         let site = Site::script_with("echo ran > ran.txt\n", &format!("env_labels = [{label:?}]"));
         let site = site.env("CANARY", CANARY);
@@ -503,7 +503,7 @@ fn labels_that_change_how_programs_are_found_are_refused() {
 }
 
 #[test]
-fn a_label_that_is_a_token_is_refused_and_never_repeated() {
+fn a_token_as_a_label_is_refused_and_not_repeated() {
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     for line in [format!("env_labels = [{token:?}]"), format!("auth_label = {token:?}")] {
         let site = Site::script_with("echo ran > ran.txt\n", &line);

@@ -118,7 +118,7 @@ fn ordinary_commands_and_labels_are_called() {
 }
 
 #[test]
-fn a_runtime_with_a_secret_in_its_command_is_not_started() {
+fn a_runtime_with_a_literal_secret_is_not_started() {
     let site = Site::script("true\n");
     let entry = "[[runtime]]\nid = \"r\"\nname = \"R\"\ncommand = \"sleep 600 --token hunter2-4711\"\n";
     site.workspace.write(RUNTIMES, entry);

@@ -98,7 +98,7 @@ fn a_value_that_is_no_text_is_masked_too() {
 }
 
 #[test]
-fn a_key_that_is_a_token_is_neither_stored_nor_repeated() {
+fn a_token_as_a_key_is_neither_stored_nor_shown() {
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let site = Site::script("true\n");
     for args in [json!({token: "x"}), json!({"a": {token: 1}}), json!({"a": [{token: {}}]})] {
@@ -124,7 +124,7 @@ fn the_run_of_a_failed_script_tells_nothing() {
 }
 
 #[test]
-fn a_secret_that_shows_in_the_command_line_alone_is_refused() {
+fn a_secret_only_in_the_command_line_is_refused() {
     let site = Site::script_with("true", "argument_template = { a = \"--token={x}\" }\n");
     for verb in ["plan", "queue"] {
         let run = site.tools(["call", verb, "tool", "--args", r#"{"x":"hunter2-4711"}"#, "--json"]);

@@ -126,7 +126,7 @@ unit = "VALUE"
 }
 
 #[test]
-fn a_bound_value_in_any_text_is_neither_stored_nor_shown() {
+fn a_bound_value_in_any_text_is_hidden() {
     let everywhere = SecretsSite::new();
     let site = &everywhere.site;
     let id = site.queue("tool", r#"{"a": "x"}"#);

@@ -160,7 +160,7 @@ fn equal_call_waits_for_the_running_one() {
 
 /// Issue 14: `call.cancel` for a run in another gateway had no effect.
 #[test]
-fn a_run_in_another_gateway_is_ended_by_its_agent_alone() {
+fn only_its_agent_cancels_a_run_of_another_gateway() {
     let site = site();
     add(&site, "read-long", "", "echo x > started\nsleep 977\n");
     let (mut one, mut other) = (Client::connect(&site, "ann"), Client::connect(&site, "ann"));

@@ -25,7 +25,7 @@ fn started(site: &Site) {
 }
 
 #[test]
-fn a_rule_lets_it_run_at_once_and_stands_on_the_receipt() {
+fn a_rule_approves_at_once_and_is_in_the_receipt() {
     let site = site();
     let mut client = Client::connect(&site, "ann");
     let result = client.call("at-once", json!({"text": "hi"}));
@@ -425,7 +425,7 @@ END
 }
 
 #[test]
-fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
+fn a_cancelled_call_ends_all_its_processes() {
     let site = site();
     add(&site, "read-long", "", "(sleep 976) &\necho x > started\nsleep 976\n");
     let mut client = Client::connect(&site, "ann");
@@ -491,7 +491,7 @@ fn without_a_handshake_a_call_is_cancelled_too() {
 }
 
 #[test]
-fn a_word_at_the_command_line_ends_the_dialogue_of_the_client() {
+fn a_command_line_decision_ends_the_dialogue() {
     let site = site();
     let mut client = asking(&site);
     let request = client.send_call("asks", json!({"text": "both"}));
@@ -662,7 +662,7 @@ fn call_without_turn_is_refused_and_stays_approved() {
     let place = ids.iter().position(|id| first["id"] == json!(id)).expect("an answer to a call");
     ids.remove(place);
     assert_stands(&first["result"], "refused", "busy");
-    assert!(about(&first["result"])["id"].is_null(), "nothing is left to go on with: {first:#}");
+    assert!(about(&first["result"])["id"].is_null(), "nothing is left to continue: {first:#}");
     let left = site.json(["call", "list", "--status", "rejected"]).expect(0);
     assert_eq!(left["calls"].as_array().map(Vec::len), Some(1), "{left:#}");
     let busy = client.call("call.wait", json!({"call_id": approved}));

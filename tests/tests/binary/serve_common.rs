@@ -505,12 +505,12 @@ impl Place {
     fn open(&self) -> Box<dyn Stream> {
         match self {
             Place::Port(address) => {
-                let stream = TcpStream::connect(address).expect("somebody listens");
+                let stream = TcpStream::connect(address).expect("the server listens");
                 stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
                 Box::new(stream)
             }
             Place::Socket(path) => {
-                let stream = UnixStream::connect(path).expect("somebody listens");
+                let stream = UnixStream::connect(path).expect("the server listens");
                 stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
                 Box::new(stream)
             }

@@ -99,7 +99,7 @@ fn gateway_tools_accept_only_their_arguments() {
 }
 
 #[test]
-fn nothing_that_decides_is_listed_or_can_be_called_by_name() {
+fn no_listed_or_callable_tool_makes_decisions() {
     let site = prepared();
     let mut client = Client::connect(&site, "local");
     let pending = id_of(&client.call("asks", json!({"text": "one"})));
@@ -185,7 +185,7 @@ fn no_argument_of_a_control_tool_decides() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_not_installed_for_an_agent() {
+fn a_missing_tool_is_not_installed_for_an_agent() {
     let site = prepared();
     let mut client = Client::connect(&site, "local");
     let before = deciding(&site);

@@ -171,7 +171,7 @@ fn every_wrong_request_has_its_status() {
     assert_eq!(status("POST", "/mcp", &[("Authorization", &of_ben), own], PING), 404, "a session of ann");
     assert_eq!(status("DELETE", "/mcp", &[("Authorization", &of_ben), own], ""), 404);
     assert_eq!(status("GET", "/mcp", &[("Authorization", &of_ben), own], ""), 404);
-    assert_eq!(status("POST", "/mcp", &[own], PING), 401, "a session is no credential");
+    assert_eq!(status("POST", "/mcp", &[own], PING), 401, "a session is not a credential");
     for method in ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"] {
         assert_eq!(status(method, "/mcp", &[auth, own], ""), 405, "{method}");
     }
@@ -201,7 +201,7 @@ fn every_wrong_request_has_its_status() {
     }
     let early = place.send("POST", "/mcp", &[auth], &PING.replace("ping", "tools/list"));
     assert_eq!(early.message()["error"]["code"], -32600, "{early:?}");
-    assert_eq!(session.write(PING).status, 200, "the session goes on");
+    assert_eq!(session.write(PING).status, 200, "the session continues");
     assert_eq!(status("DELETE", "/mcp", &[auth, own], ""), 204);
     assert_eq!(session.write(PING).status, 404, "it has ended");
 }
@@ -237,7 +237,7 @@ fn agents_over_http_are_those_of_their_tokens() {
 }
 
 #[test]
-fn a_session_id_is_128_random_bits_and_ends_with_its_session() {
+fn a_session_id_is_random_and_ends_with_its_session() {
     let site = site();
     let (server, ann, _) = server(&site);
     let sessions: Vec<Session> = (0..8).map(|_| Session::open(&server.place, Some(&ann))).collect();
@@ -427,9 +427,9 @@ fn first_bytes(server: &Server, token: &str, headers: &str) -> String {
     String::from_utf8_lossy(&piece[..count]).into_owned()
 }
 
-/// Issue 14: the response came after 30 s, and a client with `Expect` was told to send its body.
+/// Issue 14: the response came after 30 s, and a client with `Expect` was asked to send its body.
 #[test]
-fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
+fn a_body_announced_as_too_long_is_refused_at_once() {
     let site = site();
     let (server, ann, _) = server(&site);
     for more in ["", "Expect: 100-continue\r\n"] {

@@ -76,7 +76,7 @@ fn a_call_that_a_judge_passes_is_approved_by_the_rule() {
 }
 
 #[test]
-fn a_call_that_a_judge_does_not_pass_waits_for_a_person() {
+fn a_call_rejected_by_the_judge_waits_for_a_person() {
     for answer in [verdict("0.69"), "no idea".to_owned(), verdict("7"), String::new()] {
         let site = judged_site(&answer);
         let mut client = Client::connect(&site, "local");

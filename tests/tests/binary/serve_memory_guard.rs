@@ -35,7 +35,7 @@ fn change_request_requires_memory_search_first() {
 }
 
 #[test]
-fn a_call_that_a_person_approved_waits_for_the_search_too() {
+fn an_approved_call_also_needs_the_search() {
     let site = site();
     let script = "echo x >> \"$(basename \"$0\").ran\"\nprintf 'said %s' \"$1\"\n";
     add(&site, "changes", "effects = [\"local-write\"]\n", script);

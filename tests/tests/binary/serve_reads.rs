@@ -186,7 +186,7 @@ fn a_rule_reads_at_once_with_a_receipt() {
 }
 
 #[test]
-fn without_a_rule_a_person_approves_and_the_wait_goes_on() {
+fn a_read_without_a_rule_waits_for_an_approval() {
     let offers = ServersSite::new(FILES, "");
     let mut client = Client::connect(&offers.site, "local");
     let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
@@ -412,7 +412,7 @@ fn changes_between_approval_and_run_void_it() {
 }
 
 #[test]
-fn clients_hear_when_other_resources_or_prompts_are_offered() {
+fn clients_are_notified_about_changed_offers() {
     let offers = ServersSite::new(FILES, READS);
     let mut client = Client::start(&offers.site, &["--as", "local"]);
     let hello = client.hello("2025-11-25", json!({}));
@@ -437,7 +437,7 @@ fn clients_hear_when_other_resources_or_prompts_are_offered() {
 }
 
 #[test]
-fn lists_come_from_the_kept_server_which_says_when_they_change() {
+fn a_kept_server_provides_lists_and_changes() {
     let offers = ServersSite::new(FILES, READS);
     let mut client = Client::connect(&offers.site, "local");
     assert_eq!(uris(&mut client).len(), 2);
@@ -505,7 +505,7 @@ fn a_server_may_require_input_before_it_reads() {
 }
 
 #[test]
-fn the_person_in_front_of_the_client_may_approve_reading() {
+fn reading_can_be_approved_in_a_dialogue() {
     let offers = ServersSite::new(FILES, "");
     let confirms = "name = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n";
     offers.site.workspace.replace(GATEWAY, "name = \"local\"\n", confirms);

@@ -98,7 +98,7 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
 }
 
 #[test]
-fn what_a_profile_hides_is_unknown_from_the_next_request_on() {
+fn a_hidden_tool_is_unknown_at_the_next_request() {
     let site = site();
     let profile = |hide: &str| format!("[[profile]]\nname = \"context.less\"\nhide = [\"{hide}\"]\n");
     site.workspace.write(".brigade/tools/profiles.toml", profile("id:at-*"));
@@ -122,7 +122,7 @@ fn what_a_profile_hides_is_unknown_from_the_next_request_on() {
 }
 
 #[test]
-fn a_tool_without_its_script_is_hidden_until_it_is_there() {
+fn a_tool_is_hidden_while_its_script_is_missing() {
     let site = site();
     add(&site, "read-later", "", "");
     site.workspace.remove("bin/read-later.sh");
@@ -293,7 +293,7 @@ done
 /// Operations of a person at the command line cannot be called in the gateway: not by a control tool, not by a built-in
 /// tool, and not by a program that an agent starts.
 #[test]
-fn no_agent_registers_installs_or_approves_through_the_gateway() {
+fn an_agent_cannot_make_decisions_in_the_gateway() {
     let site = site();
     let policy = site.workspace.read_text(POLICY);
     let families = policy.replace("[\"script\", \"mcp\"]", "[\"script\", \"mcp\", \"builtin\"]");

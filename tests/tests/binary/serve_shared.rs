@@ -70,7 +70,7 @@ fn opened(client: &mut Client, tool: &str, files: &str) -> Value {
 }
 
 #[test]
-fn what_other_entries_open_for_the_process_is_bound_and_shown() {
+fn files_of_entries_with_one_process_are_bound() {
     let kept = shared(OTHER);
     kept.asks();
     let mut client = Client::connect(&kept.site, "local");
@@ -138,7 +138,7 @@ fn what_is_no_longer_needed_closes_with_its_process() {
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved closed datum");
     kept.site.workspace.replace(".brigade/tools.toml", "code = [\"helper.sh\"]\n", "");
     assert_eq!(text(&opened(&mut client, "read-one", files)), "closed closed datum");
-    assert_eq!(kept.records().len(), 4, "each had a process of its own");
+    assert_eq!(kept.records().len(), 4, "each had a separate process");
 }
 
 /// Waits until the record of the only start has its end.

@@ -60,7 +60,7 @@ fn the_longest_request_is_that_of_gateway_toml_now() {
 }
 
 #[test]
-fn without_a_handshake_each_request_names_its_revision() {
+fn requests_without_a_handshake_name_their_revision() {
     let site = site();
     let mut client = Client::start(&site, &[]);
     let found = client.ask("server/discover", late(json!({}), json!({})));
@@ -117,7 +117,7 @@ fn an_agent_that_nobody_named_is_refused() {
 }
 
 #[test]
-fn every_mistake_has_its_code_and_the_connection_goes_on() {
+fn every_error_has_a_code_and_keeps_the_connection() {
     let site = site();
     let mut client = Client::start(&site, &[]);
     let before = client.ask("tools/list", json!({}));
@@ -186,7 +186,7 @@ fn an_unknown_name_gets_names_that_are_visible() {
 const BAD: &str = "a-value-that-nobody-quotes";
 
 #[test]
-fn ids_come_back_as_they_came_and_none_is_used_twice_at_once() {
+fn ids_are_returned_unchanged_and_must_be_unique() {
     let site = site();
     add(&site, "read-long", "", "echo x >> started\nwhile ! test -e go; do sleep 0.02; done\n");
     let mut client = Client::connect(&site, "local");
@@ -254,7 +254,7 @@ fn long_run(site: &Site, client: &mut Client) -> (u64, String) {
 }
 
 #[test]
-fn at_the_end_runs_end_with_their_trees_and_have_receipts() {
+fn runs_end_with_the_server_and_have_receipts() {
     for how in ["input", "TERM", "INT"] {
         let site = site();
         add(&site, "read-long", "", SLEEPS);
@@ -369,7 +369,7 @@ fn a_cursor_is_of_one_list_of_one_agent() {
 
 /// Issue 14: a tool is hidden within 2 s after its script, program or directory is removed, and shown again afterwards.
 #[test]
-fn what_a_tool_starts_from_decides_about_the_listing_too() {
+fn a_tool_without_program_or_directory_is_hidden() {
     const CHANGED: &str = "notifications/tools/list_changed";
     let site = site();
     add(&site, "in-folder", "cwd = \"own\"\n", "echo x\n");
@@ -422,7 +422,7 @@ fn methods_that_are_none_are_refused_alike() {
 }
 
 #[test]
-fn changes_are_told_once_and_only_when_something_changed() {
+fn each_change_is_notified_once() {
     const CHANGED: &str = "notifications/tools/list_changed";
     let site = site();
     let mut client = Client::connect(&site, "local");

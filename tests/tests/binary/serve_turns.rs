@@ -35,7 +35,7 @@ fn two_gateways() -> (Site, Client, Client) {
 }
 
 #[test]
-fn a_limit_on_running_calls_counts_those_of_all_gateways() {
+fn the_limit_of_running_calls_spans_gateways() {
     let (site, mut one, mut other) = two_gateways();
     let first = one.send_call("read-long", json!({}));
     until("start of the first call", || (began(&site, "read-long") == 1).then_some(()));
@@ -58,7 +58,7 @@ fn a_limit_on_running_calls_counts_those_of_all_gateways() {
 
 /// Issue 14: an agent learns why a person must decide about a call that a rule had approved.
 #[test]
-fn a_call_whose_rule_was_taken_away_before_its_turn_says_so() {
+fn a_call_reports_that_its_rule_was_removed() {
     let (site, mut one, mut other) = two_gateways();
     let first = one.send_call("read-long", json!({}));
     until("start of the first call", || (began(&site, "read-long") == 1).then_some(()));
@@ -94,7 +94,7 @@ fn a_killed_gateway_holds_no_turn() {
 }
 
 #[test]
-fn calls_that_write_go_one_after_the_other_in_all_gateways() {
+fn writing_calls_run_one_by_one_in_all_gateways() {
     let site = site();
     add(&site, "writes", "effects = [\"local-write\"]\n", WAITS);
     let approved = |client: &mut Client, n: u64| -> Value {
@@ -118,7 +118,7 @@ fn calls_that_write_go_one_after_the_other_in_all_gateways() {
 }
 
 #[test]
-fn a_gateway_that_is_killed_behind_its_answer_loses_nothing() {
+fn a_gateway_killed_after_its_answer_loses_nothing() {
     for sync in ["after", "before"] {
         let site = site();
         let agents = site.workspace.read_text(".brigade/tools/gateway.toml");

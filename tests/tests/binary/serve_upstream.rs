@@ -174,7 +174,7 @@ fn calls_use_one_process_and_each_has_its_receipt() {
 }
 
 #[test]
-fn agents_have_processes_of_their_own_unless_it_says_so() {
+fn agents_have_separate_processes_by_default() {
     let kept = KeptServerSite::new("");
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
@@ -198,7 +198,7 @@ fn agents_have_processes_of_their_own_unless_it_says_so() {
 
 /// Issue 14: a log message after the answer to one agent was sent to another agent with a running call.
 #[test]
-fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
+fn late_log_messages_reach_no_other_agent() {
     let kept = KeptServerSite::new("");
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let file = kept.site.workspace.read_text(GATEWAY);
@@ -264,7 +264,7 @@ fn a_killed_server_fails_its_call_and_no_other() {
 }
 
 #[test]
-fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
+fn a_changed_server_file_ends_the_server() {
     let kept = KeptServerSite::new("");
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
@@ -371,7 +371,7 @@ fn nothing_survives_a_killed_gateway() {
 }
 
 #[test]
-fn the_sandbox_is_that_of_all_entries_and_an_approval_binds_it() {
+fn an_approval_binds_the_sandbox_of_all_entries() {
     let kept = KeptServerSite::new("");
     kept.site.add_to_catalog(
         &entry("roots", "", "effects = [\"local-read\"]\nlimits = 1\n").replace("limits = 1\n", ""),
@@ -502,7 +502,7 @@ fn a_question_is_a_result_without_a_handshake() {
 }
 
 #[test]
-fn log_messages_come_from_the_level_that_the_client_set() {
+fn the_client_sets_the_level_of_log_messages() {
     let kept = KeptServerSite::new("");
     let mut client = Client::connect(&kept.site, "local");
     client.call("read-log", json!({}));
@@ -538,7 +538,7 @@ fn model() -> Value {
 }
 
 #[test]
-fn several_questions_of_one_result_are_passed_on_together() {
+fn questions_of_one_result_are_passed_on_together() {
     let kept = KeptServerSite::new("stateless");
     kept.upstream("sampling = true");
     let capabilities = || json!({"elicitation": {}, "sampling": {}});
@@ -578,7 +578,7 @@ fn several_questions_of_one_result_are_passed_on_together() {
 }
 
 #[test]
-fn a_call_that_ends_before_its_answer_comes_back_says_so() {
+fn a_call_that_ended_before_its_reply_is_reported() {
     let kept = KeptServerSite::new("stateless");
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
     kept.site.workspace.write(".brigade/tools.toml", catalog.replace("timeout = 30", "timeout = 1"));
@@ -598,7 +598,7 @@ fn a_call_that_ends_before_its_answer_comes_back_says_so() {
 }
 
 #[test]
-fn what_a_server_needs_of_its_client_is_needed_of_ours() {
+fn client_capabilities_of_the_server_are_required() {
     for features in ["", "stateless"] {
         let kept = KeptServerSite::new(features);
         kept.upstream("sampling = true");

@@ -52,7 +52,7 @@ fn a_slip_in_the_policy_is_one_error_where_it_is() {
 }
 
 #[test]
-fn the_check_for_issues_says_a_fault_of_the_catalog_once() {
+fn doctor_reports_a_catalog_fault_once() {
     let site = Site::script("echo ran\n");
     for slip in ["timeout = True", "timeout: 5", "timeout ="] {
         let catalog = site.workspace.read_text(".brigade/tools.toml");
@@ -158,7 +158,7 @@ fn a_fault_in_a_schema_is_placed_in_the_schema() {
 }
 
 #[test]
-fn a_program_of_another_path_is_named_once_with_both_places() {
+fn a_program_from_another_path_is_named_with_both() {
     let site = Site::script("echo ran\n");
     let catalog =
         site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "helper bin/tool.sh");
@@ -206,7 +206,7 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
 
 /// Issue 13: a change of PATH between queueing and approving was not reported, or without its origin.
 #[test]
-fn whoever_approves_under_another_path_sees_both_programs() {
+fn approving_with_another_path_shows_both_programs() {
     let site = Site::script("echo ran\n");
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "helper bin/tool.sh");
     let places = ["one", "two"].map(|version| {
@@ -231,7 +231,7 @@ fn whoever_approves_under_another_path_sees_both_programs() {
 }
 
 #[test]
-fn a_program_that_path_no_longer_leads_to_is_the_one_cause() {
+fn a_program_lost_from_path_is_the_only_cause() {
     let site = Site::script("echo ran\n");
     let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "helper");
     site.workspace.write(".brigade/tools.toml", catalog);
@@ -250,7 +250,7 @@ fn a_program_that_path_no_longer_leads_to_is_the_one_cause() {
 }
 
 #[test]
-fn a_misspelt_key_or_header_is_said_once_with_what_was_meant() {
+fn a_misspelled_key_has_one_message_with_a_suggestion() {
     let site = Site::script("echo ran\n");
     let whole = site.workspace.read_text(".brigade/tools.toml");
     site.workspace.write(".brigade/tools.toml", whole.replace("family =", "famly ="));
@@ -296,7 +296,7 @@ fn home_directory_in_command_gets_the_full_path() {
 }
 
 #[test]
-fn outside_of_a_workspace_there_is_one_error_or_one_note() {
+fn outside_a_workspace_there_is_one_message() {
     let site = Site::empty();
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     for line in ["list", "apply nope", "call show x", "run verify", "doctor", "policy show", "pins list"] {
@@ -331,7 +331,7 @@ fn help_is_also_a_word() {
 }
 
 #[test]
-fn broken_arguments_are_placed_wherever_they_come_from() {
+fn errors_in_arguments_have_a_place_for_every_source() {
     let site = site();
     let text = "{\"path\": \"a\",\n  }";
     site.workspace.write("args.json", text);
@@ -367,7 +367,7 @@ fn a_file_beside_a_missing_one_is_proposed() {
 
 /// Same as v0.30, whose parser did this.
 #[test]
-fn of_arguments_that_are_given_twice_the_last_ones_count() {
+fn repeated_arguments_use_the_last_value() {
     let site = site();
     let plan = site.json(["call", "plan", "tool", "--args", "{", "--args", r#"{"path":"a"}"#]).expect(0);
     assert_eq!(plan["plan"]["args"], json!({"path": "a"}), "{plan:#}");
@@ -400,7 +400,7 @@ fn latest_is_the_run_that_finished_last() {
 
 /// Issue 13: the text output only had the conflict, not the other entries to add.
 #[test]
-fn a_conflict_of_the_built_in_tools_says_what_would_be_added() {
+fn a_built_in_conflict_lists_what_would_be_added() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);
     site.add_to_catalog(&Site::entry("simplify", "sh bin/tool.sh", ""));
@@ -544,7 +544,7 @@ fn whatever_is_refused_says_what_to_do_once() {
 }
 
 #[test]
-fn a_schema_that_refuses_what_it_requires_is_said_at_its_line() {
+fn a_contradictory_schema_is_reported_at_its_line() {
     let site = site();
     let schema = "{\n  \"type\": \"object\",\n  \"properties\": { \"path\": { \"type\": \"string\" } },\n  \
         \"required\": [\"pth\"],\n  \"additionalProperties\": false\n}\n";
@@ -570,7 +570,7 @@ fn a_schema_that_refuses_what_it_requires_is_said_at_its_line() {
 }
 
 #[test]
-fn missing_files_and_interpreters_are_answered_with_near_names() {
+fn missing_files_and_programs_get_suggestions() {
     let site = site();
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     for (was, now, meant) in [

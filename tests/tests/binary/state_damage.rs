@@ -1,6 +1,6 @@
 //! `state check` finds invalid and missing receipts, and `call plan` shows warnings of the policy.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(clippy::disallowed_methods, reason = "tests damage what the binary wrote")]
 
 use std::fs;
@@ -56,7 +56,7 @@ fn a_receipt_of_garbage_is_damage() {
 }
 
 #[test]
-fn a_plan_shows_keys_of_the_policy_that_have_no_effect() {
+fn a_plan_reports_policy_keys_without_effect() {
     let site = Site::script("echo done\n");
     assert_eq!(site.json(["call", "plan", "tool"]).expect(0)["warnings"], json!([]));
     let policy = site.workspace.read_text(".brigade/tools/policy.toml");
@@ -114,7 +114,7 @@ fn restored_old_journal_does_not_rerun_a_call() {
 }
 
 #[test]
-fn a_run_that_nothing_but_its_log_remembers_is_not_repeated() {
+fn a_run_known_only_by_its_log_is_not_repeated() {
     let site = Site::script("echo x >> ran\necho done\n");
     let id = site.approved("tool", "{}");
     let approved = site.workspace.read(JOURNAL);

@@ -16,7 +16,7 @@ fn issues_of(site: &Site, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn code_in_a_check_or_an_installation_is_listed_or_refused() {
+fn code_in_checks_and_installations_is_judged() {
     let install =
         "\n[tool.install]\ncheck = \"python3 -c 'print(1)'\"\ncommand = [\"python3 -c 'print(2)'\"]\n";
     let site = Site::script("echo ran\n");
@@ -95,7 +95,7 @@ fn differences_are_listed_before_and_after_calls() {
 }
 
 #[test]
-fn a_workspace_that_people_wrote_is_known_by_the_inbox_of_v030() {
+fn a_v030_inbox_identifies_a_v030_workspace() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);
     site.workspace.write("bin/tool.sh", "echo ran\n");
@@ -132,7 +132,7 @@ fn unbound_and_shell_commands_are_issues() {
 }
 
 #[test]
-fn arguments_that_only_v030_wrote_otherwise_are_said_so() {
+fn arguments_formatted_by_v030_are_explained() {
     let site = Site::script_with("echo ran\n", "argument_template = { b = \"{b}\" }");
     site.workspace.write("schemas/tool.json", r#"{"type":"object","properties":{"b":{"type":"boolean"}}}"#);
     let call = r#"{"id":"call-1","status":"approved","tool_id":"tool","family":"script","command":"sh bin/tool.sh","args":{"b":true},"arguments":{"b":"True"},"blockers":[],"created_at":"2026-01-01T00:00:00+00:00"}"#;

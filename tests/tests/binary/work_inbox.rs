@@ -1,6 +1,6 @@
 //! Tests of `brigade work`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use std::thread;
 
@@ -63,7 +63,7 @@ fn the_brief_names_what_waits_and_starts_nothing() {
 }
 
 #[test]
-fn what_was_dismissed_stays_so_until_it_is_another_issue() {
+fn a_dismissed_row_stays_until_the_issue_changes() {
     let workspace = workspace();
     workspace.write("greet.json", "{");
     let brigade = Brigade::new(&workspace);
@@ -83,7 +83,7 @@ fn what_was_dismissed_stays_so_until_it_is_another_issue() {
 }
 
 #[test]
-fn dismissing_a_missing_file_says_nothing_of_another_one() {
+fn dismissing_a_missing_file_applies_to_that_file() {
     let workspace = greeting("health_path = \"one.json\"");
     let brigade = Brigade::new(&workspace);
     let rows = brigade.run(["tools", "import-issues", "--json"]).json()["imports"].clone();
@@ -109,7 +109,7 @@ fn two_issues_of_one_tool_and_type_are_two_rows_once() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_kept_beside_the_inbox() {
+fn unreadable_lines_are_kept_next_to_the_inbox() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);
     import(&brigade);

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and makes its links itself"
+    reason = "a test fails when it cannot continue, and makes its links itself"
 )]
 
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn status(brigade: &Brigade, call: &str) -> Value {
 }
 
 #[test]
-fn a_call_that_waits_is_approved_or_rejected_by_its_row() {
+fn a_pending_call_is_decided_through_its_row() {
     let site = Site::script("echo done");
     let brigade = site.brigade.clone();
     assert_eq!(waiting(&brigade), Vec::<Value>::new());

@@ -97,7 +97,7 @@ fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
 }
 
 #[test]
-fn sources_belong_to_the_repository_and_the_state_to_its_owner() {
+fn sources_are_shared_and_the_state_is_private() {
     for words in [["tools", "init"].as_slice(), &["tools", "defaults"]] {
         let workspace = TempWorkspace::empty();
         Brigade::new(&workspace).run(words).assert_code(0);
