@@ -507,7 +507,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_says_is_one_line_without_hints() {
+    fn messages_are_one_line_without_hints() {
         let said = b"hint: Support for grafts is deprecated\nerror: failed to push\n\nerror: failed to push\nfatal: no\n";
         assert_eq!(said_once(said), "error: failed to push; fatal: no");
         assert_eq!(said_once(b"hint: x\n"), "");

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_numbers_of_variables_are_no_secrets() {
+    fn words_and_numbers_of_variables_are_not_secrets() {
         for (name, value) in [
             ("CI", "true"),
             ("DEBUG", "0"),

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn words_as_data_are_no_danger() {
+    fn words_as_data_are_not_dangerous() {
         // The original `brigade` program refused every path with the word `format`.
         check("npm test -- tests/format.test.ts", None);
         check("grep -q 'rm -rf /' docs/format.md", None);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_command() {
+    fn unreadable_commands_are_refused() {
         assert_eq!(Command::parse(" \t"), Err(CommandFault::Empty));
         assert!(matches!(Command::parse("grep 'x"), Err(CommandFault::Unreadable(_))));
         assert!(matches!(Command::parse("'' x"), Err(CommandFault::Unreadable(_))));

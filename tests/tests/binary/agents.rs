@@ -196,7 +196,7 @@ fn without_a_policy_nothing_is_shown() {
 }
 
 #[test]
-fn the_cost_of_each_way_of_listing_is_told() {
+fn the_cost_of_each_listing_mode_is_shown() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);
     let run = brigade.run(["tools", "cost", "--json"]);

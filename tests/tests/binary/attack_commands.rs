@@ -74,7 +74,7 @@ fn a_value_that_looks_like_an_option_is_a_reason() {
 }
 
 #[test]
-fn what_an_entry_allows_is_still_judged() {
+fn commands_allowed_by_an_entry_are_still_judged() {
     let lines = "argument_template = { a = \"{a}\" }\nallow_option_values = [\"a\"]";
     let site = Site::script("true\n");
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "tar -xf a.tar", lines));

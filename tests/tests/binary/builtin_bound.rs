@@ -136,7 +136,7 @@ fn work_that_came_after_the_approval_is_not_put_away() {
 }
 
 #[test]
-fn what_is_committed_or_deleted_is_what_was_approved() {
+fn commits_and_deletions_match_the_approval() {
     let site = site();
     // Here, a person approves each commit.
     site.workspace.write(POLICY, rules("").replace("\"git.commit\", ", ""));
@@ -241,7 +241,7 @@ fn a_workflow_of_the_host_runs_as_it_was_approved() {
 }
 
 #[test]
-fn what_is_deleted_is_what_was_approved() {
+fn deletions_match_the_approval() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     done(&mut client, "workflow.create", workflow("1.0.0", "first"));

@@ -286,7 +286,7 @@ fn a_link_of_another_name_hides_no_shape() {
 }
 
 #[test]
-fn how_a_command_ends_is_its_result() {
+fn the_end_of_a_command_is_its_result() {
     let site = site("commands = [\"./end.sh\", \"sleep\", \"printf\", \"printenv\"]");
     site.write_program("end.sh", "#!/bin/sh\necho out; echo bad >&2; exit 3\n");
     let mut client = Client::connect(&site, "local");
@@ -397,7 +397,7 @@ fn commands_can_run_from_the_command_line() {
 }
 
 #[test]
-fn a_suite_is_run_as_a_call_of_its_own() {
+fn a_suite_runs_as_a_separate_call() {
     let site = site("");
     site.workspace.write(POLICY, RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]"));
     let mut client = Client::connect(&site, "local");

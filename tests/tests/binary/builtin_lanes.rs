@@ -130,7 +130,7 @@ fn sessions_in_two_lanes_do_not_wait() {
 }
 
 #[test]
-fn nothing_leads_out_of_a_lane() {
+fn no_path_leads_out_of_a_lane() {
     let site = site();
     let (one, two) = (lane(&site, "local", "One"), lane(&site, "ann", "Two"));
     let here = site.workspace.path().display().to_string();

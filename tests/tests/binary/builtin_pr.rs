@@ -242,7 +242,7 @@ fn people_and_agents_talk_in_threads() {
 }
 
 #[test]
-fn without_a_repository_there_is_no_forge() {
+fn a_forge_needs_a_repository() {
     let site = Site::empty();
     site.workspace.write(POLICY, RULES);
     site.workspace.write(".brigade/tools.toml", "");
@@ -364,7 +364,7 @@ fn pull_requests_use_gh_if_the_policy_names_it() {
 }
 
 #[test]
-fn what_gh_cannot_do_is_said() {
+fn limits_of_gh_are_reported() {
     let site = with_gh(site());
     let mut client = Client::connect(&site, "local");
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));

@@ -186,7 +186,7 @@ fn a_program_that_is_never_right_is_given_up() {
 }
 
 #[test]
-fn what_was_written_is_kept_in_a_volume() {
+fn written_files_are_kept_in_a_volume() {
     let rules = json!([
         {"says": "Write one program", "do": [{"output": "echo \"$1\"\n"}]},
         {"do": [{"output": "It says hello."}]},

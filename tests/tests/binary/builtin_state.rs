@@ -169,7 +169,7 @@ fn a_question_waits_until_a_person_answers() {
 }
 
 #[test]
-fn a_search_lets_a_turn_go_on() {
+fn a_search_lets_a_turn_continue() {
     let site = site();
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n");
     let mut client = Client::connect(&site, "local");

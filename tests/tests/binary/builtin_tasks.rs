@@ -174,7 +174,7 @@ fn a_task_retries_until_its_validators_pass() {
 }
 
 #[test]
-fn what_a_worker_does_wrong_fails_the_task() {
+fn errors_of_a_worker_fail_the_task() {
     for (steps, code) in [
         (json!([{"exit": 3}]), "worker_failed"),
         (json!([{"die": "KILL"}]), "worker_failed"),
@@ -362,7 +362,7 @@ fn a_worker_calls_the_tools_that_its_manifest_names() {
 }
 
 #[test]
-fn a_worker_gets_no_more_than_whoever_began_the_task() {
+fn a_worker_has_no_more_rights_than_its_caller() {
     let steps = json!([{"mcp": [["fs.write", {"path": "a.txt", "content": "changed"}]]}, {"output": "done"}]);
     let (site, _) = site(&calling(&steps), "  tools: [fs.write, fs.read]\n  security_context: nowhere\n");
     site.workspace.write("a.txt", "words\n");
@@ -456,7 +456,7 @@ fn a_worker_sees_no_calls_but_its_own() {
 }
 
 #[test]
-fn what_a_task_began_ends_with_it() {
+fn processes_of_a_task_end_with_it() {
     let steps = json!({
         "brigade": brigade_testkit::brigade_binary(),
         "default": [{"mcp": [["task.execute", {"agent_id": "slow"}]]}, {"sleep": 60}],

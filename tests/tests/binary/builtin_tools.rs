@@ -110,7 +110,7 @@ fn check_plan(site: &Site, tool: &str, args: &str, code: &str) {
 }
 
 #[test]
-fn what_can_be_judged_is_judged_at_the_plan() {
+fn problems_known_at_the_plan_are_reported_there() {
     let site = site();
     site.workspace.write(".env", "KEY=1\n");
     check_plan(&site, "fs.read", r#"{"path": ".env.d/v"}"#, "protected_path");
@@ -375,7 +375,7 @@ fn the_doctor_explains_what_is_missing_when_asked() {
 }
 
 #[test]
-fn what_becomes_of_files_in_volumes_is_on_the_receipt() {
+fn the_receipt_has_changes_of_files_in_volumes() {
     let site = site();
     let rules = RULES.replace("[\"fs.*\"]", "[\"volume.*\", \"file.*\"]").replace(
         "effects = [\"local-read\", \"local-write\", \"local-delete\"]\n",
@@ -540,7 +540,7 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
 
 /// Issue 17: the policy's cap also applies to output of Brigade, and receipts count that output.
 #[test]
-fn what_a_built_in_tool_gives_is_capped_and_counted() {
+fn output_of_built_in_tools_is_capped_and_counted() {
     let site = site();
     let rules = RULES
         .replace("\"fs.*\"", "\"fs.*\", \"script.*\"")
@@ -648,7 +648,7 @@ fn a_report_hashes_no_file_that_is_closed_to_reading() {
 }
 
 #[test]
-fn what_is_shown_of_a_tool_says_what_it_lacks_here() {
+fn a_shown_tool_lists_what_is_missing_here() {
     let site = site();
     let shown = |id: &str| site.json(["show", id]).expect(0)["tool"].clone();
     for (id, fact) in [

@@ -146,7 +146,7 @@ fn searching(provider: &str) -> Site {
 }
 
 #[test]
-fn a_program_searches_the_web_as_a_call_of_its_own() {
+fn a_web_search_by_a_program_is_a_separate_call() {
     let site = searching("{ command = \"./find.sh --site x\" }");
     let answer =
         r#"{\"results\": [{\"title\": \"$3\", \"url\": \"https://a.example/\", \"snippet\": \"$4\"}]}"#;

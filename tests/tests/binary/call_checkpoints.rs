@@ -118,7 +118,7 @@ fn a_rejected_checkpoint_is_never_resumed() {
 }
 
 #[test]
-fn what_changed_while_it_waited_stops_the_resume() {
+fn changes_while_waiting_prevent_the_resume() {
     let site = asking(ASK);
     waiting(&site);
     site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
@@ -303,7 +303,7 @@ fn foreign_file_among_checkpoints_fails_the_run() {
 }
 
 #[test]
-fn what_has_no_name_of_a_checkpoint_fails_no_run() {
+fn files_with_other_names_do_not_fail_the_run() {
     let others =
         r#"mkdir -p deep/er; ln -s /etc/passwd link; mkfifo pipe.txt; echo x > "$(printf 'a\377.txt')""#;
     let site = asking(&format!("{ASK}\n{others}\n"));

@@ -101,7 +101,7 @@ fn exit_codes_and_signals_are_on_the_receipt() {
 }
 
 #[test]
-fn output_that_is_no_text_is_kept_as_it_is() {
+fn output_that_is_not_text_is_kept_unchanged() {
     let site = Site::script(r"printf 'a\377\000\376b\n\033[31m\r'; printf '\200' >&2");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(site.log(&receipt, "stdout"), b"a\xff\x00\xfeb\n\x1b[31m\r");
@@ -201,7 +201,7 @@ fn at_the_timeout_the_whole_tree_ends() {
 }
 
 #[test]
-fn what_the_script_leaves_behind_ends_with_it() {
+fn processes_of_a_script_end_with_it() {
     let site = tree("while [ \"$(wc -l < started.txt)\" -lt 3 ]; do :; done\necho done\n", "");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!((&receipt["status"], &receipt["exit_code"]), (&json!("completed"), &json!(0)), "{receipt:#}");

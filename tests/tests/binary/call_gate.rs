@@ -91,7 +91,7 @@ fn a_blocked_call_is_approvable_after_a_policy_change() {
 }
 
 #[test]
-fn a_directory_behind_a_link_is_bound() {
+fn a_directory_reached_through_a_link_is_bound() {
     let site = Site::script_with(MARK, "cwd = \"d\"\n");
     for folder in ["one", "two"] {
         fs::create_dir(site.workspace.join(folder)).unwrap();
@@ -247,7 +247,7 @@ fn targets_of_unsupported_harnesses_are_checked() {
 }
 
 #[test]
-fn a_path_variable_of_another_is_no_change() {
+fn another_path_variable_is_not_a_change() {
     let site = Site::script(MARK);
     let id = site.queue("tool", "{}");
     let programs = site.beside("programs");

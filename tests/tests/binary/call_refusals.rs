@@ -97,7 +97,7 @@ fn inline_code_needs_a_reviewed_command() {
 }
 
 #[test]
-fn what_is_refused_is_the_whole_document() {
+fn a_refusal_is_one_complete_document() {
     let site = Site::script_with(MARK, "enabled = false\n");
     site.add_to_catalog(&Site::entry("net", "sh bin/tool.sh", "effects = [\"secret-read\"]\n"));
     site.add_to_catalog(&Site::entry(
@@ -178,7 +178,7 @@ fn a_schema_that_is_missing_or_unsupported() {
 }
 
 #[test]
-fn what_the_policy_denies_names_the_line() {
+fn a_denial_by_the_policy_names_the_line() {
     let site = Site::script_with(MARK, r#"effects = ["secret-read", "odd"]"#);
     let plan = blocked(&site, "{}", "secret-read", "policy_denied_effect");
     contains(&plan["blockers"], "odd");

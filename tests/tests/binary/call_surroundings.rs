@@ -112,7 +112,7 @@ fn a_directory_that_vanishes_or_becomes_a_file() {
 }
 
 #[test]
-fn a_workspace_behind_a_link_is_the_same_workspace() {
+fn a_linked_workspace_is_the_same_workspace() {
     let site = Site::script("pwd -P\n");
     let link = site.beside("link");
     symlink(site.workspace.path(), &link).unwrap();

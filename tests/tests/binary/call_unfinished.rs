@@ -31,7 +31,7 @@ fn follow(site: &Site, text: &str) {
 }
 
 #[test]
-fn what_is_suggested_after_a_runner_was_killed_works() {
+fn suggestions_after_a_killed_runner_work() {
     // The suggestions of commands that show the call.
     let (site, id, run) = killed();
     let shown = site.tools(["call", "show", &id]);

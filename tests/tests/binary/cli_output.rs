@@ -64,7 +64,7 @@ fn text_of_others_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let workspace = TempWorkspace::fixture("repo-tools");
     for (words, code) in [
         (&["tools", "list"][..], 0),

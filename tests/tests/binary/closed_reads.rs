@@ -368,7 +368,7 @@ fn a_mount_shows_nothing_of_a_closed_workspace() {
 }
 
 #[test]
-fn a_link_that_was_made_after_the_approval_is_no_code() {
+fn a_link_created_after_the_approval_is_not_code() {
     for effects in ["", "effects = [\"local-read\", \"local-write\"]\n"] {
         let lines = format!("{effects}data = [\"data/**\"]");
         let site = site("sh bin/tool.sh", &lines);
@@ -396,7 +396,7 @@ fn a_program_behind_a_workspace_link_starts() {
 
 /// Issue 12: during a run that writes, another process moves one approved file over another.
 #[test]
-fn code_that_was_moved_over_code_during_a_run_is_told() {
+fn code_replaced_during_a_run_is_reported() {
     let lines = "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/**\"]";
     let site = site("/usr/bin/python3 -B x.py", lines);
     site.workspace.write(
@@ -567,7 +567,7 @@ fn paths_of_the_policy_are_read_and_not_executed() {
 
 /// Issue 12: messages about denied reads say what to do.
 #[test]
-fn what_no_declaration_opens_is_said_and_not_declared() {
+fn files_that_cannot_be_declared_are_reported() {
     let site = site("sh bin/tool.sh", "data = [\"d/x.txt\", \"gone/**\"]");
     site.workspace.write("real/x.txt", "x\n");
     site.workspace.write("secret.txt", "secret\n");
@@ -597,7 +597,7 @@ fn what_no_declaration_opens_is_said_and_not_declared() {
 
 /// Issue 12: code that the command binds was reported as not bound.
 #[test]
-fn what_is_bound_by_now_is_not_called_unbound() {
+fn bound_files_are_not_reported_as_unbound() {
     let site = site("sh bin/tool.sh", "");
     site.workspace.write("bin/tool.sh", "cat lib.sh other.txt || true\n");
     site.workspace.write("lib.sh", "echo\n");

@@ -249,7 +249,7 @@ fn the_program_is_named_only_where_path_leads_to_it() {
 }
 
 #[test]
-fn what_cannot_be_edited_stays_as_it_is() {
+fn files_that_cannot_be_edited_stay_unchanged() {
     let site = site();
     let check = |client: &str, file: &str, bytes: &[u8], code: &str, message: &str| {
         let path = path(&site, file);

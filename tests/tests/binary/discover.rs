@@ -660,7 +660,7 @@ fn the_catalog_selects_harnesses() {
 /// Issue 15: an entry with such a name was skipped silently.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_name_that_is_no_text_is_said_and_hides_nothing() {
+fn a_name_that_is_not_text_is_reported() {
     use std::os::unix::ffi::OsStringExt as _;
 
     let site = Site::empty();

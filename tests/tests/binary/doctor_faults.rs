@@ -434,7 +434,7 @@ fn runtimes_that_do_not_run_as_they_should_are_found() {
 }
 
 #[test]
-fn what_the_policy_refuses_is_found() {
+fn refusals_of_the_policy_are_found() {
     let tool = |kind| expected(kind, "warning", "tool", POLICY);
     check_all(&[
         (expected("policy_missing", "warning", "policy", POLICY), |site| site.workspace.remove(POLICY)),
@@ -631,7 +631,7 @@ fn files_that_others_can_read_are_found() {
 }
 
 #[test]
-fn parts_of_the_state_that_cannot_be_read_stop_nobody() {
+fn unreadable_parts_of_the_state_block_nothing() {
     let files = ["tools/pins", "tools/runtime", "tools/outcomes", "tools/checkpoints", "work"];
     let directories = ["tools/queue.lock", "work/imports/inbox.jsonl"];
     for part in files.iter().chain(&directories) {

@@ -290,7 +290,7 @@ fn no_value_of_a_secret_field_is_ever_shown() {
 }
 
 #[test]
-fn what_init_proposes_has_no_issue_once_it_is_applied() {
+fn an_applied_init_proposal_has_no_issues() {
     let site = healthy();
     site.workspace.remove(".brigade/tools.toml");
     site.tools(["init"]).assert_code(0);

@@ -86,7 +86,7 @@ fn a_neighbour_whose_name_begins_the_same_is_outside() {
 }
 
 #[test]
-fn state_behind_a_link_that_leads_out_is_not_followed() {
+fn a_state_link_that_leads_out_is_not_followed() {
     for part in [".brigade", ".brigade/tools", ".brigade/tools/runs", ".brigade/tools/checkpoints"] {
         let site = Site::script(MARK);
         let elsewhere = site.beside("elsewhere");
@@ -338,7 +338,7 @@ fn a_full_disk_is_an_error_but_a_closed_pipe_is_not() {
 }
 
 #[test]
-fn what_a_tool_prints_cannot_play_with_the_terminal() {
+fn output_of_a_tool_cannot_control_the_terminal() {
     let site = Site::script("printf '\\033]0;evil\\007\\033[2J\\r\\342\\200\\256text'\n");
     let id = site.approved("tool", "{}");
     for words in [&["call", "run", &id][..], &["run", "latest"], &["run", "list"], &["call", "show", &id]] {

@@ -136,7 +136,7 @@ fn a_check_of_any_shape_judges_an_installation() {
 }
 
 #[test]
-fn what_installs_nothing_has_failed() {
+fn an_installer_without_effect_has_failed() {
     let site = site(ONE);
     let lazy = call_of(&site.json(["install", "yq", "--with", "lazy"]).expect(0));
     let receipt = run(&site, &lazy, 1);

@@ -55,7 +55,7 @@ fn a_skipped_task_can_be_taken_up_again() {
 }
 
 #[test]
-fn what_cannot_begin_is_named() {
+fn tasks_that_cannot_start_are_named() {
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"]), task("c", &[])], "", done());
     crew.approve();
     let report = crew.site.document(["service", PRD, "--only", "b"]).expect(1);
@@ -72,7 +72,7 @@ fn what_cannot_begin_is_named() {
 }
 
 #[test]
-fn what_walkaway_refuses_is_an_error_before() {
+fn walkaway_refusals_are_errors_before_the_start() {
     let mut only_pattern = task("a", &[]);
     only_pattern["verification"] = json!([{"type": "pattern", "cmd": "grep -q x a.txt"}]);
     let crew = Crew::new(&[only_pattern], "walkaway_mode = true", done());
@@ -83,7 +83,7 @@ fn what_walkaway_refuses_is_an_error_before() {
 }
 
 #[test]
-fn what_git_ignores_completes_no_task() {
+fn ignored_files_complete_no_task() {
     let verified = |path: &str| {
         let mut task = task("a", &[]);
         task["verification"] = json!([{"type": "unit", "cmd": format!("test -f {path}")}]);

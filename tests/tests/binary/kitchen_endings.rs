@@ -101,7 +101,7 @@ fn next_attempt_waits_for_orphaned_worker() {
 }
 
 #[test]
-fn a_second_request_to_end_waits_for_nobody() {
+fn a_second_request_to_end_kills_at_once() {
     // A worker that ignores the first signal has two seconds. The second request kills it at once.
     let mut times = Vec::new();
     for _ in 0..3 {

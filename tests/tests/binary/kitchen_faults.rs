@@ -87,7 +87,7 @@ fn a_secret_in_a_title_is_not_shown() {
 }
 
 #[test]
-fn what_is_done_is_shown_without_an_argument() {
+fn a_finished_prd_is_shown_without_an_argument() {
     let crew = Crew::new(&[task("a", &[])], "", done());
     crew.serve(0);
     for verb in ["status", "summary"] {

@@ -58,7 +58,7 @@ fn retry_prompts_name_earlier_approaches_if_enabled() {
 }
 
 #[test]
-fn related_prds_are_told_as_far_as_that_is_wanted() {
+fn prompts_name_related_prds_if_enabled() {
     for (settings, expect) in
         [("", true), ("cross_prd_context_enabled = false", false), ("cross_prd_max_related = 0", false)]
     {

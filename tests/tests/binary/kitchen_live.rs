@@ -167,7 +167,7 @@ fn a_question_can_stay_open_or_be_answered_elsewhere() {
 }
 
 #[test]
-fn nobody_is_asked_in_walkaway() {
+fn walkaway_asks_no_person() {
     let service = Service::new(
         "max_iterations = 1",
         &[task("US-001", &[])],

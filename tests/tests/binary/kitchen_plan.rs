@@ -133,7 +133,7 @@ fn map_describes_files_without_generated_ones() {
 }
 
 #[test]
-fn a_map_replaces_no_file_of_somebody_else() {
+fn a_map_never_replaces_a_foreign_file() {
     let kitchen = Kitchen::new("");
     let workspace = &kitchen.site.workspace;
     workspace.write(MAP, "# Our map\n");
@@ -353,7 +353,7 @@ fn only_a_new_file_of_the_executive_is_the_prd() {
 }
 
 #[test]
-fn nobody_plans_from_inside_of_a_run() {
+fn planning_inside_a_run_is_refused() {
     let rules = r#"{"role": "plan", "do": [{"brigade": ["plan", "more"]}, {"brigade": ["map", "--worker"]}, {"plan": "good"}]}"#;
     let kitchen = Kitchen::new(rules).approved();
     let report = kitchen.plan(&["x"], 0);
@@ -366,7 +366,7 @@ fn nobody_plans_from_inside_of_a_run() {
 }
 
 #[test]
-fn the_id_of_a_tool_is_no_wish() {
+fn a_tool_id_is_not_a_planning_request() {
     let site = Site::fixture("repo-tools");
     let refused = site.document(["plan", "count-words"]).expect(2);
     assert!(refused["error"].as_str().unwrap().contains("is a tool"), "{refused:#}");
@@ -374,7 +374,7 @@ fn the_id_of_a_tool_is_no_wish() {
 }
 
 #[test]
-fn a_map_is_made_anew_for_a_plan_when_it_is_old() {
+fn a_plan_updates_an_old_map() {
     let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"questions": ["Which?"]}]}"#);
     let workspace = &kitchen.site.workspace;
     let config = workspace.read_text(".brigade/kitchen.toml");
@@ -408,7 +408,7 @@ fn a_map_is_made_anew_for_a_plan_when_it_is_old() {
 }
 
 #[test]
-fn workers_are_told_of_the_map_and_of_related_prds() {
+fn prompts_have_the_map_and_related_prds() {
     let kitchen =
         Kitchen::new(r#"{"role": "work", "do": [{"write": "a.txt", "text": "x"}, {"tag": "COMPLETE"}]}"#);
     let workspace = &kitchen.site.workspace;

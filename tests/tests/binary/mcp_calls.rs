@@ -205,7 +205,7 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
 }
 
 #[test]
-fn a_program_that_somebody_can_change_is_always_read() {
+fn a_program_that_others_can_change_is_always_read() {
     use std::os::unix::fs::MetadataExt;
 
     let spoken = VoiceSite::new("echo", "", "");

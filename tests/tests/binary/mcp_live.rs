@@ -413,7 +413,7 @@ fn names_that_no_entry_can_say_are_not_imported() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said() {
+fn tools_that_cannot_be_imported_are_reported() {
     let spoken = importable("");
     let site = &spoken.site;
     site.json(["import", "mcp", "voic"]).refused("did you mean `voice`?");

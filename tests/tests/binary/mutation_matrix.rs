@@ -343,7 +343,7 @@ fn changes_before_the_approval_are_noticed() {
 }
 
 #[test]
-fn what_is_not_bound_may_change() {
+fn unbound_inputs_may_change() {
     unbound("a comment in the policy", |site| {
         let policy = site.workspace.read_text(POLICY);
         site.workspace.write(POLICY, format!("# a comment\n\n{policy}\n# another\n"));

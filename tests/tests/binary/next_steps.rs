@@ -79,7 +79,7 @@ fn without_runs_the_list_of_calls_is_proposed() {
 }
 
 #[test]
-fn what_never_runs_is_not_listed_as_ready() {
+fn calls_that_never_run_are_not_listed_as_ready() {
     let site = Site::script("echo ran\n");
     for family in ["skill", "slash-command", "superpower"] {
         site.add_to_catalog(&Site::entry(family, "sh bin/tool.sh", &format!("family = {family:?}\n")));
@@ -97,7 +97,7 @@ fn what_never_runs_is_not_listed_as_ready() {
 }
 
 #[test]
-fn a_bare_word_is_no_id() {
+fn a_bare_word_is_not_an_id() {
     let site = Site::script("echo ran\n");
     let queued = site.json(["call", "queue", "tool", "--args", "{}"]).expect(0);
     let id = queued["call"]["id"].as_str().unwrap();
@@ -124,7 +124,7 @@ fn an_approved_call_that_changed_is_queued_again() {
 }
 
 #[test]
-fn approving_a_call_with_a_changed_source_is_no_step() {
+fn no_approval_is_suggested_after_a_source_change() {
     let site = Site::script_with("echo ran\n", "source_path = \"docs/tool.md\"\n");
     site.workspace.write("docs/tool.md", "Says ran.\n");
     let id = site.queue("tool", "{}");
@@ -212,7 +212,7 @@ fn a_policy_that_is_a_directory_is_not_begun() {
 }
 
 #[test]
-fn what_is_never_called_is_not_to_be_planned() {
+fn no_plan_is_suggested_for_tools_without_calls() {
     let site = Site::script_with("echo ran\n", "family = \"skill\"\n");
     assert_eq!(next(&site.tools(["describe", "tool"])), "brigade tools plan tool");
 }

@@ -23,7 +23,7 @@ fn site(sandbox: &str, lines: &str) -> Site {
 }
 
 #[test]
-fn what_runs_used_is_said_and_written_into_the_entry() {
+fn used_files_are_shown_and_written_into_the_entry() {
     let site = site("", "effects = [\n  \"local-read\", # the words\n  \"network\",\n]");
     let nothing = site.json(["observe", "tool"]).expect(0);
     assert_eq!((&nothing["run_count"], &nothing["code"]), (&json!(0), &json!([])));

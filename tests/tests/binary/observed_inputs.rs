@@ -107,7 +107,7 @@ fn only_first_of_equal_runs_is_observed_by_default() {
 }
 
 #[test]
-fn inputs_are_grouped_by_what_stands_for_them() {
+fn inputs_are_grouped_by_their_evidence() {
     let lines = "argument_template = { file = \"{file}\", folder = \"--folder={folder}\" }";
     let site = site("sh bin/first.sh", lines, "");
     site.workspace.write("bin/first.sh", "cat \"$1\" lib/b.txt data/x.txt\n");

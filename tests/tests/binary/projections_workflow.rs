@@ -160,7 +160,7 @@ fn the_source_of_a_summary_is_null_where_it_is_gone() {
 }
 
 #[test]
-fn what_v030_wrote_is_current() {
+fn projections_of_v030_are_current() {
     let workspace = sample();
     let header = r#"{"family":"slash-command","generated_at":"2026-11-21T20:27:14.890099+00:00","harness":"claude","projection_fingerprint":"3d023121b458e96b","source_fingerprint":"3d023121b458e96b","tool_id":"greet"}"#;
     workspace.write(
@@ -193,7 +193,7 @@ fn wrong_requests_are_distinguished() {
 }
 
 #[test]
-fn nothing_is_written_outside_nor_into_git_or_state() {
+fn projections_never_write_outside_git_or_state() {
     let workspace = sample();
     let paths = [".git/hooks/post-commit", ".brigade/tools.toml", "../escaped.md", "out/greet.md"];
     symlink("/tmp", workspace.join("out")).unwrap();

@@ -158,7 +158,7 @@ fn entries_of_our_own_form_wait_for_a_review() {
 }
 
 #[test]
-fn what_cannot_be_written_stays_as_it_was() {
+fn unwritable_files_stay_unchanged() {
     let site = site();
     let file = source(&site, "jq.yaml", cli("jq"));
     let folder = site.workspace.path().join(".brigade");

@@ -93,7 +93,7 @@ fn errors_name_their_reference() {
 
 /// Issue 15: a missing file is an error on the command line, and hides no other errors.
 #[test]
-fn a_missing_file_is_told_beside_the_other_errors() {
+fn a_missing_file_is_reported_with_other_errors() {
     let site = site(r#"{"fs.read":{"command":"npx"}}"#);
     let document = site.json(["register", "gone.toml", "mpc:typo", "mcp:fs.read"]).expect(2);
     let codes: Vec<String> = errors(&document).into_iter().map(|row| row.0).collect();

@@ -157,7 +157,7 @@ fn tools_are_found_by_what_they_are_good_for() {
 
 /// Tools with the same capability are ordered by usability.
 #[test]
-fn what_fits_is_ordered_by_what_can_be_used() {
+fn matches_are_ordered_by_usability() {
     let site = site();
     let entry = |id: &str, family: &str, more: &str| {
         format!("[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"{family}\"\n{more}\n")
@@ -255,7 +255,7 @@ fn harness_tools_are_offered_unless_switched_off() {
 }
 
 #[test]
-fn what_the_policy_refuses_is_found_and_not_callable() {
+fn refused_tools_are_found_but_not_callable() {
     let site = site();
     site.workspace.write(".brigade/tools/policy.toml", "allowed_families = [\"mcp\"]\n");
     let found = site.json(["find", "--capability", "change_case"]).expect(0);
@@ -266,7 +266,7 @@ fn what_the_policy_refuses_is_found_and_not_callable() {
 
 /// A tool is callable if a plan has no blockers.
 #[test]
-fn what_no_plan_allows_is_not_callable() {
+fn tools_that_no_plan_allows_are_not_callable() {
     let site = site();
     let tool = |id: &str, rest: &str| {
         format!(

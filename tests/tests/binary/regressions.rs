@@ -63,7 +63,7 @@ fn many_runners_take_one_call_each() {
 }
 
 #[test]
-fn the_interpreter_behind_a_launcher_is_bound() {
+fn the_interpreter_of_a_launcher_is_bound() {
     let commands = [("env helper bin/x.sh", "a launcher"), ("bin/x.sh", "a first line")];
     for (command, what) in commands {
         let site = Site::script_with("", &format!("command = {command:?}\n"));
@@ -82,7 +82,7 @@ fn the_interpreter_behind_a_launcher_is_bound() {
 }
 
 #[test]
-fn who_asked_cannot_be_edited_in_the_journal() {
+fn the_requester_cannot_be_edited_in_the_journal() {
     let site = Site::script("echo ran >> ran.txt\n");
     let id = site.approved("tool", "{}");
     let journal = site.workspace.read_text(".brigade/tools/calls.jsonl");

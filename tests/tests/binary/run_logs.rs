@@ -90,7 +90,7 @@ fn a_document_has_the_last_mebibyte() {
 }
 
 #[test]
-fn what_is_no_run_or_no_log_is_said() {
+fn missing_runs_and_logs_are_reported() {
     let site = Site::script("echo hi\n");
     let receipt = site.receipt_of("tool", "{}");
     site.receipt_of("tool", r#"{"a":1}"#);

@@ -267,7 +267,7 @@ fn unproven_process_is_left_alone() {
 }
 
 #[test]
-fn whoever_holds_the_port_is_named() {
+fn the_holder_of_the_port_is_named() {
     let runtimes = Runtimes::serving();
     let port = runtimes.json(&["list"], 0)["runtimes"][0]["port"].as_u64().unwrap();
     let _listener = TcpListener::bind(("127.0.0.1", u16::try_from(port).unwrap())).unwrap();
@@ -491,7 +491,7 @@ fn changed_running_runtime_is_an_issue_until_restart() {
 }
 
 #[test]
-fn of_two_entries_with_one_id_none_is_started() {
+fn duplicate_entries_are_not_started() {
     let runtimes = Runtimes::serving();
     let file = ".brigade/tools/runtimes.toml";
     let one = runtimes.site.workspace.read_text(file);
@@ -505,7 +505,7 @@ fn of_two_entries_with_one_id_none_is_started() {
 }
 
 #[test]
-fn a_log_that_never_ends_is_cut_by_whoever_looks() {
+fn an_endless_log_is_cut_by_every_reader() {
     let runtimes = Runtimes::serving();
     runtimes.start();
     let folder = runtimes.site.workspace.join(".brigade/tools/runtime");
@@ -533,7 +533,7 @@ fn a_log_that_never_ends_is_cut_by_whoever_looks() {
 }
 
 #[test]
-fn of_many_starts_at_once_one_starts_it() {
+fn concurrent_starts_start_one_process() {
     let runtimes = Runtimes::serving();
     let starts: Vec<Child> = (0..4)
         .map(|_| {

@@ -89,7 +89,7 @@ fn a_link_closes_the_directory_and_stays_where_it_is() {
 }
 
 #[test]
-fn what_worktrees_share_is_closed() {
+fn directories_shared_by_worktrees_are_closed() {
     let site = confined(|workspace| {
         repository(&workspace.join(".bare"));
         fs::create_dir_all(workspace.join("trees/one")).unwrap();

@@ -88,7 +88,7 @@ fn odd_values_neither_leak_nor_break_the_run() {
 }
 
 #[test]
-fn a_value_that_is_no_text_is_masked_too() {
+fn a_value_that_is_not_text_is_masked() {
     use std::os::unix::ffi::OsStringExt;
     let value = std::ffi::OsString::from_vec(b"\xff\xfecanary\x80value".to_vec());
     let site = Site::script_with("printf '<%s>\\n' \"$GITHUB_TOKEN\"\n", LABEL).env("CANARY", value);
@@ -135,7 +135,7 @@ fn a_secret_only_in_the_command_line_is_refused() {
 }
 
 #[test]
-fn what_is_said_of_a_secret_argument_names_it_whole() {
+fn messages_name_the_whole_secret_argument() {
     let site = Site::script("echo ran\n");
     site.workspace.write("schemas/tool.json", r#"{"type":"object"}"#);
     for name in ["api_key", "password", "db.password"] {

@@ -59,7 +59,7 @@ fn a_tracked_policy_approves_nothing() {
 }
 
 #[test]
-fn a_pending_call_goes_on_once_a_person_approved_it() {
+fn a_pending_call_continues_after_an_approval() {
     let site = site();
     let mut client = Client::connect(&site, "local");
     let asked = Instant::now();
@@ -382,7 +382,7 @@ fn failures_show_both_streams() {
 }
 
 #[test]
-fn a_checkpoint_waits_for_a_person_and_goes_on() {
+fn a_checkpoint_waits_for_a_person() {
     let site = site();
     let script = r#"if [ -n "${BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}" ]; then printf 'chose %s' "$BRIGADE_TOOL_RESUME_CHOICE"; exit 0; fi
 cat > "$BRIGADE_TOOL_CHECKPOINT_DIR/one.json" <<'END'
@@ -532,7 +532,7 @@ fn a_run_that_takes_its_time_says_so() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_read_by_pages() {
+fn long_results_are_cut_and_read_by_pages() {
     let site = site();
     let script = "i=0; while [ $i -lt 4000 ]; do printf 'zeile %s ü€ ' $i; i=$((i+1)); done; printf ' canary-bound-4711-value end'\n";
     add(&site, "read-much", "", script);
@@ -612,7 +612,7 @@ fn a_rule_counts_its_calls_at_the_same_moment() {
 }
 
 #[test]
-fn calls_that_write_go_one_after_the_other() {
+fn writing_calls_run_one_by_one() {
     let site = site();
     site.workspace.replace(
         POLICY,

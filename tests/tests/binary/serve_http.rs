@@ -45,7 +45,7 @@ fn it_says_where_it_listens_and_ends_at_a_signal() {
 }
 
 #[test]
-fn nobody_speaks_without_a_token() {
+fn every_request_needs_a_token() {
     let site = site();
     let (server, ann, ben) = server(&site);
     let refused = |headers: &[(&str, &str)]| {
@@ -257,7 +257,7 @@ fn a_session_id_is_random_and_ends_with_its_session() {
 }
 
 #[test]
-fn addresses_are_of_this_machine_and_nobody_elses() {
+fn only_local_addresses_are_used() {
     let site = site();
     token(&site, "ann");
     for address in ["0.0.0.0:0", "10.1.2.3:80", "[::]:0", "example.com:80", "nonsense"] {
@@ -353,7 +353,7 @@ fn a_socket_is_of_the_user_alone() {
 }
 
 #[test]
-fn slow_heads_and_half_open_connections_stop_nobody() {
+fn slow_and_half_open_connections_block_nothing() {
     let site = site();
     let (server, ann, _) = server(&site);
     let started = Instant::now();

@@ -100,7 +100,7 @@ fn a_call_rejected_by_the_judge_waits_for_a_person() {
 }
 
 #[test]
-fn what_no_rule_covers_is_not_judged() {
+fn calls_without_a_rule_are_not_judged() {
     let site = judged_site(&verdict("1"));
     let mut client = Client::connect(&site, "local");
     assert_stands(&client.call("asks", json!({"text": "hello"})), "pending", "approval_pending");

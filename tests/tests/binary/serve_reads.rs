@@ -221,7 +221,7 @@ fn a_read_without_a_rule_waits_for_an_approval() {
 }
 
 #[test]
-fn what_an_agent_may_not_see_does_not_exist() {
+fn hidden_resources_do_not_exist_for_an_agent() {
     let writes = FILES.replace("local-read", "local-write");
     let offers = ServersSite::new(&writes, "");
     let mut ann = Client::connect(&offers.site, "ann");
@@ -246,7 +246,7 @@ fn what_an_agent_may_not_see_does_not_exist() {
 }
 
 #[test]
-fn what_leads_elsewhere_is_unknown() {
+fn resources_that_lead_elsewhere_are_unknown() {
     let offers = ServersSite::new(FILES, READS);
     let mut client = Client::connect(&offers.site, "local");
     for uri in [
@@ -268,7 +268,7 @@ fn what_leads_elsewhere_is_unknown() {
 }
 
 #[test]
-fn of_a_clash_neither_is_listed_or_read() {
+fn clashing_resources_are_neither_listed_nor_read() {
     let both = FILES.to_owned() + &FILES.replace("\"files\"", "\"more\"");
     let offers = ServersSite::new(&both, READS);
     let site = &offers.site;

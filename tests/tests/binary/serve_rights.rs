@@ -57,7 +57,7 @@ fn neither_agent_reaches_anything_of_the_other() {
 }
 
 #[test]
-fn hidden_and_unknown_names_are_told_apart_by_nothing() {
+fn hidden_and_unknown_names_get_the_same_answer() {
     let site = site();
     add(&site, "hidden-disabled", "enabled = false\n", "echo x > ran\n");
     add(&site, "hidden-network", "effects = [\"network\"]\n", "echo x > ran\n");
@@ -343,7 +343,7 @@ fn an_agent_cannot_make_decisions_in_the_gateway() {
 }
 
 #[test]
-fn next_says_that_the_agent_goes_on() {
+fn next_names_the_agent_that_continues() {
     let site = site();
     let mut client = Client::connect(&site, "ann");
     let id = id_of(&client.call("asks", json!({"text": "x"})));

@@ -99,7 +99,7 @@ fn files_of_entries_with_one_process_are_bound() {
 }
 
 #[test]
-fn what_the_other_entries_declare_is_bound() {
+fn declarations_of_the_other_entries_are_bound() {
     let kept = shared("code = [\"helper.sh\"]");
     kept.asks();
     let mut client = Client::connect(&kept.site, "local");
@@ -126,7 +126,7 @@ fn an_entry_that_the_policy_refuses_opens_nothing() {
 }
 
 #[test]
-fn what_is_no_longer_needed_closes_with_its_process() {
+fn unneeded_grants_end_with_the_process() {
     let kept = shared(OTHER);
     let mut client = Client::connect(&kept.site, "local");
     let files = "helper.sh secret.txt data/x.txt";

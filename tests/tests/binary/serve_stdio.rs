@@ -80,7 +80,7 @@ fn requests_without_a_handshake_name_their_revision() {
 }
 
 #[test]
-fn a_person_at_a_terminal_is_told_what_it_is_for() {
+fn a_terminal_gets_an_explanation() {
     let site = site();
     let program = "import os, pty, sys\nsys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
@@ -93,7 +93,7 @@ fn a_person_at_a_terminal_is_told_what_it_is_for() {
 }
 
 #[test]
-fn an_agent_that_nobody_named_is_refused() {
+fn an_unnamed_agent_is_refused() {
     let site = site();
     for words in [&["serve", "--as", "stranger"][..], &["serve", "--profile", "permission.none"]] {
         let run = site.brigade.run(words);
@@ -477,7 +477,7 @@ fn each_change_is_notified_once() {
 }
 
 #[test]
-fn a_broken_catalog_is_told_in_the_instructions() {
+fn instructions_report_a_broken_catalog() {
     let site = site();
     let told = |site: &Site| {
         Client::start(site, &[]).hello("2025-06-18", json!({}))["instructions"].to_string().contains("doctor")
@@ -500,7 +500,7 @@ fn a_broken_gateway_file_leaves_the_last_good_one() {
 }
 
 #[test]
-fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
+fn interrupted_calls_are_in_the_ledger() {
     // The input ends right after the request. The call still completes or is interrupted, with a receipt.
     let site = site();
     let mut client = Client::connect(&site, "local");
@@ -515,7 +515,7 @@ fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
 
 /// Issue 14: the client also sees how tools are listed.
 #[test]
-fn a_change_of_how_tools_are_listed_is_told() {
+fn a_changed_listing_mode_is_notified() {
     let site = site();
     let changed = "notifications/tools/list_changed";
     let (mut client, mut fixed) =

@@ -320,7 +320,7 @@ fn changed_listing_is_reread_and_changed_pin_refused() {
 }
 
 #[test]
-fn a_cancelled_call_reaches_the_server_which_goes_on() {
+fn the_server_survives_a_cancelled_call() {
     let kept = KeptServerSite::new("");
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
@@ -350,7 +350,7 @@ fn a_call_that_takes_too_long_fails_alone() {
 }
 
 #[test]
-fn nothing_survives_a_killed_gateway() {
+fn no_server_survives_a_killed_gateway() {
     let kept = KeptServerSite::new("");
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);

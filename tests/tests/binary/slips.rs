@@ -514,7 +514,7 @@ fn a_rejected_call_proposes_nothing_that_is_refused() {
 }
 
 #[test]
-fn whatever_is_refused_says_what_to_do_once() {
+fn every_refusal_says_once_what_to_do() {
     let site = site();
     for path in ["a", "b"] {
         site.queue("tool", &json!({"path": path}).to_string());

@@ -407,7 +407,7 @@ fn export_needs_valid_receipt_and_private_key() {
 }
 
 #[test]
-fn what_killed_commands_left_is_named_and_removed() {
+fn leftovers_of_killed_commands_are_removed() {
     let site = Site::script("echo done\n");
     site.queue("tool", "{}");
     // No process has this id.

@@ -308,7 +308,7 @@ fn hooks_of_v030_stop_no_agent_and_are_listed() {
 }
 
 #[test]
-fn where_no_workspace_is_nothing_is_shown() {
+fn without_a_workspace_nothing_is_shown() {
     let site = Site::empty();
     for words in [
         &["work", "brief"][..],

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_branch_follows_is_no_setting_that_counts() {
+    fn branch_tracking_settings_do_not_count() {
         let kept = |text: &str| String::from_utf8(without_branches(text.as_bytes().to_vec())).unwrap();
         let plain = "[core]\n\tbare = false\n";
         let with = format!("{plain}[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n");

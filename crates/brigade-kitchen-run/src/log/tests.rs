@@ -65,7 +65,7 @@ fn slow_follower_sees_kept_and_omitted_bytes() {
 }
 
 #[test]
-fn the_place_behind_an_offset_is_found_in_a_whole_log() {
+fn the_place_after_an_offset_is_found_in_a_whole_log() {
     let sha256 = brigade_core::Fingerprint::of_bytes(b"");
     let row = |bytes, left_out| LogRow { path: String::new(), bytes, sha256, left_out };
     assert_eq!(place_in(&row(10, 0), 4), (4, 10));

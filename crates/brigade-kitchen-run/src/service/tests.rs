@@ -276,7 +276,7 @@ fn worker_gets_clean_environment_and_prompt_file() {
 }
 
 #[test]
-fn what_failed_is_told_to_the_next_attempt() {
+fn the_next_prompt_names_the_failure() {
     let script = "case $n in 1) echo x > a.txt;; 2) echo good > a.txt; echo 'HACK' >> a.txt;; *) echo good > a.txt;; esac\ndone_";
     let world = World::new(&tasks(&[("a", "grep -q good a.txt", &[])]), "", script);
     world.approve();
@@ -300,7 +300,7 @@ fn a_claim_needs_a_change_or_a_verification() {
 }
 
 #[test]
-fn the_executive_reviews_and_its_reason_is_told() {
+fn the_next_prompt_has_the_reason_of_the_review() {
     let script = "if [ $BRIGADE_ROLE = review ]; then case $n in 1) echo hm;; 2) result '\"review\":\"fail\",\"reason\":\"no tests\"';; \
         *) result '\"review\":\"pass\"';; esac; exit 0; fi\necho $n > a.txt\ndone_";
     let world = World::new(&tasks(&[("a", "true", &[])]), "review_enabled = true", script);

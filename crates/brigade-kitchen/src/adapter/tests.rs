@@ -81,7 +81,7 @@ fn a_limit_is_read_with_its_end() {
 }
 
 #[test]
-fn a_long_answer_about_limits_is_no_limit() {
+fn a_long_answer_about_limits_is_not_a_limit() {
     let text = format!(
         "{}\nThe page now says that the usage limit was reached.\n",
         "I changed a file.\n".repeat(60)

@@ -48,7 +48,7 @@ fn check(prd: &str, toml: &str, policy: &str, program: &str, expect: &[&str]) {
 const PROGRAM: &str = "/usr/bin/claude";
 
 #[test]
-fn what_is_executed_enters() {
+fn executed_values_are_in_the_fingerprint() {
     check(
         &PRD.replace("npm test\",\"grep", "npm test -- x\",\"grep"),
         "",
@@ -80,7 +80,7 @@ fn what_is_executed_enters() {
 }
 
 #[test]
-fn what_is_not_executed_does_not() {
+fn other_values_are_not_in_the_fingerprint() {
     check(
         &PRD.replace("\"featureName\":\"x\"", "\"description\":\"d\",\"featureName\":\"y\""),
         "",

@@ -64,7 +64,7 @@ fn the_three_quotings_export_and_comments_are_read() {
 }
 
 #[test]
-fn what_is_no_literal_is_an_issue_with_its_line() {
+fn values_that_are_not_literals_are_issues() {
     let config = shell(
         "MAX_PARALLEL=$X\n\
          EXECUTIVE_CMD=\"claude $(id)\"\n\
@@ -255,7 +255,7 @@ fn a_command_that_may_be_unset_is_refused() {
 }
 
 #[test]
-fn the_text_of_a_here_document_is_no_setting() {
+fn text_of_a_here_document_is_not_a_setting() {
     for (begin, end) in
         [("cat <<E", "E"), ("cat <<'E F' > x", "E F"), ("cat <<-E", "\tE"), ("cat << \"E\" # b", "E")]
     {
@@ -273,7 +273,7 @@ fn the_text_of_a_here_document_is_no_setting() {
 }
 
 #[test]
-fn what_ends_elsewhere_ends_nothing_here() {
+fn a_return_in_a_function_does_not_end_the_file() {
     let texts = [
         "f() { return 1; }\n",
         "f ()\n{\n  exit 1\n}\n",

@@ -88,7 +88,7 @@ mod tests {
     use crate::life::Record;
 
     #[test]
-    fn nothing_but_a_state_file_is_recorded_as_taken_over() {
+    fn only_a_state_file_is_recorded_as_adopted() {
         let record = |state: &str| {
             let text = format!(r#"{{"kind":"adopted","state":{state}}}"#);
             from_json::<Record>(&Json::parse(&text).unwrap()).map_err(|error| error.to_string())

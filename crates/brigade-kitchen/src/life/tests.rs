@@ -436,7 +436,7 @@ fn a_retried_task_continues_in_its_tier() {
 }
 
 #[test]
-fn nobody_watching_the_executive_answers() {
+fn in_walkaway_the_executive_answers() {
     let settings = Settings { walkaway_max_retries: 2, ..Settings::default() };
     let own = |retries, unclear| TaskLife { retries, unclear_decisions: unclear, ..TaskLife::default() };
     let said = |choice| Some(Said { choice, reason: None, guidance: Some("g".to_owned()) });
@@ -524,7 +524,7 @@ fn a_run_set_is_typed_by_ids() {
 }
 
 #[test]
-fn what_was_done_at_the_approval_is_done() {
+fn tasks_passed_at_the_approval_are_done() {
     let mut book = TestJournal::new(prd(&[("a", ",\"passes\":true"), ("b", ",\"dependsOn\":[\"a\"]")]));
     // Before the approval, `passes` does not count.
     assert_eq!(book.chosen().len(), 1);

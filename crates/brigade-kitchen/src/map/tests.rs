@@ -99,7 +99,7 @@ fn names_of_others_stay_on_their_line() {
 }
 
 #[test]
-fn what_people_and_the_executive_wrote_is_kept() {
+fn parts_of_people_and_the_executive_are_kept() {
     let map = draw(&survey(&[("a.py", "")]));
     let mut known = EarlierMap::default();
     known.set_worker(Some("0123abcd"), "# Parts\n## Notes\ntext  \n\n#end\n");

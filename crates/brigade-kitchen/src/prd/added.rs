@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_appended_as_the_last_one_stands() {
+    fn tasks_are_appended_in_the_format_of_the_last_one() {
         let prd =
             "{\"featureName\": \"F\", \"tasks\": [\n  {\"id\": \"a\", \"title\": \"A\"}\n ], \"x\": 1.50}\n";
         let (text, ids) =

@@ -78,14 +78,14 @@ fn a_good_prd_is_read_whole() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_fault() {
+fn a_byte_order_mark_is_accepted() {
     let reading = read("prd.json", format!("\u{feff}{GOOD}").as_bytes(), Lints::ALL);
     assert!(reading.errors.is_empty());
     assert_eq!(reading.prd.tasks[1].place, Place::at("prd.json", 16, 5));
 }
 
 #[test]
-fn what_is_no_prd_is_refused_with_its_place() {
+fn a_file_that_is_not_a_prd_is_refused_with_a_place() {
     check("", &["syntax 1:1"]);
     check("{\n \"tasks\": [,]}", &["syntax 2:12"]);
     check("[]", &["syntax 1:1"]);

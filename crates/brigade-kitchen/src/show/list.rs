@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_appended_and_every_other_byte_stays() {
+    fn new_entries_are_appended_and_other_bytes_stay() {
         check("", &["a", "b\nc", "a", " "], 9, Some("# Learnings\n\n- a\n- b\n  c\n"));
         check("# Learnings\n\n- a\n", &["b"], 9, Some("# Learnings\n\n- a\n- b\n"));
         check("# Learnings\n\n- a\n", &["a"], 9, None);

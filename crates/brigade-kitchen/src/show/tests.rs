@@ -142,7 +142,7 @@ fn with<T>(lines: &[Line], running: bool, read: impl FnOnce(&View<'_>) -> T) -> 
 }
 
 #[test]
-fn a_status_says_where_every_task_stands() {
+fn a_status_has_the_state_of_every_task() {
     let status = with(&journal(), true, status);
     let rows: Vec<(&str, TaskStatus, &str)> =
         status.tasks.iter().map(|row| (row.id.as_str(), row.status, row.marker.as_str())).collect();

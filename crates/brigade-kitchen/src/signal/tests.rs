@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_in_a_fence_never_counts(text in "[^`~]{0,40}") {
+    fn tags_in_a_fence_never_count(text in "[^`~]{0,40}") {
         let answer = format!("```\n{text}\n<promise>COMPLETE</promise>\n{text}\n```");
         prop_assert_eq!(Tags::find(&answer), Tags::default());
     }

@@ -26,7 +26,7 @@ fn is_lost<T: std::fmt::Debug>(result: Result<T, PlaceError>) -> String {
 }
 
 #[test]
-fn a_branch_that_is_gone_is_made_anew_where_it_was() {
+fn a_deleted_branch_is_recreated_where_it_was() {
     let (bench, commit) = with_a_done();
     bench.git(&["branch", "-D", "feature/x"]);
     let place = bench.open();
@@ -42,7 +42,7 @@ fn a_branch_that_is_gone_is_made_anew_where_it_was() {
 }
 
 #[test]
-fn nothing_begins_on_a_branch_that_lacks_what_is_done() {
+fn a_branch_without_finished_work_blocks_tasks() {
     let (bench, commit) = with_a_done();
     bench.git(&["branch", "-f", "feature/x", "main"]);
     let said = is_lost(bench.try_open().map(|_| ()));
@@ -94,7 +94,7 @@ fn a_branch_that_was_reset_takes_no_more_work() {
 }
 
 #[test]
-fn a_commit_that_the_repository_lost_is_said() {
+fn a_commit_missing_in_the_repository_is_reported() {
     let (mut bench, _) = with_a_done();
     bench.options.done[0].commit = CommitId::new(&"1".repeat(40)).unwrap();
     bench.options.done[0].run = None;

@@ -54,7 +54,7 @@ fn a_rebase_in_the_middle_is_left_alone() {
 }
 
 #[test]
-fn a_detached_head_is_no_obstacle() {
+fn a_detached_head_does_not_block() {
     let bench = Bench::new();
     bench.git(&["checkout", "-q", "--detach"]);
     let before = bench.users();
@@ -97,7 +97,7 @@ fn work_moves_to_the_tip_of_a_rewritten_branch() {
 }
 
 #[test]
-fn a_worktree_that_is_gone_is_said_and_made_anew() {
+fn a_missing_worktree_is_reported_and_recreated() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();
@@ -119,7 +119,7 @@ fn a_worktree_that_is_gone_is_said_and_made_anew() {
 }
 
 #[test]
-fn folders_that_a_crash_left_half_made_are_made_anew() {
+fn incomplete_folders_are_recreated_after_a_crash() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();

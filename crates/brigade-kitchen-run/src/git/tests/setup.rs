@@ -41,7 +41,7 @@ fn files_of_the_setup_are_neither_changes_nor_commits() {
 }
 
 #[test]
-fn what_a_worker_changes_of_the_setup_counts() {
+fn changes_to_files_of_the_setup_count() {
     let bench = Bench::new();
     let place = bench.open();
     let at = set_up(&place, "a", makes_all);

@@ -139,7 +139,7 @@ fn files_change_into_folders_links_and_back() {
 }
 
 #[test]
-fn what_verification_changes_is_not_committed() {
+fn changes_by_verification_are_not_committed() {
     let bench = Bench::new();
     let place = bench.open();
     let (at, _) = place.begin(&name("a")).unwrap();

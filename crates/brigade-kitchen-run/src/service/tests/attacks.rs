@@ -67,7 +67,7 @@ fn a_reviewer_that_changes_files_has_said_nothing() {
 }
 
 #[test]
-fn what_a_reviewer_changed_is_in_no_later_commit() {
+fn changes_by_a_reviewer_are_never_committed() {
     let script = "if [ $BRIGADE_ROLE = review ]; then\n\
         [ $n = 1 ] && { echo more >> a.txt; echo more > extra.txt; rm shared.txt; }\n\
         [ $n = 2 ] && result '\"review\":\"fail\"' || result '\"review\":\"pass\"'; exit 0; fi\n\

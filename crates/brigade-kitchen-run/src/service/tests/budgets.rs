@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_the_executive_uses_is_counted_in_every_role() {
+fn usage_of_the_executive_counts_in_every_role() {
     // Each role of the executive reports a dollar.
     let script = r#"case $BRIGADE_ROLE in
         decide) result '"decision":"skip","reason":"no","cost_usd":1';;
@@ -64,7 +64,7 @@ fn a_budget_sees_what_the_executive_uses() {
 }
 
 #[test]
-fn nothing_of_the_executive_begins_beyond_a_budget() {
+fn the_executive_never_starts_beyond_a_budget() {
     let script = r#"echo x > "$BRIGADE_TASK.txt"; result '"signal":"complete","cost_usd":2'"#;
     let config =
         "budget.cost_usd = 1\nphase_review_enabled = true\nphase_review_after = 1\nphase_gate = \"review\"";

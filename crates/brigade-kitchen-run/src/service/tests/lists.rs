@@ -19,7 +19,7 @@ fn lists(world: &World) -> Projections {
 }
 
 #[test]
-fn what_people_and_the_bash_program_wrote_stays() {
+fn entries_of_people_and_the_shell_program_stay() {
     let script = r#"result '"signal":"complete","learnings":["new"],"backlog":["later"]'; echo x > "$BRIGADE_TASK.txt"; done_"#;
     let world = World::new(&tasks(&[("a", "true", &[])]), "learnings_archive = false", script);
     for name in ["brigade-learnings.md", "brigade-backlog.md"] {
@@ -34,7 +34,7 @@ fn what_people_and_the_bash_program_wrote_stays() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_left_alone_and_named() {
+fn a_file_that_is_not_text_is_kept_and_reported() {
     let script = r#"result '"signal":"complete","learnings":["new"]'; echo x > "$BRIGADE_TASK.txt"; done_"#;
     let world = World::new(&tasks(&[("a", "true", &[])]), "learnings_archive = false", script);
     let other = b"- old\n\xff\xfe\n";

@@ -46,7 +46,7 @@ fn a_failing_setup_never_lets_a_worker_start() {
 }
 
 #[test]
-fn a_setup_alone_is_no_work_of_a_task() {
+fn a_setup_alone_does_not_count_as_work() {
     let world = World::with_branch(&tasks(&[("a", "", &[])]), "max_iterations = 1", "done_");
     with_setup(&world, "echo made > made.txt; echo more >> shared.txt");
     assert_eq!((world.serve().outcome, world.outcome("a")), (Outcome::Paused, Some(TaskOutcome::Failed)));

@@ -27,7 +27,7 @@ fn answer(world: &World, choice: &str) {
 }
 
 #[test]
-fn a_file_where_the_folder_of_logs_should_be_is_told() {
+fn a_file_in_place_of_the_log_folder_is_reported() {
     let world = World::new(&tasks(&[("a", "true", &[])]), "worker_log_dir = \"brigade/logs\"", WRITES);
     fs::write(world.folder.join("work/brigade/logs"), "mine\n").unwrap();
     world.approve();
@@ -38,7 +38,7 @@ fn a_file_where_the_folder_of_logs_should_be_is_told() {
 }
 
 #[test]
-fn an_answer_without_a_service_is_told_at_once() {
+fn an_answer_without_a_service_updates_files_at_once() {
     let world = World::new(&tasks(&[("a", "true", &[])]), FILES, "exit 0");
     world.approve();
     world.serve();
@@ -64,7 +64,7 @@ fn an_answer_without_a_service_is_told_at_once() {
 }
 
 #[test]
-fn an_answer_beside_a_running_service_is_told_by_it() {
+fn a_running_service_updates_files_for_an_answer() {
     let script = "[ $BRIGADE_TASK = a ] && [ $n = 1 ] && exit 0\n\
         while [ $BRIGADE_TASK = b ] && [ ! -e \"$D/go\" ]; do sleep 0.05; done\n\
         echo x > \"$BRIGADE_TASK.txt\"\ndone_";

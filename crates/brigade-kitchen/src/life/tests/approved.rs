@@ -62,7 +62,7 @@ fn an_attempt_that_runs_goes_its_way_and_is_paid() {
 }
 
 #[test]
-fn what_is_on_its_way_to_the_branch_gets_there() {
+fn a_task_being_integrated_is_not_passed() {
     let mut book = TestJournal::new(prd(&[("a", SENIOR)]));
     book.serve();
     let run = book.said("a", Signal::Complete, true);

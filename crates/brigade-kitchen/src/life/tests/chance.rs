@@ -133,7 +133,7 @@ fn four() -> TestJournal {
 
 proptest! {
     #[test]
-    fn whatever_happens_the_life_is_what_the_journal_says(chances in chances(), kill_at in 0..200usize) {
+    fn the_life_always_follows_from_the_journal(chances in chances(), kill_at in 0..200usize) {
         let mut book = four();
         run(&mut book, &chances, kill_at);
         prop_assert_eq!(&book.again(), &book.life);

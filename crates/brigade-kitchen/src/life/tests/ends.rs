@@ -48,7 +48,7 @@ fn a_failure_names_its_last_error() {
 }
 
 #[test]
-fn what_is_missing_is_said_when_nothing_can_go_on() {
+fn an_end_without_progress_has_a_reason() {
     let mut book = TestJournal::new(prd(&[
         ("a", SENIOR),
         ("b", ",\"dependsOn\":[\"a\"]"),
