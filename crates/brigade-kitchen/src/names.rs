@@ -201,7 +201,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Returns whether git accepts a name for a branch, and the name cannot be mistaken for an option or another ref.
+/// Returns whether git accepts a name for a branch, and it cannot be confused with an option or a special ref.
 pub fn is_branch_name(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let is_plain = |c: char| !c.is_control() && !" ~^:?*[\\\u{7f}".contains(c);

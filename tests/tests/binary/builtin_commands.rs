@@ -30,7 +30,7 @@ tools = ["cmd.run"]
 effects = ["process-exec", "local-write", "network"]
 "#;
 
-/// Returns a workspace whose context has these limits. A rule approves the calls of its agent `local`.
+/// Returns a workspace with the full-auto agent `local`, whose context has these limits.
 fn site(limits: &str) -> Site {
     let site = Site::empty().env("CANARY", "canary-bound-4711-value");
     site.workspace.write(POLICY, RULES);

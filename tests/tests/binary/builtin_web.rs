@@ -25,7 +25,7 @@ tools = ["web.*"]
 effects = ["remote-read"]
 "#;
 
-/// Returns a workspace whose agent `local` has a rule. Its proxy never answers.
+/// Returns a workspace with the full-auto agent `local`. Its proxy never answers.
 fn site(web: &str) -> Site {
     let site = Site::empty()
         .env("http_proxy", "http://127.0.0.1:9")

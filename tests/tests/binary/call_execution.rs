@@ -260,7 +260,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     all_started(&site);
     child.kill().unwrap();
     child.wait().unwrap();
-    // No process continues without its supervisor. Every reader sees the interruption, and the next writer records it.
+    // No process continues without its keeper. Every reader sees the interruption, and the next writer records it.
     nothing_lives(&site);
     assert_eq!(site.status(&id), "interrupted");
     assert_eq!(site.json(["call", "list"]).expect(0)["counts"], json!({"interrupted": 1}));

@@ -178,7 +178,7 @@ fn a_script_that_removes_the_state_is_reported() {
 
 #[test]
 fn argument_order_of_templates_gives_equal_words() {
-    // Words follow the names in the schema, not their order in the file.
+    // Words are ordered by the names in the template, not by their order in the file.
     for template in [r#"{ b = "{b}", a = "{a}" }"#, r#"{ a = "{a}", b = "{b}" }"#] {
         let site = Site::script_with("echo \"$@\"\n", &format!("argument_template = {template}"));
         let plan = site.json(["call", "plan", "tool", "--args", r#"{"a":"1","b":"2"}"#]).expect(0);

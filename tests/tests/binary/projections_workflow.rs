@@ -139,7 +139,7 @@ fn projections_without_a_tool_are_found_everywhere() {
         CATALOG.replace("\"claude\", ", "").replace("claude = \".claude/commands/greet.md\", ", ""),
     );
     assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], true.into()));
-    // Without the record, the projection is found next to a wanted one, and the result is marked as incomplete.
+    // Without the record, only projections next to a wanted one are found, and the result is incomplete.
     workspace.remove(".brigade/tools/projected.json");
     assert_eq!(plan(), (Vec::new(), false.into()));
     workspace.write(".brigade/tools.toml", with("docs/agents/y.md"));

@@ -245,7 +245,7 @@ fn a_link_within_the_level_folder_is_kept() {
     assert_eq!((refused.code(), fs::read_to_string(&outside).unwrap()), (Some(3), before));
 }
 
-/// The user's catalog is ignored if other users can write it.
+/// The record of the user's definitions is ignored if other users can write it.
 #[test]
 fn definitions_that_others_can_write_are_not_used() {
     let site = site("");

@@ -110,7 +110,7 @@ fn a_limit_that_the_kernel_does_not_apply_is_said() {
     assert_eq!(receipt["warnings"].to_string().contains("`processes` of [limits]"), is_root, "{receipt:#}");
 }
 
-/// Issue 12: a run whose supervisor was killed did not say why it failed.
+/// Issue 12: a run whose keeper was killed did not say why it failed.
 #[test]
 fn a_run_whose_keeper_was_killed_says_so() {
     let site = Site::script_with(

@@ -282,7 +282,7 @@ done
     let refusals = said.lines().filter(|line| line.starts_with("1 1 ") || line.starts_with("1 2 ")).count();
     assert_eq!(refusals, 12, "{said}");
     assert!(said.contains("left 1") && said.contains("own 0"), "{said}");
-    // Another user's home is not accepted, whatever workspace is used.
+    // Only a home in the run's private directory is accepted, whatever the workspace.
     let told = "connected 1\nregistered 1\nconnected 0\nregistered 0\n";
     assert!(said.ends_with(told) || said.ends_with(told.trim_end()), "{said}");
     assert!(!site.workspace.exists("home/.claude.json"));

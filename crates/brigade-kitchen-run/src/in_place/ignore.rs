@@ -28,7 +28,7 @@ impl Rules {
         }
     }
 
-    /// Returns whether a path is ignored. Its parent directories must not be.
+    /// Returns whether a path is ignored. Its parent directories must not be ignored.
     pub(crate) fn ignore(&self, path: &[u8], is_directory: bool) -> bool {
         let mut found = self.0.iter().rev().filter_map(|file| {
             let inside = path.strip_prefix(&*file.folder)?;

@@ -86,12 +86,12 @@ pub(super) struct Stop {
     pub(super) holds: StopRule,
 }
 
-/// When an early end counts as one.
+/// Whether a stop still applies when all tasks are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopRule {
-    /// If tasks are open.
+    /// It only applies while tasks are open.
     WithOpenTasks,
-    /// Always, because it concerns the PRD as a whole.
+    /// It always applies, because it concerns the PRD as a whole.
     Always,
 }
 
@@ -284,7 +284,7 @@ impl<'e> ServiceLoop<'e> {
         }
         let running = attempted_tasks(life);
         if !running.is_empty() {
-            // Their supervisor processes ended with the service that started them.
+            // Their keepers ended with the service that started them.
             records.push(Record::Interrupted { tasks: running });
         }
         self.write_missed_events();

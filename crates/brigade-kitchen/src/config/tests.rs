@@ -33,7 +33,7 @@ fn keys_are_unique_and_have_both_names() {
     assert_eq!(KEYS.iter().filter(|key| !key.shell.is_empty()).count(), 77);
 }
 
-/// Checks that a name does not shadow a key that Brigade uses.
+/// Returns whether the name of a used key would count as unused.
 fn is_trap(name: &str) -> bool {
     keys::is_unused(name) && !name.starts_with("SMART_RETRY_")
 }

@@ -59,7 +59,7 @@ fn a_setup_that_is_killed_runs_again() {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "service::tests::killed::serves_until_it_is_killed", "--test-threads", "1"]);
     child.env(killed::WORLD, &world.folder).env(killed::AT, "0").env("RUST_BACKTRACE", "0");
-    // The first setup may end its supervisor or the service. The worktree must not count as set up.
+    // The first setup may end its keeper or the service. The worktree must not count as set up.
     let _ = child.output().unwrap();
     let report = world.serve();
     assert_eq!(report.outcome, Outcome::Complete, "{report:?}");
