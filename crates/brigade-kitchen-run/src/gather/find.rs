@@ -134,7 +134,7 @@ impl Kitchen<'_> {
     /// the newest one with pending tasks. [`PrdSearch::AnyAtAll`] falls back to the newest one.
     ///
     /// # Errors
-    /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is also returned.
+    /// Fails if no PRD is found, its file name is not safe, or on a disk error. A PRD with errors is also returned.
     pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
         match search {
             PrdSearch::At(path) => self.prd_at(path, PrdOrigin::Named, lints),
