@@ -41,14 +41,14 @@ pub(crate) struct Row {
     pub(crate) spelling: Spelling,
     /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// RowSet code the program finds automatically.
+    /// Which code the program finds automatically.
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
     /// The endings of files with code for it.
     pub(crate) ends: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
-    /// RowSet operands only name what the program writes.
+    /// Which operands only name what the program writes.
     pub(crate) writes: Writes,
     /// Where it takes passwords.
     pub(crate) passwords: &'static [Password],
@@ -136,7 +136,7 @@ pub(crate) enum Script {
     ByName,
 }
 
-/// RowSet code a program finds automatically.
+/// Which code a program finds automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
     /// None, or unknown to the table.
@@ -151,7 +151,7 @@ pub(crate) enum Finds {
     Compiler,
 }
 
-/// RowSet operands only name files that a program writes, creates or removes. It executes none of them.
+/// Which operands only name files that a program writes, creates or removes. It executes none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writes {
     /// None.
