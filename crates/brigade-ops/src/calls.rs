@@ -51,13 +51,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Works over a workspace. What may run is run by `runner`.
+    /// Creates the operations on a workspace. Calls that may run are passed to `runner`.
     pub fn new(context: Arc<WorkspaceContext>, runner: Arc<dyn Runner>) -> Calls {
         Calls { context, runner }
     }
 }
 
-/// A list of calls, read while it is passed on, because there may be many.
+/// A list of calls. They are read one by one while it is passed on, because there may be many.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallList {
@@ -109,7 +109,7 @@ impl Calls {
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.context.now()).shown(&*self.context));
-            // Under an invalid policy, nothing else is certain.
+            // Under an invalid policy, the other blockers are not reliable.
             let error = invalid_policy(&config)
                 .unwrap_or_else(|| error.because(plan.blockers().iter().cloned()).into());
             return Err(error.refusing(&self.context, Refusal::Queue { call }));
@@ -162,7 +162,7 @@ impl Calls {
         let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
         let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
         let mut blocker_details = match plan {
-            // What an approval would say.
+            // The blockers of an approval.
             Some(plan) if waits => match plan.approvable(&call) {
                 Ok(_) => plan.reason_details(),
                 Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
@@ -319,7 +319,7 @@ fn next_of(context: &WorkspaceContext, call: &Call, plan: Option<&Plan>) -> Resu
     }
 }
 
-/// Returns the error of an invalid policy, under which it is not known what a call may do.
+/// Returns an error if the policy is invalid. Then it is unknown what a call may do.
 pub fn invalid_policy(config: &Config) -> Option<Error> {
     let errors = invalid(&config.policy);
     let first = errors.first()?.message.clone();
@@ -382,7 +382,8 @@ fn with_hint(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
     }
 }
 
-/// Withdraws a call that a rule approved and that was not run, and records why. Any other call stays, and is returned.
+/// Withdraws a call that a rule approved and that did not run, and records why. Any other call is not changed, and is
+/// returned.
 ///
 /// # Errors
 /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
@@ -464,7 +465,7 @@ pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds a call by id or prefix. Of several calls, only those that allow the step are meant.
+/// Finds a call by id or prefix. If several match, only those that allow the step count.
 pub(crate) fn find_call(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -473,7 +474,7 @@ pub(crate) fn find_call(
     Ok(context.queue().read()?.the_call(prefix, step)?)
 }
 
-/// Returns whom the call is planned for: a person at the command line reviews the calls of agents as theirs.
+/// Returns the caller to plan for. A person at the command line reviews an agent's call with the rights of the agent.
 fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
     match (&context.caller, &call.caller) {
         (Caller::CommandLine, Caller::Agent(_)) => call.caller.clone(),
@@ -533,7 +534,7 @@ pub(crate) fn plan_report(
     })
 }
 
-/// Returns that a word of a tool's command means something only to a shell, unless a blocker says so.
+/// Returns a warning if a word of a tool's command has a meaning only to a shell, unless a blocker already says so.
 fn shell_words(context: &WorkspaceContext, config: &Config, plan: &Plan) -> Option<String> {
     let tool = config.catalog.tool(plan.tool_id())?;
     brigade_doctor::shell_words(tool, plan.blockers(), context.host().home())

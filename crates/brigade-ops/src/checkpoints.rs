@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::runs;
 
-/// What a rejection is for, if a call cannot go on.
+/// The hint for rejecting a checkpoint whose call cannot continue.
 const END: &str = "end the call";
 
 /// Operations on checkpoints.
@@ -32,7 +32,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Works over a workspace. What may run is run by `runner`.
+    /// Creates the operations on a workspace. Calls that may run are passed to `runner`.
     pub fn new(context: Arc<WorkspaceContext>, runner: Arc<dyn Runner>) -> Checkpoints {
         Checkpoints { context, runner }
     }
@@ -203,7 +203,7 @@ fn answer(
         QueueError::NothingBound { id, call } => {
             let reject = Hint::to(END, NextStep::Reject(call.clone()));
             let hint = match runs::replay_of(context, &stored.checkpoint.run_id) {
-                Some(replay) => Hint::to("queue it anew", replay).or_else(reject),
+                Some(replay) => Hint::to("queue it again", replay).or_else(reject),
                 None => reject,
             };
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(context, refusal())

@@ -35,7 +35,7 @@ use crate::tools::health::list as list_tools;
 /// When the disk fails, or the catalog is not text.
 pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(context)?;
-    // A pack tells of a catalog that cannot be read, too.
+    // A pack also reports an unreadable catalog.
     let projections = match projections::plan(context, None) {
         Ok(planned) => planned,
         Err(FailureReport { failure, told }) => *told.ok_or(failure)?,
@@ -144,7 +144,7 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
+/// Returns the report if there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
 /// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
 pub fn import(
     context: &WorkspaceContext,
@@ -194,7 +194,7 @@ pub fn import(
     let (text, done) = plan
         .apply(&before)
         .map_err(|error| Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")))?;
-    // The sources first: an entry never names a source that is not there.
+    // Sources are written first, so that no entry names a missing source.
     for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
         if pack.compare(place, &*context.fs) != SourceState::Same {
             setup.create_folder(&RelPath::composed(place).parent())?;
@@ -220,7 +220,7 @@ pub fn import(
     Ok(report)
 }
 
-/// Returns what a conflict says, and the errors behind it.
+/// Returns the text of a conflict, and the errors that cause it.
 fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
     let of_tool = Blocker {
         field: conflict.tool_id.clone(),
@@ -239,7 +239,7 @@ fn require_pack(context: &WorkspaceContext, id: &IdPrefix) -> Result<Pack, Failu
     find_pack(&*context.fs, id)
 }
 
-/// Opens a pack anywhere on the disk, or in the files that replace it.
+/// Opens a pack in any directory of the disk, or of the file system that replaces it.
 fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> {
     let failed = |why: OpenPackError, near: Option<String>| match why {
         OpenPackError::NotAPack(why) => {
@@ -267,8 +267,7 @@ fn pack_path(context: &WorkspaceContext, folder: &Path) -> String {
     escape_terminal(&context.environment.expand(folder).display().to_string()).into_owned()
 }
 
-/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something
-/// else.
+/// Returns the fingerprint of the workspace state in a pack. It changes if a new pack would differ.
 fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> String {
     let json = |value: Result<Json, _>| value.expect("a report is JSON");
     let sources = catalog.tools.iter().map(|tool| (tool.id, Json::from(tool.source_fingerprint.flatten())));

@@ -101,7 +101,8 @@ pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     })
 }
 
-/// Adds a row for what a worker of the kitchen found beyond its task, unless a row has it. Returns how many were added.
+/// Adds rows for findings of a kitchen worker outside of its task, unless a row has them. Returns the number of new
+/// rows.
 ///
 /// # Errors
 /// Returns file errors.
@@ -154,7 +155,7 @@ pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemRe
 /// Records a decision on a row. Starts nothing.
 ///
 /// # Errors
-/// Returns [`RowError::Refused`] if no row matches or the row has this decision already, and file errors.
+/// Returns [`RowError::Refused`] if no row matches or the row already has this decision, and file errors.
 pub fn decide(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -186,7 +187,7 @@ fn item_report(context: &WorkspaceContext, item: InboxItem) -> InboxItemReport {
 /// Why a row was not shown or decided.
 #[derive(Debug)]
 pub enum RowError {
-    /// No row matches, or the row has this decision already.
+    /// No row matches, or the row already has this decision.
     Refused(Failure, Option<Box<InboxItem>>),
     /// A file or a reason cannot be used.
     Failed(Failure),

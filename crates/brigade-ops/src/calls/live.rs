@@ -1,4 +1,4 @@
-//! Compares what MCP servers list now with what is stored, on explicit request only.
+//! Compares the current tool lists of MCP servers with the stored ones, on explicit request only.
 //!
 //! A server starts as in a call: the command of its tool, without a shell, in its directory, under the policy's
 //! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and

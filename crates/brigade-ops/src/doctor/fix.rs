@@ -32,7 +32,7 @@ pub struct Fix {
 }
 
 words! {
-    /// What a fix is about.
+    /// The object of a fix.
     FixKind {
         /// The mode of a file or directory.
         Mode = "mode",
@@ -129,7 +129,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
 
 fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
     for path in left_locks(site.fs(), site.now()) {
-        let detail = "removed a lock that nobody holds any more".to_owned();
+        let detail = "removed a lock that is no longer held".to_owned();
         fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
     }
 }

@@ -29,7 +29,7 @@ pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
     list_of(context, &ListFilter::default())
 }
 
-/// Lists the tools that fit, and otherwise what [`list`] does.
+/// Lists like [`list`], but only the tools that match a filter.
 ///
 /// # Errors
 /// Returns file errors.
@@ -138,7 +138,8 @@ fn issue_rows(context: &WorkspaceContext, issues: Vec<Issue>) -> Rows<IssueRepor
     Rows::new(issues.len(), move |index| IssueReport::new(&issues[index], &absolute, &words))
 }
 
-/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
+/// Summarizes the enabled tools, or those at the `wanted` positions. The facts are those of all enabled tools, in
+/// order.
 fn tool_rows(
     context: &WorkspaceContext,
     catalog: Catalog,
