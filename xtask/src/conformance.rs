@@ -1,8 +1,8 @@
-//! `cargo xtask conformance`: the published conformance suite of MCP against `brigade serve`.
+//! `cargo xtask conformance`: runs the published conformance suite of MCP against `brigade serve`.
 //!
-//! The suite is installed with npm into a temporary directory. The server serves a workspace whose tools are those of
-//! `fixtures/mcp/conformance.py`, and each server scenario of both revisions is run against it over HTTP. The results
-//! are compared with the list of those that are left out.
+//! The suite is installed with npm into a temporary directory. The server serves a workspace with the tools of
+//! `fixtures/mcp/conformance.py`. Each server scenario of both revisions is run against it over HTTP. The results are
+//! compared with the list of excluded scenarios.
 
 mod left_out;
 mod suite;
