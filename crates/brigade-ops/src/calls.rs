@@ -270,26 +270,17 @@ impl Calls {
 
 impl CallList {
     /// Passes on the calls, oldest first, until `found` breaks. Paths are relative to the workspace.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn for_each(&self, found: &mut dyn FnMut(&Call) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(self.view.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
     }
 
     /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
     /// a document. For very long lists: stored text is copied without parsing it into values.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(self.view.for_each_text(&self.filter, &*self.context, found)?)
     }
 
     /// Returns why the list may be empty, such as an unknown tool.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn notes(&self) -> Result<Vec<String>, Error> {
         let note = self.filter.tool.as_ref().map(|tool| note_on_tool(&self.context, tool));
         Ok(note.transpose()?.flatten().into_iter().collect())
@@ -297,9 +288,6 @@ impl CallList {
 }
 
 /// Returns a note if the catalog has no tool with this id.
-///
-/// # Errors
-/// Returns file errors.
 pub(crate) fn note_on_tool(context: &WorkspaceContext, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(context)?;
     if load::named(&catalog, id).is_some() || Reads::of_tool_id(id).is_some() {
@@ -441,7 +429,7 @@ fn review_refused(context: &WorkspaceContext, call: Option<&Call>, error: Error)
 /// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
 ///
 /// # Errors
-/// Fails unless exactly one call is meant, and on file errors.
+/// Fails if no call or several calls match, and on file errors.
 pub fn find_call_to_change(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -456,9 +444,6 @@ pub fn find_call_to_change(
 }
 
 /// Records runs whose runner is gone, with receipts, as every writer does first.
-///
-/// # Errors
-/// Returns file errors.
 pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
     let now = context.now();
     drop(context.queue().lock(now)?);
@@ -485,7 +470,7 @@ fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
 /// Plans a stored call again with its arguments and current facts.
 ///
 /// # Errors
-/// Fails if the tool does not exist any more, and on file errors.
+/// Fails if the tool no longer exists, and on file errors.
 pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, PlannedCall), Error> {
     let config = gather::config(context)?;
     let planned = gather::plan_again(context, &config, &RepeatRequest::call(call), asker(context, call))?;

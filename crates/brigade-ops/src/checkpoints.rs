@@ -40,9 +40,6 @@ impl Checkpoints {
 
 impl Checkpoints {
     /// Lists the checkpoints, newest first.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.context.queue().read()?.checkpoints()?;
         let checkpoints: Vec<Checkpoint> =
@@ -222,7 +219,7 @@ fn answer(
     })
 }
 
-/// Returns the call of a checkpoint, if it is there.
+/// Returns the call of a checkpoint, if the queue has it.
 fn call_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, Error> {
     let id: Option<CallId> = checkpoint.call_id.parse().ok();
     match id {

@@ -83,7 +83,7 @@ words! {
         WouldWrite = "would-write",
         /// It was written.
         Written = "written",
-        /// It was there already.
+        /// The file already had it.
         Unchanged = "unchanged",
         /// It was removed.
         Removed = "removed",
@@ -321,7 +321,7 @@ impl Task<'_> {
         put(self.wanted.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
     }
 
-    /// Records a written entry. The text around it stays as the first write recorded it.
+    /// Records a written entry. What the first write added around it is kept from the first record.
     fn note(&mut self, put: &EntryInsertion) -> Result<(), Failure> {
         let wanted = self.wanted;
         let noted = self.noted();

@@ -103,7 +103,7 @@ words! {
         Create = "create",
         /// It would be written.
         WouldCreate = "would_create",
-        /// It stays as it is.
+        /// It is not changed.
         Skip = "skip",
     }
 }
@@ -133,9 +133,6 @@ impl Setup<'_> {
     ///
     /// Writes nothing if the built-in tools could not be read afterwards, or if another entry has the id of one. The
     /// result then lists what would have been added. Faults of other entries do not matter.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn add_defaults(
         &self,
         request: DefaultsRequest,

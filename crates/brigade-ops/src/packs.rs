@@ -32,7 +32,7 @@ use crate::tools::health::list as list_tools;
 /// it are relative.
 ///
 /// # Errors
-/// When the disk fails, or the catalog is not text.
+/// Fails if the catalog is not text, or on a disk error.
 pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(context)?;
     // A pack also reports an unreadable catalog.
@@ -92,9 +92,6 @@ pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
 }
 
 /// Lists the newest packs.
-///
-/// # Errors
-/// When the disk fails.
 pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
     let FoundPacks { mut packs, unreadable } = all_packs(&*context.fs)?;
     packs.truncate(limit);
@@ -111,7 +108,7 @@ pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, 
 /// Shows a pack, or the newest one with `latest`.
 ///
 /// # Errors
-/// When no pack or several packs have this prefix, or the disk fails.
+/// Fails if no pack or several packs match, or on a disk error.
 pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
     let pack = shown(context, require_pack(context, id)?);
     Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
@@ -120,8 +117,8 @@ pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport,
 /// Moves a pack to the archive.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the archive already has it; when no pack or several packs have this prefix, or the
-/// disk fails.
+/// Returns [`ErrorKind::Usage`] if the archive already has it. Also fails if no pack or several packs match, or on a
+/// disk error.
 pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
     let pack = require_pack(context, id)?;
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
@@ -144,8 +141,8 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// Returns the report if there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
-/// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
+/// Returns the report if there are conflicts. Returns [`ErrorKind::Usage`] if the directory is not a pack, and
+/// [`ErrorKind::Environment`] if it cannot be read. Also fails if the catalog cannot be edited, or on a disk error.
 pub fn import(
     context: &WorkspaceContext,
     folder: &Path,

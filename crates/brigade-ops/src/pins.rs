@@ -34,9 +34,6 @@ impl Pins {
 
 impl Pins {
     /// Lists the pins, by server and tool. Starts no server.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = pins(&self.context)?;
         let states = pin_store(&self.context).servers(&load::catalog(&self.context)?, &pins)?;

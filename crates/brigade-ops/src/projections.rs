@@ -19,7 +19,8 @@ use crate::report::{ProjectionPlanReport, SyncPlanReport};
 /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
 ///
 /// # Errors
-/// Returns the report if neither a tool nor a projection has this id, or if the catalog cannot be read. Also
+/// Returns the report if neither a tool nor a projection has this id, or if the catalog cannot be read. Also returns
+/// file errors.
 pub fn plan(
     context: &WorkspaceContext,
     id: Option<&str>,
@@ -63,7 +64,7 @@ fn report_or_missing<R>(report: R, missing: Option<Failure>) -> Result<R, Failur
 /// Plans for `sync apply`. Writes nothing.
 ///
 /// # Errors
-/// As [`plan`].
+/// Returns the errors of [`plan`].
 pub fn sync_plan(
     context: &WorkspaceContext,
     id: Option<&str>,

@@ -59,9 +59,6 @@ impl Runtimes {
     }
 
     /// Lists the runtimes and whether they run. Runs no health command.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<RuntimeListReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Skip)?;
         Ok(RuntimeListReport {
@@ -72,9 +69,6 @@ impl Runtimes {
     }
 
     /// Lists the runtimes and their health. Runs the health commands of running runtimes.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Run)?;
         Ok(RuntimeStatusReport {
@@ -85,9 +79,6 @@ impl Runtimes {
     }
 
     /// Diagnoses the runtimes. Runs the health commands of running runtimes.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Run)?;
         Ok(RuntimeHealthReport {

@@ -162,9 +162,6 @@ impl Setup<'_> {
     }
 
     /// Creates a source and its directories unless it exists; returns whether it did.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn add_source(&self, file: &str, text: &str) -> Result<bool, FsError> {
         let path = RelPath::composed(file);
         self.create_folder(&path.parent())?;
@@ -176,9 +173,6 @@ impl Setup<'_> {
     }
 
     /// Creates a directory of the repository, which other users may read, unlike the state.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn create_folder(&self, folder: &RelPath) -> Result<(), FsError> {
         if folder.is_root() || self.fs.exists(folder)? {
             return Ok(());
@@ -189,9 +183,6 @@ impl Setup<'_> {
     }
 
     /// Writes a configuration file.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn write_config(&self, file: &str, text: &str) -> Result<(), FsError> {
         let path = RelPath::composed(file);
         self.fs.create_dir_all(&path.parent())?;
@@ -199,9 +190,6 @@ impl Setup<'_> {
     }
 
     /// Plans the change of `.gitignore`; `None` if nothing changes. Writes nothing.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn ignore_change(&self, ignore: Ignore) -> Result<Option<NewIgnore>, FsError> {
         if ignore == Ignore::Skip {
             return Ok(None);
@@ -227,9 +215,6 @@ impl Setup<'_> {
     }
 
     /// Writes the ignore lines to `.gitignore`, and returns the result as text.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn write_ignore(&self, change: Option<NewIgnore>) -> Result<String, FsError> {
         let Some(NewIgnore { bytes, word }) = change else {
             return Ok("skipped".to_owned());

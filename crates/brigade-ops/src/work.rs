@@ -59,9 +59,6 @@ impl InboxStep {
 /// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
 ///
 /// Runs no health commands, so it adds no rows for their issues.
-///
-/// # Errors
-/// Returns file errors.
 pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     // Quarantine unreadable lines first, because a quarantine file is an issue itself.
     let set_aside = match InboxStore::new(context).read()?.unreadable() {
@@ -103,9 +100,6 @@ pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
 
 /// Adds rows for findings of a kitchen worker outside of its task, unless a row has them. Returns the number of new
 /// rows.
-///
-/// # Errors
-/// Returns file errors.
 pub fn add_backlog(context: &WorkspaceContext, task: &str, found: &[String]) -> Result<usize, Failure> {
     let now = context.clock.now();
     let add = |inbox: &mut InboxFile| {

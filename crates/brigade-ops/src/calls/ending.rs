@@ -16,9 +16,6 @@ mod requests;
 impl Calls {
     /// Asks the process that runs a call of the caller to end it, and returns the run. `None` if the caller has no such
     /// call, or the call does not run.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn request_end(&self, id: &CallId) -> Result<Option<RunId>, Error> {
         let stored = self.context.queue().read()?.call(id)?;
         let is_meant = |call: &brigade_call::Call| {
@@ -42,9 +39,6 @@ impl Calls {
 
     /// Accepts the requests to end calls of this process. Returns each call with the requester. Requests for ended runs
     /// are removed.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn take_requested_ends(&self, running: &[CallId]) -> Result<Vec<(CallId, String)>, Error> {
         let fs = &*self.context.fs;
         let requested = requested_ends(fs);

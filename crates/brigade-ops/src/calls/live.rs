@@ -34,19 +34,13 @@ pub fn tool_live(context: &WorkspaceContext, id: &str) -> Result<LiveReport, Err
 }
 
 /// Compares the contracts of the enabled MCP tools with the current lists of their servers.
-///
-/// # Errors
-/// Returns file errors.
 pub fn contracts_live(context: &WorkspaceContext) -> Result<LiveReport, Error> {
     live(context, ComparisonBasis::ContractsAndPins)
 }
 
 impl Pins {
     /// Lists the pins, and compares them with the current lists of the servers of enabled tools. A change is stored
-    /// beside its pin, to be shown and accepted. The pin itself stays.
-    ///
-    /// # Errors
-    /// Returns file errors.
+    /// beside its pin for review. The pin itself is not changed.
     pub fn list_live(&self) -> Result<PinListReport, Error> {
         let live = live(&self.context, ComparisonBasis::Pins)?;
         Ok(PinListReport {

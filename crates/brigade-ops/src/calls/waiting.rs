@@ -16,9 +16,6 @@ use brigade_workspace::WorkspaceContext;
 const EXIT_PLAN: &str = "session.exit_plan";
 
 /// Lists everything that waits, oldest first. Stores nothing.
-///
-/// # Errors
-/// Returns file errors.
 pub fn waiting(
     context: &WorkspaceContext,
     decisions: &[DecisionRow],

@@ -82,8 +82,8 @@ pub(crate) fn forget_observed(context: &WorkspaceContext) {
     let _ = context.fs.write_cache(&RelPath::from_static(OBSERVED), b"");
 }
 
-/// Keeps the files that an observed run of an entry used as code and that neither its approval nor its arguments and
-/// data cover. What the run wrote itself is left out: each run would end the next approval.
+/// Stores the files that an observed run used as code and that neither its approval, its arguments nor its data cover.
+/// Files that the run itself wrote are left out. Otherwise each run would invalidate the next approval.
 fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> Result<(), FsError> {
     let Some(observed) = &receipt.observed else { return Ok(()) };
     let fs = &*context.fs;

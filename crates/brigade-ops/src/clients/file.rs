@@ -134,7 +134,7 @@ impl ClientFile {
                 Ok(Err(_)) => return,
                 Err(_) => remove_outside(folder),
             };
-            // A directory that is in use by then stays.
+            // A directory that is no longer empty is kept.
             if removed.is_err() {
                 return;
             }

@@ -32,7 +32,7 @@ pub struct DiscoverRequest {
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Discovery {
-    /// The harnesses that were looked at.
+    /// The searched harnesses.
     pub harnesses: Vec<HarnessFiles>,
     /// The entries.
     pub entries: Vec<DiscoveredEntry>,

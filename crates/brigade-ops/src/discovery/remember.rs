@@ -31,9 +31,6 @@ pub enum Memory {
 }
 
 /// Reads the cache. `masks` hides bound values, because a value may have been bound after the cache was written.
-///
-/// # Errors
-/// Fails on a disk error.
 pub fn read_remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
     let bytes = match fs.read(&RelPath::from_static(DISCOVERED), LIMIT) {
         Ok(bytes) => bytes,

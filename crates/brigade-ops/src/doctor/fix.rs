@@ -23,11 +23,11 @@ use crate::state::compact::compact;
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fix {
-    /// What is fixed.
+    /// The object of the fix.
     pub kind: FixKind,
     /// The file or directory, relative to the workspace.
     pub path: String,
-    /// What is done, or why it failed, as a sentence without a final period.
+    /// The action, or why it failed, as a sentence without a final period.
     pub detail: String,
 }
 

@@ -47,7 +47,7 @@ const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/w
 pub struct FoundCall {
     /// The call, reduced to what a diagnosis reads.
     pub call: Call,
-    /// What no longer matches the approval; of a pending call of v0.30, why it cannot be approved.
+    /// Changes since the approval; for a pending call of v0.30, the reasons why it cannot be approved.
     pub changes: Vec<String>,
     /// Whether the only change is that `PATH` finds another program.
     pub is_only_moved: bool,
@@ -76,7 +76,7 @@ pub struct HistoryFacts {
     pub is_of_v030: bool,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
-    /// What the last observed runs of tools used, by tool id.
+    /// The files and effects of the last observed run of each tool, by tool id.
     pub uses: BTreeMap<String, ToolUse>,
     /// Number of runs by status.
     pub run_counts: BTreeMap<String, u64>,
@@ -155,7 +155,7 @@ fn add_runs(
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
     facts.ledger = ledger;
-    // Newest first: a later success of the same request is known before the failure is looked at.
+    // Newest first, so that a later success of the same request is known before its failure.
     runs.sort_unstable_by(RunFacts::newest_first);
     if let Some(newest) = runs.first()
         && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?

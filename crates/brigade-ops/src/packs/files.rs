@@ -89,9 +89,6 @@ pub struct NewPack<'f> {
 
 impl NewPack<'_> {
     /// Adds the sources of entries. A source that may not leave the workspace is left out, with the reason.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn add_sources(&self, entries: &[Entry], redactor: &Redactor) -> Result<Vec<PackedSource>, FsError> {
         let mut sources = Vec::new();
         for entry in entries {
@@ -140,9 +137,6 @@ impl NewPack<'_> {
     }
 
     /// Adds the documents. The manifest comes last: without it, a directory is not a pack.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn add_documents(&self, manifest: &Json, entries: &[Entry], readme: &str) -> Result<(), FsError> {
         if !entries.is_empty() {
             let entries: Vec<String> = entries.iter().map(Entry::to_toml).collect();

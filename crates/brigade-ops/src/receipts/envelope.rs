@@ -106,7 +106,7 @@ fn signed_bytes(payload: &[u8]) -> Vec<u8> {
 /// Checks an envelope against a public key, and returns the statement.
 ///
 /// # Errors
-/// Returns why it is not valid, in a sentence.
+/// Returns why the envelope is not valid, as a sentence.
 pub fn verify(bytes: &[u8], key: &VerifyingKey) -> Result<Json, &'static str> {
     let parse = |bytes: &[u8]| {
         Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict)

@@ -114,7 +114,7 @@ pub struct CallReport {
     pub calls_path: String,
     /// The call; `null` if no call matches.
     pub call: Call,
-    /// What it would run and access now; `null` if it is decided, its tool does not exist, or the policy is invalid.
+    /// The preview of the call now; `null` if it is decided, its tool does not exist, or the policy is invalid.
     pub preview: Option<Box<Preview>>,
     /// Why it could not run now; empty if it is decided or could run.
     pub blocker_details: Vec<BlockerDetail>,
@@ -149,7 +149,7 @@ pub struct ReviewReport {
     pub calls_path: String,
     /// The current call; `null` if no call matches.
     pub call: Call,
-    /// What was approved; `null` for other decisions.
+    /// The approved preview; `null` for other decisions.
     pub preview: Option<Box<Preview>>,
     /// The current pin of its MCP tool; `null` without a pin.
     pub pin: Option<PinSummary>,

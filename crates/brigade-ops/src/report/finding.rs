@@ -125,7 +125,7 @@ pub struct SourceDetailRow {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InstallRow {
-    /// The command that succeeds if the tool is there.
+    /// The command that succeeds if the tool is present.
     pub check: Option<String>,
     /// Alternative commands that install it.
     pub command: Vec<String>,
@@ -144,7 +144,7 @@ impl InstallRow {
     }
 }
 
-/// What a call costs, as declared.
+/// The declared cost of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -202,7 +202,7 @@ pub struct ShownTool {
     pub version: Option<String>,
     /// How it is installed.
     pub install: Option<InstallRow>,
-    /// What a call costs.
+    /// The cost of a call.
     pub cost: Option<CostRow>,
     /// Names of the imported tools of its server.
     pub suggested_capabilities: Vec<String>,

@@ -60,7 +60,7 @@ pub struct QueuedInstall {
     pub status: String,
     /// The command that installs the tool, without likely secrets.
     pub command: Option<String>,
-    /// The program of that command, as it is written there.
+    /// The program of that command, as written in the entry.
     pub program: String,
     /// Whether the call is new. An equal call that waits or may run is not queued again.
     pub created: bool,

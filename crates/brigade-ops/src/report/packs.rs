@@ -174,7 +174,7 @@ pub struct PackImportReport {
     pub skipped_existing: Vec<SkippedEntry>,
     /// How many.
     pub skipped_existing_count: usize,
-    /// What prevents the import.
+    /// The conflicts that prevent the import.
     pub conflicts: Vec<PackConflict>,
     /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,

@@ -88,7 +88,7 @@ impl Runs {
 /// Opens the log of a stream of a run, and returns its path.
 ///
 /// # Errors
-/// Fails if the log is gone, or on a disk error.
+/// Fails if the log no longer exists, or on a disk error.
 pub fn open_log(
     fs: &dyn Fs,
     run: &ResolvedRun,

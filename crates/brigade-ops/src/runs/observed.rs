@@ -24,7 +24,7 @@ pub struct SeenRuns {
 pub enum ObservedRun {
     /// The observation of the run itself, or of another run or process.
     Run(Box<SeenRun>),
-    /// No observation. The text says why.
+    /// No observation. The text is the reason.
     Nothing(String),
 }
 
@@ -39,9 +39,6 @@ impl ObservedRun {
 }
 
 /// Returns the observation of a run.
-///
-/// # Errors
-/// When the store fails.
 pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<ObservedRun, QueueError> {
     if let Some(start) = &receipt.mcp_start_id {
         return Ok(of_start(fs, start, receipt));
@@ -86,9 +83,6 @@ fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> ObservedRun {
 }
 
 /// Returns the observations of the last runs of a tool.
-///
-/// # Errors
-/// When the store fails.
 pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Result<SeenRuns, QueueError> {
     let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
     let mut found = SeenRuns::default();

@@ -110,9 +110,6 @@ impl HealthSandbox for RuntimeHost<'_> {
 }
 
 /// Returns the environment, outside directories and bound values for runtimes.
-///
-/// # Errors
-/// Returns file errors.
 pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHost<'a>, FsError> {
     let mut outside = Vec::new();
     let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();

@@ -38,9 +38,6 @@ pub struct StateCheck {
 }
 
 /// Checks calls and receipts, and lists unreadable records. Changes nothing.
-///
-/// # Errors
-/// Returns file errors.
 pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
     let view = site.queue.read()?;
     let mut check = match site.journal {

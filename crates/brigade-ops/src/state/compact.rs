@@ -21,7 +21,7 @@ pub struct CompactResult {
 /// Adopts the state of v0.30.
 ///
 /// # Errors
-/// Returns file errors and errors of the queue.
+/// Returns errors of files and of the queue.
 pub fn compact(site: &Site<'_>) -> Result<CompactResult, UpkeepError> {
     let now = site.now();
     // Taking the lock records the runs whose runner is gone.

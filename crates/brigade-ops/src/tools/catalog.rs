@@ -17,17 +17,11 @@ use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
 use crate::tools::finding::{ListFilter, discovered_entries, notes, notes_with_cache};
 
 /// Lists the enabled tools from the catalog, without reading other files.
-///
-/// # Errors
-/// Returns file errors.
 pub fn lines(context: &WorkspaceContext) -> Result<ToolLinesReport, Failure> {
     Ok(lines_of_all(context, &load::catalog(context)?))
 }
 
 /// Lists the enabled tools that match a filter. Reads other files only to check whether tools are present.
-///
-/// # Errors
-/// Returns file errors.
 pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolLinesReport, Failure> {
     if filter.is_empty() {
         return lines(context);
@@ -139,9 +133,6 @@ pub fn describe(
 
 /// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
 /// such as missing projections, are left to the doctor.
-///
-/// # Errors
-/// Returns file errors.
 pub fn contracts(context: &WorkspaceContext) -> Result<ContractsReport, Failure> {
     let config = gather::config(context)?;
     let tools = load::enabled(&config.catalog);

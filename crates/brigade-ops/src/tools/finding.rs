@@ -96,9 +96,6 @@ impl ListFilter {
     }
 
     /// Returns the positions of the enabled tools that match.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn places(&self, context: &WorkspaceContext, config: &Config) -> Result<Vec<usize>, Failure> {
         let tools = config.catalog.tools();
         let mut places: Vec<usize> =
@@ -139,9 +136,6 @@ pub fn show(context: &WorkspaceContext, id: &str) -> Result<ShowReport, Failure>
 
 /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Its words may
 /// occur anywhere, in any order.
-///
-/// # Errors
-/// Returns file errors.
 pub fn search(context: &WorkspaceContext, query: &str, families: &[Family]) -> Result<SearchReport, Failure> {
     let config = gather::config(context)?;
     let is_of_family =
@@ -365,9 +359,6 @@ fn suggestions(
 }
 
 /// Returns the remembered entries that match, and when they were discovered.
-///
-/// # Errors
-/// Returns file errors.
 pub fn discovered_entries(
     context: &WorkspaceContext,
     filter: &ListFilter,

@@ -22,17 +22,11 @@ use crate::tools::finding::{ListFilter, discovered_entries, notes_with_cache};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
 /// checks neither the chain of receipts nor the files of clients; [`diagnose_catalog`] does.
-///
-/// # Errors
-/// Returns file errors.
 pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
     list_of(context, &ListFilter::default())
 }
 
 /// Lists like [`list`], but only the tools that match a filter.
-///
-/// # Errors
-/// Returns file errors.
 pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<CatalogReport, Failure> {
     let parts = Parts { health: Checks::Skip, ledger: LedgerCheck::Trust, clients: false, ..Parts::all() };
     catalog_report(context, &parts, &DoctorRequest::default(), filter)

@@ -1,4 +1,4 @@
-//! Queues installations of tools, and judges them by whether the tool is there afterwards.
+//! Queues installations of tools. An installation succeeds only if the tool is present afterwards.
 //!
 //! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. It runs
 //! the [script](Tool::installation) that the entry of the tool describes.

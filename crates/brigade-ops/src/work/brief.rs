@@ -29,9 +29,6 @@ const MAX_WAITING: usize = 200;
 /// health command.
 ///
 /// A workspace with a kitchen needs no catalog. `questions` are the open questions of agents.
-///
-/// # Errors
-/// Returns file errors.
 pub fn brief(
     context: &WorkspaceContext,
     kitchen_decisions: Vec<DecisionRow>,

@@ -14,9 +14,6 @@ const ENDING: &str = ".brigade/tools/runtime/ending";
 const WHO: u64 = 4096;
 
 /// Asks the process of a run to end it, in the name of `who`.
-///
-/// # Errors
-/// Fails on a disk error.
 pub(super) fn request_end(fs: &dyn Fs, run: &RunId, who: &str) -> Result<(), FsError> {
     fs.create_dir_all(&folder())?;
     fs.write_atomic(&path(run), who.as_bytes(), FileMode::Private)

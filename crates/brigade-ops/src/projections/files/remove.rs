@@ -36,7 +36,7 @@ pub struct PruneResult {
 /// Removes the orphans that may be removed; `absolute` makes a path as reports have it.
 ///
 /// # Errors
-/// When the disk fails to make the removal durable.
+/// Fails if the removal cannot be made durable.
 pub fn prune(
     fs: &dyn Fs,
     orphans: &[Orphan],
