@@ -42,7 +42,7 @@ pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<
     for revision in REVISIONS {
         let scenarios = suite.scenarios(revision)?;
         for name in left_out.unknown(revision, &scenarios) {
-            wrong.push(format!("{revision} {name} is in the list, and the suite has no such scenario"));
+            wrong.push(format!("{revision} {name} is in the list, but the suite has no such scenario"));
         }
         for scenario in scenarios {
             if arguments.only.as_ref().is_some_and(|text| !scenario.contains(text)) {

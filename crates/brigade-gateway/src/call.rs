@@ -306,8 +306,8 @@ impl Gateway {
         };
         let Some(turn) = turn else {
             let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
-            let many = "too many calls of this agent wait already";
-            let why = if asker.cancelled.is_cancelled() { "the client took the call back" } else { many };
+            let many = "too many calls of this agent are waiting";
+            let why = if asker.cancelled.is_cancelled() { "the client cancelled the call" } else { many };
             // If this fails, the call stays approved. Only this agent can run it.
             let left = blocking(move || workspace.agent_calls().give_up(&id_of, why)).await;
             return match left.ok().flatten() {
@@ -321,7 +321,7 @@ impl Gateway {
                 }
                 None => busy_answer(
                     &tool.id,
-                    format!("{many}; nothing has run, and nothing waits. Call again later"),
+                    format!("{many}; the call did not run and was not kept. Call again later"),
                 ),
             };
         };

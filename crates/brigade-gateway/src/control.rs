@@ -220,7 +220,7 @@ impl Control {
             // The schema knows no largest number.
             let large = |(_, value): &(&String, &Value)| value.is_number() && value.as_u64().is_none();
             let name = arguments.as_object().and_then(|members| members.iter().find(large));
-            return self.wrong(name.map(|(name, _)| name.as_str()), "it has another type or range");
+            return self.wrong(name.map(|(name, _)| name.as_str()), "its type or range is wrong");
         }
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));

@@ -347,7 +347,7 @@ impl Task<'_> {
         self.connected.note(entry);
         self.clients
             .store(&self.connected)
-            .map_err(|error| Failure::from(error).hint("the entry is written; connect again to note it"))
+            .map_err(|error| Failure::from(error).hint("the entry is written, not recorded; connect again"))
     }
 
     fn put_outcome(

@@ -86,7 +86,7 @@ fn remembered_states(
         line: None,
         problem: ClientProblem::CacheUnfit(what),
     };
-    let unfit = |why: &dyn Display| cache(format!("the cache says nothing of agent programs: {why}"));
+    let unfit = |why: &dyn Display| cache(format!("the cache of agent programs is not used: {why}"));
     let found = match read_remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),

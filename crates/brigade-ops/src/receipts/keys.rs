@@ -27,10 +27,10 @@ const KEY_LIMIT: u64 = 64 << 10;
 #[non_exhaustive]
 pub enum KeyError {
     /// The host already has a key.
-    #[error("this host has a key already")]
+    #[error("this host already has a key")]
     Exists,
     /// The system has no random bytes.
-    #[error("no randomness to make a key of: {0}")]
+    #[error("the system has no random bytes for a key: {0}")]
     NoRandomness(io::ErrorKind),
     /// Others can read it.
     #[error("other users can read this host's key (mode {mode:04o}), so nothing is signed")]

@@ -85,7 +85,7 @@ pub fn observe(
     let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;
     advice.extend(used.unbound.iter().find(is_blank).map(|file| {
         format!(
-            "rename \"{}\" to declare it: the catalog holds no names that begin or end with a blank",
+            "rename \"{}\" to declare it: the catalog cannot name files that begin or end with a space",
             escape_terminal(&file.path)
         )
     }));

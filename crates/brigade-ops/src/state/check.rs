@@ -72,8 +72,7 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
             .iter()
             .map(|path| of_file(path, "the ledger does not name it", NextStep::VerifyRuns)),
     );
-    let forgotten =
-        "its call does not know of this run: calls.jsonl is older than the ledger, or lost a part";
+    let forgotten = "its call does not name this run: calls.jsonl is older than the ledger, or lost a part";
     let of_forgotten = |path: &String| of_file(path, forgotten, NextStep::CompactState);
     damage.extend(check.forgotten_receipts.iter().map(of_forgotten));
     damage.extend(view.checkpoints()?.errors.iter().map(|bad| {

@@ -219,7 +219,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
             disabled.map(|tool| format!("`{}`", escape_terminal(tool.id.as_str()))).collect();
         if !ids.is_empty() {
             notes.push(format!(
-                "{} has the capability {}, and is disabled",
+                "{} has the capability {} but is disabled",
                 ids.join(", "),
                 escape_terminal(gap)
             ));
@@ -308,12 +308,12 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
     match tool.runs_in() {
         Some(brigade_catalog::RunsIn::Brigade) => {}
         Some(brigade_catalog::RunsIn::Harness) => {
-            return Ok(vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")]);
+            return Ok(vec![StateReason::new("runs_in_harness", "only an agent program runs it")]);
         }
         None => {
             let why = match tool.is_remote() {
                 true => "a remote server is inventory, and never runs",
-                false => "nothing runs tools of its family",
+                false => "Brigade does not run tools of this family",
             };
             return Ok(vec![StateReason::new("not_executable", why)]);
         }
@@ -381,7 +381,7 @@ pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) ->
                 RememberedFileError::Damaged => "the next sync replaces it",
                 RememberedFileError::Newer => "sync leaves it alone; use that version, or delete the file",
             };
-            notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
+            notes.push(format!("`{DISCOVERED}` is not used: {why}; {then}"));
         }
         Ok(Memory::Found(found)) => {
             let note = |what: String| format!("`{DISCOVERED}`: {what}; the next sync replaces them");

@@ -334,7 +334,7 @@ impl Installing {
         };
         if finished.status == RunStatus::Completed && seen.state == ToolState::Missing {
             let code = InstallRun::NOT_EFFECTIVE;
-            let failure = format!("{code}: the command succeeded, and the tool is still missing");
+            let failure = format!("{code}: the command succeeded, but the tool is still missing");
             install.code = Some(code.to_owned());
             finished.status = RunStatus::Failed;
             finished.receipt.status = RunStatus::Failed;

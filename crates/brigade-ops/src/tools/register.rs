@@ -240,10 +240,10 @@ impl SourceFindings {
                     ),
                     DefinitionLookupError::Unknown { near: Some(near) } => (
                         registering::REF_UNKNOWN,
-                        format!("nothing of this name was found; did you mean `{near}`?"),
+                        format!("no definition has this name; did you mean `{near}`?"),
                     ),
                     DefinitionLookupError::Unknown { near: None } => {
-                        (registering::REF_UNKNOWN, "nothing of this name was found".to_owned())
+                        (registering::REF_UNKNOWN, "no definition has this name".to_owned())
                     }
                 };
                 let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
@@ -340,7 +340,7 @@ impl SourceFindings {
     fn rename(&mut self, id: &str) -> Result<(), Failure> {
         let [registration] = &mut self.tools[..] else {
             let error =
-                Failure::new(ErrorKind::Usage, "an id is given to one tool, and there is not exactly one");
+                Failure::new(ErrorKind::Usage, "an id can be given only if there is exactly one tool");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
         let id = usable_id(id)?;
@@ -476,13 +476,13 @@ fn put_all(
             let others: Vec<String> = others.take(MAX_NAMED).collect();
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
-                let message = "there is a runtime with this id, which belongs to something else; give this one another id";
+                let message = "another tool uses a runtime with this id; give this one another id";
                 report.errors.push(refusal(registering::ID_TAKEN, field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {
                     code: registering::RUNTIME_SHARED.into(),
                     field,
-                    message: format!("the runtime is replaced for {}, too", others.join(", ")),
+                    message: format!("the runtime is also replaced for {}", others.join(", ")),
                 });
             }
         }
@@ -610,7 +610,7 @@ fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: 
     let (code, message) = match catalog.settings().harness_tools {
         Some(known) if known == truth => return,
         Some(known) => {
-            let message = format!("the file says `harness_tools = {known}` under [registry], which stays");
+            let message = format!("the file says `harness_tools = {known}` under [registry], which is kept");
             (registering::FALLBACK_HARNESS_IGNORED, message)
         }
         None => match edit::set_harness_tools(&after.catalog, truth) {
