@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: measures commands as whole processes, and compares them with the minimum they could cost.
 //!
-//! Every figure is a median, measured in turns with a reference: `/bin/true`, plain parsing of the catalog file, or the
-//! same command on a workspace without a history. The tables are printed in the form used in `docs/performance.md`.
+//! Every figure is a median. Each command is measured in turns with a reference: `/bin/true`, plain parsing of the
+//! catalog file, or the same command on a workspace without a history. The tables are printed in the form used in
+//! `docs/performance.md`.
 
 mod kitchen;
 mod mcp;
@@ -363,7 +364,7 @@ impl Bench {
         self.measurer.compare(3, &|_| idle_process(&folder.root), &process)
     }
 
-    /// Measures the same command of v0.30 once, on its own copy of the workspace.
+    /// Measures the same command of v0.30 once, on a separate copy of the workspace.
     fn original_time(
         &self,
         words: &dyn Fn(usize) -> Vec<String>,

@@ -1,4 +1,4 @@
-//! `cargo xtask builtins`: which built-in tools are not built.
+//! `cargo xtask builtins`: lists the built-in tools that are not implemented.
 
 use crate::cargo::{cargo, output};
 use crate::repository::{Failure, Repository};

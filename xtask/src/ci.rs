@@ -19,7 +19,8 @@ use crate::tidy::{self, TidyArguments};
 #[derive(Debug, clap::Args)]
 pub struct CiArguments {}
 
-/// With the schemas, which are behind a feature, so that other builds do not include the code that generates them.
+/// Includes the feature `schemas`. Other builds leave it out, so that they do not include the code that generates
+/// schemas.
 const LINTS: &str =
     "clippy --workspace --all-targets --features brigade-cli/schemas --locked --quiet -- -D warnings";
 

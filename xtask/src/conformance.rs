@@ -1,8 +1,8 @@
-//! `cargo xtask conformance`: the published conformance suite of MCP against `brigade serve`.
+//! `cargo xtask conformance`: runs the published conformance suite of MCP against `brigade serve`.
 //!
-//! The suite is installed with npm into a temporary directory. The server serves a workspace whose tools are those of
-//! `fixtures/mcp/conformance.py`, and each server scenario of both revisions is run against it over HTTP. The results
-//! are compared with the list of those that are left out.
+//! The suite is installed with npm into a temporary directory. The server serves a workspace with the tools of
+//! `fixtures/mcp/conformance.py`. Each server scenario of both revisions is run against it over HTTP. The results are
+//! compared with the list of excluded scenarios.
 
 mod left_out;
 mod suite;
@@ -42,7 +42,7 @@ pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<
     for revision in REVISIONS {
         let scenarios = suite.scenarios(revision)?;
         for name in left_out.unknown(revision, &scenarios) {
-            wrong.push(format!("{revision} {name} is in the list, and the suite has no such scenario"));
+            wrong.push(format!("{revision} {name} is in the list, but the suite has no such scenario"));
         }
         for scenario in scenarios {
             if arguments.only.as_ref().is_some_and(|text| !scenario.contains(text)) {

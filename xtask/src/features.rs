@@ -1,7 +1,7 @@
 //! `cargo xtask features`: checks each library crate alone, with default, no and all features.
 //!
-//! A build of the whole workspace enables the features that any crate needs, so it does not show that each crate builds
-//! on its own.
+//! A build of the whole workspace enables the features that any crate needs. So it does not show that each crate builds
+//! alone.
 
 use std::time::Instant;
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_is_checked_with_default_no_and_all_features() {
+    fn a_library_is_checked_with_each_feature_set() {
         let base = "check --quiet --locked --lib --package a";
         check(&[], "lib", None, &[base]);
         let (none, all) = (format!("{base} --no-default-features"), format!("{base} --all-features"));

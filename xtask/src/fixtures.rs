@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generators_are_deterministic_and_stay_in_their_directory() {
+    fn generators_are_deterministic_and_stay_inside() {
         for (folder, generate) in GENERATORS {
             let tree = generate(folder);
             assert_eq!(tree, generate(folder));

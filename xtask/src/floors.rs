@@ -1,13 +1,13 @@
-//! The floors of the workspace, and which crate may depend on which.
+//! The floors of the workspace: which crate may depend on which.
 //!
-//! A crate may depend on crates of lower floors, and on its own floor only where [`Floor::Ordered`] allows it. Only
-//! normal and build dependencies are checked; dev-dependencies are free.
+//! A crate may depend on crates of lower floors. It may depend on crates of the same floor only where
+//! [`Floor::Ordered`] allows it. Only normal and build dependencies are checked; dev-dependencies are free.
 
 /// How the crates of one floor relate to each other.
 enum Floor {
-    /// None may depend on another.
+    /// No crate of this floor may depend on another.
     Apart(&'static [&'static str]),
-    /// Each may depend on those after it.
+    /// Each crate may depend on those after it.
     Ordered(&'static [&'static str]),
 }
 
@@ -87,7 +87,7 @@ pub fn objection(from: &str, to: &str) -> Option<String> {
     }
     let (Some((from_floor, from_place)), Some((to_floor, to_place))) = (place(from), place(to)) else {
         let unknown = if place(from).is_none() { from } else { to };
-        return Some(format!("`{unknown}` stands on no floor: add it to xtask/src/floors.rs"));
+        return Some(format!("`{unknown}` has no floor: add it to xtask/src/floors.rs"));
     };
     if to_floor < from_floor {
         return None;

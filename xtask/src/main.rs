@@ -1,6 +1,6 @@
 //! Tasks of the workspace: `cargo xtask COMMAND`.
 //!
-//! Each command is a module. It writes or checks what a program can, so that people need not.
+//! Each command is a module. It generates or checks files that people would otherwise maintain by hand.
 
 #![allow(clippy::disallowed_methods, reason = "tasks read and write the repository and start cargo")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is how a task reports")]

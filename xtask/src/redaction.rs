@@ -1,7 +1,7 @@
-//! `cargo xtask redaction`: how much ordinary text is masked.
+//! `cargo xtask redaction`: measures how much ordinary text is masked.
 //!
-//! Every text file below some directories is masked as agents read it, and as the output of programs is stored. Each
-//! difference is printed. Files that hold keys and tokens on purpose are listed apart, and do not count.
+//! Every text file below some directories is masked in two ways: as agents read it, and as program output is stored.
+//! Each difference is printed. Files that hold keys and tokens on purpose are listed separately, and do not count.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,19 +24,19 @@ pub struct RedactionArguments {
     directories: Vec<PathBuf>,
 }
 
-/// Lines of what an agent reads that may differ, in a million.
+/// The allowed number of changed lines in text for agents, per million.
 const READ_GOAL: usize = 5;
 
-/// Lines of stored output that may differ, in a million.
+/// The allowed number of changed lines in stored output, per million.
 const STORED_GOAL: usize = 100;
 
-/// Larger files are data.
+/// Larger files count as data and are skipped.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Directories that nobody reads.
+/// Directories that are not measured.
 const SKIPPED: &[&str] = &[".git", "__pycache__", "site-packages", "target"];
 
-/// Parts of paths of files that hold keys and tokens on purpose: test keys, and the examples of the rules.
+/// Parts of the paths of files with intentional keys and tokens: test keys, and the examples of the rules.
 const PLANTED_FILES: &[&str] = &[
     "/certdata/",
     "/fixtures/redaction/",
@@ -46,8 +46,7 @@ const PLANTED_FILES: &[&str] = &[
     ".pem",
 ];
 
-/// What the secrets contain that tests of this repository plant, and the token that descriptions of JSON web tokens
-/// show.
+/// Texts that mark intentional secrets: those of the tests, and the well-known example of a JSON web token.
 #[rustfmt::skip]
 const PLANTED_SECRETS: &[&str] = &[
     "hunter2", "EXAMPLE", "CNRY", "CANARY", "ghp_0123456789", "ghp_abcdefghij", "S3cr3tV4lue", "VALUE", "Zq",
@@ -82,7 +81,7 @@ pub fn run(repository: &Repository, arguments: &RedactionArguments) -> Result<()
     if is_over { Err(Failure::new("more is masked than the goals allow")) } else { Ok(()) }
 }
 
-/// What is masked of a kind of text.
+/// The measurements for one kind of masking.
 struct Measure {
     name: &'static str,
     redactor: Redactor,
@@ -122,7 +121,7 @@ impl Measure {
     }
 }
 
-/// Lists what of a text is masked in what is shown of it.
+/// Lists the ranges of a text that are masked in its shown form.
 fn masked(text: &str, shown: &str) -> Vec<Range<usize>> {
     let mut pieces = shown.split(MARK);
     let mut at = pieces.next().map_or(0, str::len);
@@ -142,7 +141,7 @@ fn masked(text: &str, shown: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Measures every text file below a directory, and returns how many lines they have.
+/// Measures every text file below a directory, and returns their number of lines.
 fn measure(directory: &Path, kinds: &mut [Measure]) -> Result<usize, Failure> {
     let mut lines = 0;
     let mut entries: Vec<PathBuf> = fs::read_dir(directory)

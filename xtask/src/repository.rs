@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Directories that are never read: build output and git's own.
 const SKIPPED: &[&str] = &["target", ".git", "node_modules", "__pycache__"];
 
-/// Why a task failed, or what it found.
+/// Why a task failed, or the problem that it found.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -38,7 +38,7 @@ pub struct Repository {
 
 impl Repository {
     pub fn of_this_build() -> Repository {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the root");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the root");
         Repository { root: root.to_owned() }
     }
 
@@ -109,7 +109,7 @@ impl Tree {
         self.0.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
-    /// Returns whether there is a file or directory with this path.
+    /// Returns whether a file or directory has this path.
     pub fn holds(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty()

@@ -139,7 +139,7 @@ impl ProjectedWorkspace {
 
     fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
         let path = self.folder.join(path);
-        let folder = path.parent().expect("a file lies in a folder");
+        let folder = path.parent().expect("a file is in a directory");
         fs::create_dir_all(folder).map_err(Failure::at(folder))?;
         fs::write(&path, text).map_err(Failure::at(&path))
     }

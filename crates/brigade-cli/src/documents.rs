@@ -58,7 +58,7 @@ pub fn check(text: &str) -> Result<(), String> {
     let json = Json::parse(text).map_err(|error| error.to_string())?;
     let id = json.get("schema").and_then(Json::as_str).ok_or("the document has no `schema`")?;
     let document = all().into_iter().find(|document| document.id == id);
-    document.ok_or_else(|| format!("there is no document {id}"))?.check(text, &json)
+    document.ok_or_else(|| format!("no document has the id {id}"))?.check(text, &json)
 }
 
 fn first_difference(rewritten: &str, text: &str) -> String {

@@ -1,4 +1,4 @@
-//! The results of calls as clients get them.
+//! Builds the results of calls that clients receive.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::numbers::{self, is_held};
 /// The member of `_meta` that says which call a result belongs to.
 const CALL: &str = "brigade/call";
 
-/// What is written around the text of a block, in bytes.
+/// The bytes of JSON around the text of a block.
 const AROUND_BLOCK: usize = 32;
 
-/// Which call a result belongs to, and how it stands.
+/// The call that a result belongs to, and its status.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,18 +33,18 @@ pub(crate) struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<String>,
     pub(crate) truncated: bool,
-    /// When a refused call may be asked for again.
+    /// How soon a refused call may be requested again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_after_seconds: Option<u64>,
     /// The checkpoints that the call waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) checkpoint_ids: Vec<String>,
-    /// What is wrong with the arguments.
+    /// The faults of the arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) faults: Vec<FaultRow>,
 }
 
-/// One thing that is wrong with a call.
+/// One fault of a call.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FaultRow {
     pub(crate) code: String,
@@ -63,7 +63,7 @@ pub(crate) struct Answer {
     /// Whether the tool has an output schema, so that clients refuse a result without `structured`.
     pub(crate) has_schema: bool,
     pub(crate) is_error: bool,
-    /// What the tool answered, if it has numbers that the SDK cannot hold.
+    /// The answer of the tool, if it has numbers that the SDK cannot hold.
     pub(crate) exact: Option<Arc<ToolResult>>,
     /// What an upstream server put into `_meta`.
     pub(crate) meta: Map<String, Value>,
@@ -93,7 +93,7 @@ impl CallSummary {
 }
 
 impl Answer {
-    /// An error in words.
+    /// Creates an error with a text.
     pub(crate) fn failed(about: CallSummary, text: impl Into<String>) -> Answer {
         Answer { about, is_error: true, ..Answer::default() }.text(text)
     }
@@ -104,7 +104,7 @@ impl Answer {
         self
     }
 
-    /// Adds the number of masked places to `_meta`, for output that was masked when it was stored.
+    /// Adds the number of masked places to `_meta`, for output that was masked before it was stored.
     fn counted(mut self) -> Answer {
         let result = ToolResult::of_text(&self.words(), None).counted(0);
         if let Some(Value::Object(meta)) = result.meta.as_ref().map(Json::to_serde) {
@@ -113,7 +113,7 @@ impl Answer {
         self
     }
 
-    /// A call that was refused before it was stored.
+    /// Creates the answer to a call that was refused before it was stored.
     pub(crate) fn refused(tool: &str, error: &Error) -> Answer {
         let blockers = error.blockers();
         let faults: Vec<FaultRow> = blockers.iter().map(fault).collect();
@@ -135,7 +135,7 @@ impl Answer {
         Answer::failed(about, lines.join("\n"))
     }
 
-    /// A call that was not stored because the agent did so much already.
+    /// Creates the answer to a call that exceeds a limit of the agent and was not stored.
     pub(crate) fn over(tool: &str, over: LimitExceeded) -> Answer {
         let LimitExceeded { code, what, retry_after } = over;
         let wait = retry_after.as_secs().max(1);
@@ -144,7 +144,7 @@ impl Answer {
         Answer::failed(about, format!("refused: {what}; ask again in {wait} s"))
     }
 
-    /// Returns whether what was asked for does not exist: the arguments are wrong, or the server says so.
+    /// Returns whether the request was wrong: invalid arguments, or something that the server does not have.
     pub(crate) fn is_wrong(&self) -> bool {
         let is_unknown =
             |code| matches!(ErrorCode(code), ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS);
@@ -152,7 +152,7 @@ impl Answer {
             || self.upstream_code.is_some_and(is_unknown)
     }
 
-    /// Takes over what a result says.
+    /// Copies a result into the answer.
     #[must_use]
     fn with(self, result: ToolResult) -> Answer {
         let content = result.content.iter().map(Json::to_serde).collect();
@@ -162,7 +162,7 @@ impl Answer {
         let mut values = result.content.iter().chain(&result.structured_content).chain(&result.meta);
         let exact = (!values.all(is_held)).then(|| Arc::new(result));
         let mut about = self.about;
-        // A tool of Brigade says itself that its result is not all.
+        // Built-in tools mark results that are incomplete.
         let is_part = structured.as_ref().is_some_and(|result| result["truncated"] == true);
         about.truncated |= is_part && definition(&about.tool).is_some();
         Answer { content, structured, exact, meta, about, ..self }
@@ -174,7 +174,7 @@ impl Answer {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns which call the answer belongs to, and how it stands.
+    /// Returns the call that the answer belongs to, and its status.
     pub(crate) fn about_call(&self) -> Value {
         serde_json::to_value(&self.about).expect("plain members are JSON")
     }
@@ -186,7 +186,7 @@ impl Answer {
         meta
     }
 
-    /// Writes the result. Text beyond `limit` bytes is cut, and a line says where the rest is.
+    /// Returns the result for the client. Text beyond `limit` bytes is cut, and a line says where the rest is.
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
         let meta = self.marks();
@@ -204,7 +204,7 @@ impl Answer {
         if let Some(result) = parsed(&result) {
             return result;
         }
-        // A kind of content that the protocol does not have is shown as what it is.
+        // Content of an unknown kind is shown as its JSON.
         for block in result["content"].as_array_mut().into_iter().flatten() {
             let whole = json!({"content": [block.clone()]});
             if parsed(&whole).is_none() {
@@ -228,12 +228,12 @@ impl Answer {
             }
         });
         self.content = content;
-        // What does not fit as text does not fit a second time as data, unless the tool promises it.
+        // If the data is too long as well, it is dropped, unless the tool has an output schema.
         let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
         if is_cut && limit < size && !self.has_schema {
             self.structured = None;
         }
-        // Brigade's own tools promise members, and not how long they are.
+        // The schemas of built-in tools require members, but allow shorter values.
         let own = definition(&self.about.tool).filter(|row| is_cut && !row.is_control);
         if let (Some(value), Some(row)) = (self.structured.as_mut(), own) {
             let mut whole = to_json(value).expect("a value is JSON");
@@ -242,9 +242,9 @@ impl Answer {
         }
     }
 
-    /// Cuts the blocks whose texts are longer than `limit` bytes together, with what is written around each but the
-    /// first. The text that does not fit ends with a note, and text blocks behind it are left out. Returns whether
-    /// anything is cut.
+    /// Cuts the blocks if their texts together exceed `limit` bytes. Each block but the first also counts the bytes
+    /// around its text. The text that does not fit ends with a note, and later text blocks are left out. Returns
+    /// whether anything was cut.
     pub(crate) fn cut_blocks(
         &mut self,
         blocks: &mut Vec<Value>,
@@ -277,13 +277,12 @@ impl Answer {
     }
 }
 
-/// Reads a result as the SDK has it.
+/// Parses a result into the type of the SDK.
 fn parsed(result: &Value) -> Option<CallToolResult> {
     serde_json::from_value(result.clone()).ok()
 }
 
-/// Marks the numbers that the SDK cannot hold in what a result has of an answer. Numbers that the SDK reads itself
-/// stay as they are.
+/// Marks the numbers of an answer that the SDK cannot hold. Other numbers stay as they are.
 fn mark_numbers(result: &mut ToolResult<Value>, exact: &ToolResult) {
     let mark = |value: &mut Value, exact: &Json| {
         if !is_held(exact) && *value == exact.to_serde() {
@@ -318,7 +317,7 @@ fn fault(blocker: &Blocker) -> FaultRow {
     FaultRow { code: blocker.code.to_string(), path: blocker.field.clone(), message: blocker.message.clone() }
 }
 
-/// Returns the code that clients get for a reason of a plan.
+/// Returns the code that clients receive for a blocker.
 fn code_of(code: &str) -> &str {
     let not_ready = [reasons::RUNTIME_STOPPED, reasons::RUNTIME_UNHEALTHY];
     if not_ready.iter().any(|reason| reason.as_str() == code) {
@@ -335,7 +334,7 @@ pub(crate) struct Streams {
     pub(crate) answer: Option<Json>,
 }
 
-/// Returns the result of a call that has run, as far as it has.
+/// Returns the result of a run, even if it did not succeed.
 pub(crate) fn of_run(
     call: &AgentCall,
     receipt: &Receipt,
@@ -343,7 +342,7 @@ pub(crate) fn of_run(
     check: &dyn Fn(&Value) -> Vec<String>,
     has_schema: bool,
 ) -> Answer {
-    // What Brigade itself gives is cut where the policy keeps no more.
+    // Results of built-in tools are cut at the output limit of the policy.
     let is_cut = definition(&call.call.tool_id).is_some()
         && receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped);
     let about = CallSummary {
@@ -356,8 +355,8 @@ pub(crate) fn of_run(
         CallStatus::Waiting => {
             let ids = about.checkpoint_ids.join(", ");
             let text = format!(
-                "the run waits for a person's answer (checkpoint {ids}). `call.wait` with call_id `{}` goes on \
-                 when there is one",
+                "the run waits for a person's answer (checkpoint {ids}). `call.wait` with call_id `{}` continues \
+                 after the answer",
                 call.call.id
             );
             return Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text);
@@ -414,13 +413,13 @@ pub(crate) fn own_answer(tool: &str, done: brigade::DirectCallResult) -> Answer 
 fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, streams: Streams) -> Answer {
     let kind = receipt.mcp_error_kind.as_deref();
     let failure = receipt.failure.as_deref();
-    // Brigade itself says why it did not do what was asked.
+    // Built-in tools store the reason of their failure.
     if let Some(code) = &receipt.error_code
         && let Some(result) = streams.result()
     {
         return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
     }
-    // What a command printed before it was ended is shown, too.
+    // The output of a command before its end is shown as well.
     let ended = match status {
         CallStatus::TimedOut => Some(codes::TIMED_OUT),
         CallStatus::Interrupted => Some(codes::INTERRUPTED),
@@ -458,7 +457,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
             (None, None) => (codes::FAILED, "the run failed".to_owned()),
         },
     };
-    // What a tool says of its own failure is its answer.
+    // If the tool itself reported the failure, its report is the answer.
     let own = streams.result().filter(|result| code == codes::TOOL_ERROR && !result.content.is_empty());
     if let Some(result) = own {
         return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
@@ -478,7 +477,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }.counted()
 }
 
-/// Returns the capabilities that a refusal asks for.
+/// Returns the capabilities that a refusal names as missing.
 fn missing_capabilities(error: &ErrorData) -> Option<ClientCapabilities> {
     let is_refusal = error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
     let wanted = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
@@ -506,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refusal_for_capabilities_says_which_are_lacking() {
+    fn only_a_capability_refusal_names_missing_ones() {
         let error = |code: i32| -> ErrorData {
             let data = json!({"requiredCapabilities": {"sampling": {}}});
             serde_json::from_value(json!({"code": code, "message": "no", "data": data})).unwrap()
@@ -522,9 +521,9 @@ mod tests {
         assert!(Answer::default().text("nothing").counted().meta.is_empty());
     }
 
-    /// Issue 17: what a built-in tool promises is no way around the largest result.
+    /// Issue 17: the output schema of a built-in tool does not lift the limit on results.
     #[test]
-    fn results_of_built_in_tools_fit_with_all_their_members() {
+    fn shortened_builtin_results_keep_all_members() {
         let finished = |tool: &str, result: Value| {
             let answer = Answer {
                 has_schema: true,
@@ -552,20 +551,20 @@ mod tests {
             (&cut["total"], &cut["truncated"], &left[..]),
             (&json!(100), &json!(true), &rows[..left.len()])
         );
-        // One long row among short ones, and nothing that can be cut.
+        // One row is longer than the limit.
         let one = json!({"versions": [{"code": "y".repeat(5_000)}, {"code": "z"}]});
         let cut = finished("script.get", one)["structuredContent"].clone();
         assert!(cut["versions"][1]["code"] == "z" && cut.to_string().len() <= 1_000, "{cut}");
         let numbers: Map<String, Value> = (0..200).map(|n| (format!("n{n}"), json!(1_000_000))).collect();
         assert_eq!(finished("script.get", json!(numbers))["structuredContent"], json!(numbers));
-        // What another server promises is its own, and pages of the gateway's own lists stay whole.
+        // Results of other servers and pages of the gateway's lists are not shortened.
         for tool in ["theirs", "tools.list"] {
             assert_eq!(finished(tool, list.clone())["structuredContent"], list, "{tool}");
         }
     }
 
     #[test]
-    fn a_result_is_complete_whatever_an_upstream_put_into_it() {
+    fn a_result_is_complete_despite_upstream_members() {
         let odd = json!({"type": "hologram", "depth": 3});
         let answer = Answer { content: vec![odd], ..Answer::default() }.text("x");
         let result = serde_json::to_value(answer.finish(100)).unwrap();

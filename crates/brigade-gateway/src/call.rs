@@ -1,7 +1,7 @@
 //! One `tools/call` from its request to its result.
 //!
-//! Asking, approving by rule, running and reading results are operations of the façade. Here they are put in the order
-//! that an agent sees: at once, or pending until a person has decided.
+//! The façade plans, approves, runs and stores calls. This module decides the order that an agent sees: the result at
+//! once, or a pending call until a person decides.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,22 +27,22 @@ use crate::upstream;
 use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
 use crate::view::{AgentTool, View};
 
-/// How often a client hears that a run goes on.
+/// The interval of progress messages while a run lasts.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How much of what a server tells may wait for the client.
+/// The maximum number of progress messages that wait for the client.
 const MAX_WAITING_PROGRESS: usize = 64;
 
-/// How long programs may take to end themselves when the server ends.
+/// How long programs may take to exit when the server ends.
 const GRACE_PERIOD: Duration = Duration::from_millis(1200);
 
-/// How long a result is waited for that another request of the same agent is getting.
+/// How long to wait for a call that another request of the same agent runs.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How often a waiting call is looked for in a changed queue.
+/// The poll interval of a waiting call while the queue changes.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
-/// How often it is looked for in an unchanged one, because its runner may be gone.
+/// The poll interval while the queue does not change. The runner may have died.
 const STALE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One request of a client.
@@ -50,7 +50,7 @@ const STALE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Asker {
     pub(crate) agent: Arc<str>,
     pub(crate) session: Arc<LiveSession>,
-    /// The way to the client.
+    /// The connection to the client.
     pub(crate) line: ClientLine,
     /// Cancelled when the client no longer wants the answer.
     pub(crate) cancelled: CancellationToken,
@@ -67,12 +67,12 @@ impl Asker {
         self.who().workspace(workspace, cancel)
     }
 
-    /// Returns whose places its calls take.
+    /// Returns the key of the quota that its calls use.
     fn whose(&self) -> QuotaKey {
         QuotaKey { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
     }
 
-    /// Tells the client how far a run is, unless it no longer listens.
+    /// Sends progress to the client, unless the request is cancelled.
     async fn tell(&self, told: McpProgress) {
         tokio::select! {
             () = self.line.tell(told) => {}
@@ -100,25 +100,25 @@ pub(crate) fn workspace_of(workspace: &Workspace, agent: &str, cancel: Option<Ca
     })
 }
 
-/// A run of a call, and the ways from it to the client.
+/// A run of a call, with its channels to the client.
 struct Run {
-    /// Ends it.
+    /// Cancels the run.
     token: CancelToken,
     workspace: Workspace,
     told: Receiver<McpProgress>,
     said: Receiver<ServerMessage>,
 }
 
-/// What came of asking.
+/// The outcome of a request.
 pub(crate) enum AskOutcome {
     /// The result.
     Answer(Box<Answer>),
-    /// The call waits for a person, who may be in front of the client.
+    /// The call waits for a decision. The person may be at the client.
     Pending(Box<Call>, RequestNotes),
 }
 
 impl Gateway {
-    /// Plans and queues a call, and runs it when it is approved already.
+    /// Plans and queues a call, and runs it if it is approved.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         asker: &Asker,
@@ -129,7 +129,7 @@ impl Gateway {
         let answer = |answer: Answer| AskOutcome::Answer(Box::new(answer));
         let (view, id) = (view.clone(), tool.id.clone());
         let shown = move || view.shown.clone().ok_or_else(nothing_shown_error);
-        // Where the turn is free, a call that a rule approves is stored as one that runs.
+        // If a turn is free, a call that a rule approves is stored as running at once.
         let turn = self.turns.try_take(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
         let (asked, begun) = match &turn {
             Some(_) => {
@@ -202,7 +202,7 @@ impl Gateway {
         }
     }
 
-    /// Does what a built-in tool does whose calls nobody approves.
+    /// Answers a call of a built-in tool that needs no approval.
     pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &AgentTool, args: Json) -> Answer {
         let token = match CancelToken::new() {
             Ok(token) => token,
@@ -249,7 +249,7 @@ impl Gateway {
         }
     }
 
-    /// Approves a pending call, because the person in front of the client agreed to it, and runs it.
+    /// Approves a pending call after the person at the client agreed, and runs it.
     pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &AgentTool) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
         let (seen, agent) = (call.clone(), asker.agent.clone());
@@ -264,7 +264,7 @@ impl Gateway {
         }
     }
 
-    /// Waits until a person has decided about a call at the command line, or another client has.
+    /// Waits until the call is decided at the command line or in another client.
     pub(crate) async fn decided_elsewhere(&self, asker: &Asker, id: &CallId) {
         loop {
             let stamp = self.queue_stamp();
@@ -278,13 +278,13 @@ impl Gateway {
         }
     }
 
-    /// Answers a call that was decided about elsewhere, as it was.
+    /// Returns the answer to a call that was decided elsewhere.
     pub(crate) async fn resumed_answer(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let answer = Box::pin(self.wait(asker, &call.id, crate::confirm::OPEN)).await;
         answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
     }
 
-    /// Rejects a pending call, because the person in front of the client declined it.
+    /// Rejects a pending call after the person at the client declined.
     pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
         if self.status_of(asker, &call.id).await == Some(CallStatus::Held) {
@@ -306,9 +306,9 @@ impl Gateway {
         };
         let Some(turn) = turn else {
             let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
-            let many = "too many calls of this agent wait already";
-            let why = if asker.cancelled.is_cancelled() { "the client took the call back" } else { many };
-            // If this fails, the call stays approved, and only this agent can run it.
+            let many = "too many calls of this agent are waiting";
+            let why = if asker.cancelled.is_cancelled() { "the client cancelled the call" } else { many };
+            // If this fails, the call stays approved. Only this agent can run it.
             let left = blocking(move || workspace.agent_calls().give_up(&id_of, why)).await;
             return match left.ok().flatten() {
                 Some(call) => {
@@ -321,7 +321,7 @@ impl Gateway {
                 }
                 None => busy_answer(
                     &tool.id,
-                    format!("{many}; nothing has run, and nothing waits. Call again later"),
+                    format!("{many}; the call did not run and was not kept. Call again later"),
                 ),
             };
         };
@@ -339,7 +339,7 @@ impl Gateway {
         let ended = self.driven(asker, tool, &mut run, going_on).await;
         drop((running, turn));
         match ended {
-            // Another request of the agent was first.
+            // Another request of the agent already runs the call.
             Ok(call) if call.call.status == CallStatus::Running => self.joined(asker, &call.call).await,
             Ok(call) => self.ran(asker, call, tool).await,
             Err(error) if error.kind() == ErrorKind::Environment => error_answer(&tool.id, &error),
@@ -366,7 +366,7 @@ impl Gateway {
         if let Some(answer) = self.ran_for_another(asker, id).await {
             return answer;
         }
-        // What a rule approved is planned anew when it is asked for again.
+        // If a rule approved the call, it is withdrawn, so that the next request plans it again.
         let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
         let why = error.to_string();
         let _ = blocking(move || workspace.agent_calls().give_up(&id_of, &why)).await;
@@ -375,14 +375,14 @@ impl Gateway {
         Answer { about, ..refused }
     }
 
-    /// Prepares a run: what ends it, and the ways from it to the client.
+    /// Prepares a run: its cancel token, and its channels to the client.
     fn prepared(self: &Arc<Self>, asker: &Asker) -> std::io::Result<Run> {
         let token = CancelToken::new()?;
         let (tells, told) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
         let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.who() });
         let (client, said) = ClientOfCall::new(&asker.client);
-        // A client that reads slowly misses some of what a talkative server says.
+        // A slow client misses some progress messages.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
         let workspace = asker.workspace(&self.workspace, Some(token.clone())).with_env(|env: Env| {
             let env = env.at_once(most).ender(ender).requester(Arc::new(client));
@@ -391,7 +391,7 @@ impl Gateway {
         Ok(Run { token, workspace: self.recording(workspace), told, said })
     }
 
-    /// Waits for the end of a run, and passes on meanwhile what it says and what ends it.
+    /// Waits for the end of a run. Meanwhile passes its messages to the client, and cancellation to the run.
     async fn driven<T>(
         self: &Arc<Self>,
         asker: &Asker,
@@ -407,7 +407,7 @@ impl Gateway {
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
         let mut is_cancelled = false;
-        // What was told last, and whether the server tells itself.
+        // The last progress sent, and whether the server sends progress.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
         let end = |is_late: &mut std::pin::Pin<Box<tokio::time::Sleep>>| {
@@ -419,7 +419,7 @@ impl Gateway {
                 ended = &mut ends => break ended,
                 () = asker.cancelled.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    // With the gateway, connections end too.
+                    // If the gateway ends, its connections end as well.
                     if self.stop.is_cancelled() {
                         end(&mut is_late);
                     } else {
@@ -430,7 +430,7 @@ impl Gateway {
                     is_cancelled = true;
                     end(&mut is_late);
                 }
-                // The second time, nothing is waited for.
+                // After the grace period, the run is not waited for.
                 () = &mut is_late, if self.stop.is_cancelled() => {
                     token.cancel();
                     is_late = Box::pin(tokio::time::sleep(Duration::MAX));
@@ -488,13 +488,13 @@ impl Gateway {
         ended
     }
 
-    /// Returns the workspace with records synced when gateway.toml says.
+    /// Returns the workspace with the durability of records that gateway.toml sets.
     fn recording(&self, workspace: Workspace) -> Workspace {
         let is_late = self.config().sync == SyncTime::After;
         workspace.with_env(|env: Env| env.syncs_late(is_late))
     }
 
-    /// Runs or resumes a call when it is its turn among those of all gateways.
+    /// Runs or resumes a call when its turn among all gateways comes.
     async fn go_on(
         self: &Arc<Self>,
         asker: &Asker,
@@ -529,7 +529,7 @@ impl Gateway {
         answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
     }
 
-    /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.
+    /// Waits for the result if another request of the agent runs the call. `None` if no other request does.
     async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
         let workspace = asker.workspace(&self.workspace, None);
         let wanted = id.clone();
@@ -541,7 +541,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the result of a call that has run, or how it stands.
+    /// Returns the result of a call, or its status if it has not run.
     pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &AgentTool) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, &RequestNotes::default());
@@ -576,7 +576,7 @@ impl Gateway {
         .await
     }
 
-    /// Waits until a call has an answer of a person or a result, runs it when it may, and returns its result.
+    /// Waits until a call is decided or has ended, runs it if it is approved, and returns its result.
     pub(crate) async fn wait(
         self: &Arc<Self>,
         asker: &Asker,
@@ -605,7 +605,7 @@ impl Gateway {
                         }
                         let view = self.view(&asker.who()).await;
                         let calls = asker.workspace(&self.workspace, None).agent_calls();
-                        // One that changes a session is not gone on with in another one.
+                        // A call that changes a session is not run in another session.
                         let shown = view.shown.as_ref().filter(|_| !changes_session(&call.call));
                         let laid = shown.map(|shown| calls.laid_over(shown, &call.call));
                         return Some(match laid.unwrap_or_default().as_slice() {
@@ -674,12 +674,12 @@ fn nothing_shown_error() -> Error {
     Error::new(ErrorKind::Refused, "nothing can be called")
 }
 
-/// An answer for what cannot be done now, and was not begun.
+/// Returns an answer that refuses work which cannot start now.
 fn busy_answer(tool: &str, why: String) -> Answer {
     Answer::failed(CallSummary::of_tool(tool, "refused").coded(codes::BUSY.as_str()), why)
 }
 
-/// Waits for the client's answer to what it is being asked.
+/// Waits for the client's reply to the open question.
 async fn wait_for_question(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
     match asking {
         Some(asking) => asking.await,
@@ -687,12 +687,12 @@ async fn wait_for_question(asking: &mut Option<std::pin::Pin<Box<dyn Future<Outp
     }
 }
 
-/// What is told of a run that says nothing itself.
+/// Returns progress for a run that reports none.
 fn running_for(seconds: f64, message: String) -> McpProgress {
     McpProgress { progress: seconds, total: None, message: Some(message) }
 }
 
-/// An answer for what the machine does not allow, such as a full disk.
+/// Returns an answer for an error of the machine, such as a full disk.
 pub(crate) fn error_answer(tool: &str, error: &Error) -> Answer {
     Answer::failed(CallSummary::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The question to the person in front of the client, for agents whose `confirm` is `elicitation`.
+//! Asks the person at the client to approve a call, for agents with `confirm = "elicitation"`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,12 +25,12 @@ use crate::view::AgentTool;
 /// The key of the question among the requests of a result.
 const KEY: &str = "approve";
 
-/// How long a question may be open.
+/// How long a question may stay open.
 pub(crate) const OPEN: Duration = Duration::from_secs(600);
 
 /// Whether and how a client can be asked.
 pub(crate) enum Question {
-    /// Not at all.
+    /// The client cannot be asked.
     None,
     /// By a request of the server.
     Request,
@@ -38,17 +38,17 @@ pub(crate) enum Question {
     Result,
 }
 
-/// What came of a question.
+/// The outcome of a question.
 pub(crate) enum Reply {
     /// Nothing: the call stays pending.
     None,
     /// The call was decided.
     Answer(Box<Answer>),
-    /// The client brings the reply back with the same call.
+    /// The client sends its reply with the same call again.
     Required(Box<InputRequiredResult>),
 }
 
-/// What the client brings back with its reply.
+/// The state that the client returns with its reply.
 #[derive(Serialize, Deserialize)]
 struct State {
     agent: String,
@@ -66,7 +66,7 @@ impl State {
 impl Question {
     pub(crate) fn new(gateway: &Gateway, asker: &Asker, tool: &AgentTool) -> Question {
         let may = may_confirm(&gateway.config(), &asker.agent, tool);
-        // A client that names no mode knows forms.
+        // A client that names no mode supports forms.
         let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
         let declares = asker.client.capabilities.elicitation.as_ref().is_some_and(has_forms);
         match (may && declares, asker.client.is_late) {
@@ -116,7 +116,7 @@ impl Question {
         }
     }
 
-    /// Acts on a reply that the client brings back with the call.
+    /// Acts on a reply that the client sent with the call.
     pub(crate) async fn returned(
         gateway: &Arc<Gateway>,
         asker: &Asker,
@@ -156,8 +156,8 @@ fn may_confirm(config: &GatewayConfig, agent: &str, tool: &AgentTool) -> bool {
     config.agent(agent).is_some_and(may)
 }
 
-/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending, and so does a word
-/// that gateway.toml does not let decide any more.
+/// Approves or rejects the call as the person replied. An unclear reply leaves the call pending. So does a reply that
+/// gateway.toml no longer accepts as a decision.
 async fn apply_reply(
     gateway: &Arc<Gateway>,
     asker: &Asker,

@@ -1,4 +1,4 @@
-//! The gateway's own tools: finding tools, following calls, reading output. They make no calls in the ledger.
+//! The gateway's own tools: find tools, follow calls, read output. Their calls are not recorded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ struct NameArgs {
 #[serde(deny_unknown_fields)]
 struct CallArgs {
     name: String,
-    /// They are taken from the request, with all digits.
+    /// The arguments come from the request, which keeps all digits of numbers.
     #[serde(default, rename = "arguments")]
     _arguments: Arguments,
 }
@@ -179,7 +179,7 @@ impl Control {
         Control::ALL.iter().find(|(control, _)| *control == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns the call that is meant, if this tool calls another one.
+    /// Returns the name of the tool to call, if this tool calls another one.
     pub(crate) fn calls_another(self, arguments: &Arguments) -> Option<Result<String, Box<Answer>>> {
         (self == Control::Call).then(|| {
             let CallArgs { name, .. } = self.read(arguments)?;
@@ -192,7 +192,7 @@ impl Control {
         serde_json::from_value(value.clone()).map_err(|_| Box::new(self.misfit(&value)))
     }
 
-    /// Says what does not fit in the arguments. Nothing that the client sent is repeated.
+    /// Lists the faults of the arguments, without values of the client.
     fn misfit(self, arguments: &Value) -> Answer {
         let own = control_tools().iter().find(|own| own.id == self.name());
         let listed = own.and_then(|own| serde_json::to_value(own.listed(NameStyle::Dotted)).ok());
@@ -220,7 +220,7 @@ impl Control {
             // The schema knows no largest number.
             let large = |(_, value): &(&String, &Value)| value.is_number() && value.as_u64().is_none();
             let name = arguments.as_object().and_then(|members| members.iter().find(large));
-            return self.wrong(name.map(|(name, _)| name.as_str()), "it has another type or range");
+            return self.wrong(name.map(|(name, _)| name.as_str()), "its type or range is wrong");
         }
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
@@ -247,7 +247,7 @@ impl Control {
         self.said(result, text)
     }
 
-    /// Answers with a result that has a text of its own.
+    /// Answers with a result and a separate text.
     fn said(self, result: &impl Serialize, text: String) -> Answer {
         let (about, structured) =
             (CallSummary::of_tool(self.name(), "completed"), Some(results::value(result)));
@@ -289,7 +289,7 @@ impl Control {
                 if !(1..=MAX_ROWS).contains(&args.limit) {
                     return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
-                // Both are words that all have to occur.
+                // All words of both must occur.
                 let words = [args.query, args.keyword];
                 let query = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
                 let found = view.search(
@@ -437,7 +437,7 @@ impl Control {
     }
 }
 
-/// Shows what an agent used, and what it may use: of each kind the limit of the longest time, and all limits.
+/// Returns the usage and limits of an agent: per kind the limit with the longest window, and all limits.
 fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<BudgetResult, brigade::Error> {
     const HOUR: Duration = Duration::from_secs(3600);
     let calls = workspace.agent_calls();

@@ -1,4 +1,4 @@
-//! Ending the run of a call, wherever in the workspace it runs.
+//! Ends the run of a call, in this process or in another process of the workspace.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::blocking::blocking;
 use crate::call::POLL_INTERVAL;
 use crate::gateway::{Gateway, Speaker};
 
-/// How long another process may take to begin with the end of a run.
+/// How long another process may take to accept a request to end a run.
 const TAKES: Duration = Duration::from_secs(5);
 
-/// How long the tree of a run may take to end then.
+/// How long the process tree of the run may take to end after that.
 const ENDS: Duration = Duration::from_secs(10);
 
 /// Ends calls of an agent, for its other calls.
@@ -35,14 +35,14 @@ impl CallEnder for Ender {
 }
 
 impl Gateway {
-    /// Ends the calls that run here and are to end, as other processes of the workspace ask.
+    /// Ends the calls of this process that other processes asked to end.
     pub(crate) async fn end_requested(self: &Arc<Self>) {
         let running = self.running_calls();
         if running.is_empty() {
             return;
         }
         let workspace = self.workspace.clone();
-        // What cannot be read now is read at the next look.
+        // After a read error, the next poll reads the requests again.
         let taken =
             blocking(move || workspace.calls().take_requested_ends(&running)).await.unwrap_or_default();
         for (id, who) in taken {

@@ -1,4 +1,4 @@
-//! What all connections of one server share.
+//! The state that all connections of one server share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
@@ -24,56 +24,56 @@ use crate::turns::Turns;
 use crate::upstream::ParkedCalls;
 use crate::view::{AgentTool, Lists, View};
 
-/// What a gateway serves, and how.
+/// The options of a gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     /// The profiles that narrow every agent.
     pub(crate) overlays: Vec<String>,
-    /// How tools are listed, if not as gateway.toml says.
+    /// How tools are listed. `None` uses gateway.toml.
     pub(crate) list: Option<Listing>,
     /// How their names are written.
     pub(crate) names: NameStyle,
-    /// The directory in the workspace that paths are relative to in every session: that of a lane.
+    /// The directory of the lane. Paths of all sessions are relative to it.
     pub(crate) root: Option<String>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Gateway {
     pub(crate) workspace: Workspace,
     pub(crate) terms: Terms,
     /// Cancelled when the server ends.
     pub(crate) stop: CancellationToken,
     pub(crate) turns: Turns,
-    /// What MCP servers list besides their tools.
+    /// The resources and prompts that MCP servers list.
     pub(crate) listings: Listings,
-    /// Seals what a client brings back to a question. The key lives as long as the server.
+    /// Seals the state that a client returns with its reply. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
-    /// The calls that wait for what their clients bring back.
+    /// The calls that wait for replies of their clients.
     pub(crate) parking: ParkedCalls,
-    /// The servers that are kept, which the environment of the workspace has, too.
+    /// The kept MCP servers. The workspace uses the same ones.
     upstreams: Upstreams,
     agents: RwLock<ReadAgents>,
-    /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
+    /// The runs of this process. Two requests may be listed with the same call until one finds that the other runs it.
     running: Mutex<Vec<(u64, CallId, CancelToken)>>,
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), CachedView>>,
-    /// The sessions of agents whose clients shake no hands.
+    /// The sessions of agents whose clients skip the handshake.
     sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
     /// All sessions that were begun here.
     begun: Mutex<Vec<Weak<LiveSession>>>,
-    /// A part of the ids of all sessions here, which no other server has. It names the process.
+    /// A unique part of the ids of all sessions here. It identifies the process.
     mark: String,
-    /// Rises when listings are to be read anew, whatever the stamps say.
+    /// Incremented to make all views be read again, even if their stamps match.
     generation: AtomicU64,
     listeners: Mutex<Vec<Listener>>,
-    /// Told when files have changed that decide about listings.
+    /// Notified when files that decide about listings have changed.
     pub(crate) changed: Notify,
-    /// Told when profiles and agents were read again.
+    /// Notified when profiles and agents were read again.
     pub(crate) reloaded: Notify,
     said: Mutex<VecDeque<String>>,
     speaks: Notify,
 }
 
-/// Who speaks: an agent, in one of its sessions.
+/// An agent in one of its sessions.
 #[derive(Clone)]
 pub(crate) struct Speaker {
     pub(crate) agent: Arc<str>,
@@ -83,30 +83,30 @@ pub(crate) struct Speaker {
 /// The most listings that are kept.
 const VIEWS: usize = 256;
 
-/// A client that hears when its listing changes.
+/// A client that is notified when its lists change.
 struct Listener {
     who: Speaker,
     peer: Peer<RoleServer>,
-    /// The lists that it knows.
+    /// The lists that it last saw.
     known: Lists,
 }
 
 /// The last good profiles and agents.
 pub(crate) struct ReadAgents {
     pub(crate) agents: Arc<AgentConfig>,
-    /// What the files looked like before the last attempt to read them. Empty if they may have changed since without
-    /// looking different.
+    /// The stamp of the files before the last attempt to read them. Empty if the files may have changed without a
+    /// change of their stamp.
     at: Stamp,
 }
 
 impl ReadAgents {
-    /// Agents that were read after the files looked like this.
+    /// Creates the entry of agents that were read after `stamp` was taken.
     pub(crate) fn after(stamp: &[Option<FileVersion>], agents: Arc<AgentConfig>) -> ReadAgents {
         ReadAgents { agents, at: known_at(stamp) }
     }
 }
 
-/// Returns what files must look like to be what was read after they looked like this.
+/// Returns the stamp that proves that files did not change since they were read, or an empty one.
 fn known_at(stamp: &[Option<FileVersion>]) -> Stamp {
     if crate::watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
@@ -122,13 +122,13 @@ impl Deref for Config {
     }
 }
 
-/// A listing, and the generation and files that it was made of.
+/// A view, with the generation and stamp that it was made from.
 type CachedView = ((u64, Stamp), Arc<View>);
 
-/// What the files looked like that a view was made of.
+/// The versions of the files that a view was made from.
 pub(crate) type Stamp = Vec<Option<FileVersion>>;
 
-/// A call that runs here. Dropping it says that it no longer does.
+/// A call that runs here. Dropping it removes it from the list.
 pub(crate) struct RunningCall {
     gateway: Arc<Gateway>,
     number: u64,
@@ -193,10 +193,10 @@ impl Gateway {
         Config(self.agents())
     }
 
-    /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
+    /// Reads profiles.toml and gateway.toml again. If one is broken, the last good ones stay in use.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
         let stamp = crate::watch::agents_stamp(&self.workspace);
-        // Who writes a file empties it first.
+        // Many writers truncate a file first, so an empty one may be half written.
         if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::watch::is_settled(&stamp) {
             return Ok(());
         }
@@ -210,37 +210,36 @@ impl Gateway {
         Ok(())
     }
 
-    /// Reads profiles.toml and gateway.toml again if they moved, so that no request is judged by what stood there
-    /// before.
+    /// Reads profiles.toml and gateway.toml again if they changed, so that no request is judged by old contents.
     fn keep_up(&self, stamp: &[Option<FileVersion>]) {
         let known = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         let has_moved = known.at != stamp;
         drop(known);
         if has_moved {
-            // Whoever looks at the files tells what is wrong with them.
+            // The file watcher reports the error.
             drop(self.reload());
         }
     }
 
-    /// Reads the present profiles and agents, for a decision that waits for no look at the files. The last good ones
-    /// count when they cannot be read.
+    /// Reads the current profiles and agents, for decisions that cannot wait for the file watcher. If they cannot be
+    /// read, returns the last good ones.
     pub(crate) async fn agents_now(self: &Arc<Self>) -> Arc<AgentConfig> {
         let gateway = self.clone();
         blocking(move || gateway.workspace.agents().read().map_or_else(|_| gateway.agents(), Arc::new)).await
     }
 
-    /// Makes every listing be read anew.
+    /// Drops all views, so that the next request reads them again.
     pub(crate) fn forget_views(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Returns the schema files of all listings that were read, and the scripts that tools lack.
+    /// Returns the schema files of all views, and the missing scripts of tools.
     pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         views.values().flat_map(|(_, view)| view.files()).map(PathBuf::from).collect()
     }
 
-    /// Returns what tools start from alone, and whether it was there when the listings were made.
+    /// Returns the files that tools need only to start, and whether they existed when the views were made.
     pub(crate) fn started_from(&self) -> BTreeMap<PathBuf, bool> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = views.values().filter_map(|(_, view)| view.shown.as_ref());
@@ -256,7 +255,8 @@ impl Gateway {
         usize::try_from(self.config().max_request_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns the same, asked of the gateway whenever it is needed. Once it has ended, nothing is taken.
+    /// Returns a function that reads this limit from the gateway at each call. It returns 0 after the gateway has
+    /// ended.
     pub(crate) fn limit_of(gateway: &Weak<Gateway>) -> LineLimit {
         let gateway = gateway.clone();
         Box::new(move || gateway.upgrade().map_or(0, |gateway| gateway.max_request_bytes()))
@@ -266,7 +266,7 @@ impl Gateway {
         usize::try_from(self.config().max_result_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns the agent whose token this is, as gateway.toml stands. Takes the same time for every wrong one.
+    /// Returns the agent with this token in the current gateway.toml. Takes the same time for every wrong token.
     pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
         self.keep_up(&crate::watch::agents_stamp(&self.workspace));
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
@@ -276,7 +276,7 @@ impl Gateway {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call runs here, and what ends it.
+    /// Adds a call that runs here, with its cancel token.
     pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> RunningCall {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -288,14 +288,14 @@ impl Gateway {
         self.running().iter().any(|(_, running, _)| running == id)
     }
 
-    /// Ends a call that runs here, as somebody asked. Returns whether it did.
+    /// Ends a call that runs here, in the name of `who`. Returns whether it ran here.
     pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
         let running = self.running();
         let its = running.iter().filter(|(_, running, _)| running == id);
         its.map(|(.., token)| token.cancel_by(who)).count() != 0
     }
 
-    /// Returns how many calls run here.
+    /// Returns the number of calls that run here.
     pub(crate) fn busy(&self) -> usize {
         self.running().len()
     }
@@ -305,10 +305,10 @@ impl Gateway {
         self.running().iter().map(|(_, id, _)| id.clone()).collect()
     }
 
-    /// Returns what the agent is shown now.
+    /// Returns the current view of the agent.
     pub(crate) async fn view(self: &Arc<Self>, who: &Speaker) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
-        // A look at a few files takes less time than another thread takes to wake up.
+        // Checking a few files is faster than waking up another thread.
         let files = crate::watch::stamp(&self.workspace);
         self.keep_up(crate::watch::of_agents(&files));
         let stamp = (self.generation.load(Ordering::SeqCst), files);
@@ -325,7 +325,7 @@ impl Gateway {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what an agent was shown when the files looked like this.
+    /// Stores the view of an agent that was made from these files.
     pub(crate) fn know(&self, agent: Arc<str>, files: Stamp, shown: AgentTools) {
         let stamp = (self.generation.load(Ordering::SeqCst), files);
         self.keep_view(
@@ -342,8 +342,8 @@ impl Gateway {
     }
 
     fn keep_view(&self, key: (Arc<str>, SessionProfiles), mut stamp: (u64, Stamp), view: Arc<View>) {
-        // Files that changed just now may change again within what their times tell apart: such a view is read again
-        // when it is asked for, and kept so that its files are watched.
+        // A file may change again within the resolution of its times. Such a view is stored so that its files are
+        // watched, but the next request reads it again.
         if !crate::watch::is_settled(&stamp.1) {
             stamp.0 = STALE_GENERATION;
         }
@@ -354,12 +354,12 @@ impl Gateway {
         views.insert(key, (stamp, view));
     }
 
-    /// Returns a tool that the agent may call, by its id.
+    /// Returns the tool with this id, if the agent may call it.
     pub(crate) async fn shown_of(self: &Arc<Self>, who: &Speaker, id: &str) -> Option<AgentTool> {
         self.view(who).await.by_id(id).cloned()
     }
 
-    /// Begins a session, with an id that no other one has.
+    /// Creates a session with a unique id.
     pub(crate) fn new_session(&self, name: &str) -> Arc<LiveSession> {
         let id = format!("session-{name}-{}", self.mark);
         let session = LiveSession::like(id, SessionProfiles::default(), self.terms.root.clone());
@@ -370,7 +370,7 @@ impl Gateway {
         session
     }
 
-    /// Returns whether a session may still be there: it is one of this process, or its process lives.
+    /// Returns whether a session may still exist: it is in this process, or its process is alive.
     pub(crate) fn goes_on(&self, id: &str) -> bool {
         if id.ends_with(&self.mark) {
             let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,7 +380,7 @@ impl Gateway {
         process.is_some_and(|process| process.is_alive())
     }
 
-    /// Returns the session of all requests of an agent that come without a handshake.
+    /// Returns the session that all requests of an agent without a handshake share.
     pub(crate) fn session_of(&self, agent: &Arc<str>) -> Arc<LiveSession> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.entry(agent.clone()).or_insert_with(|| self.new_session(agent)).clone()
@@ -403,18 +403,18 @@ impl Gateway {
         usize::try_from(most).unwrap_or(usize::MAX)
     }
 
-    /// Returns what the queue's file looks like now.
+    /// Returns the current version of the queue file.
     pub(crate) fn queue_stamp(&self) -> Option<FileVersion> {
         FileVersion::at(&self.workspace.root().join(brigade::paths::CALLS))
     }
 
-    /// Tells a person something.
+    /// Queues a message for the person who runs the server.
     pub(crate) fn say(&self, text: &str) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).push_back(text.to_owned());
         self.speaks.notify_one();
     }
 
-    /// Waits for something to be told to a person.
+    /// Waits for the next message for the person.
     pub(crate) async fn heard(&self) -> String {
         loop {
             let next = self.said.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -429,7 +429,7 @@ impl Gateway {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a client that is to hear of changes. `known` is what it was to be shown at its handshake.
+    /// Adds a client that is notified of changes. `known` are the lists at its handshake.
     pub(crate) async fn listen(self: &Arc<Self>, who: Speaker, peer: Peer<RoleServer>, known: Option<Lists>) {
         let now = self.lists(&who).await;
         let known = known.unwrap_or(now);
@@ -443,7 +443,7 @@ impl Gateway {
         }
     }
 
-    /// Tells clients with a handshake whose listing changed.
+    /// Notifies the clients with a handshake whose lists changed.
     pub(crate) async fn notify_listeners(self: &Arc<Self>) {
         let all: Vec<Speaker> = {
             let mut listeners = self.listeners();
@@ -465,7 +465,7 @@ impl Gateway {
             }
         }
         for (peer, before, now) in told {
-            // One client that does not read keeps nobody else waiting. What is not sent is told by the next change.
+            // A client that does not read must not delay the others. The next change sends what was not sent.
             tokio::spawn(async move {
                 if before.tools != now.tools {
                     let _ = peer.notify_tool_list_changed().await;
@@ -480,12 +480,12 @@ impl Gateway {
         }
     }
 
-    /// Returns fingerprints of what the agent lists, with what servers were seen to change.
+    /// Returns fingerprints of the agent's lists, including changes that servers reported.
     async fn lists(self: &Arc<Self>, who: &Speaker) -> Lists {
         self.lists_of(&who.agent, &*self.view(who).await)
     }
 
-    /// Returns the same, of what the agent is shown now.
+    /// Returns the same for a view.
     pub(crate) fn lists_of(&self, agent: &Arc<str>, view: &View) -> Lists {
         let lists = view.lists_as(self.list_mode());
         let changes = |reads| self.listings.changes(agent, reads);
@@ -496,7 +496,7 @@ impl Gateway {
         }
     }
 
-    /// Tells a client without a handshake of changes, until it no longer wants to hear.
+    /// Notifies a client without a handshake of changes, until it ends its subscription.
     pub(crate) async fn subscribed(self: &Arc<Self>, who: Speaker, context: &SubscriptionContext) {
         let mut known = self.lists(&who).await;
         loop {
@@ -517,7 +517,7 @@ impl Gateway {
             if before.prompts != known.prompts {
                 sent.push(sink.notify_prompt_list_changed().await);
             }
-            // What the client did not ask for is not sent, and it goes on listening.
+            // A change that the client did not subscribe to is skipped, and the subscription continues.
             let is_over = |sent: &Result<(), SubscriptionSendError>| {
                 !matches!(sent, Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)))
             };

@@ -1,7 +1,7 @@
 //! MCP over HTTP, on a loopback port or a socket of the user.
 //!
-//! The SDK speaks the transport. Everything that decides who may speak at all comes before it: the `Host` and `Origin`
-//! headers, the token, and whose a session is. No body is read before.
+//! The SDK implements the transport. This module decides first who may use it. It checks the `Host` and `Origin`
+//! headers, the token, and the owner of the session before it reads a body.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -58,13 +58,13 @@ const STATELESS: &str = "2026-07-28";
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long the head of a request may be.
+/// The maximum length of the head of a request.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// How long a client may be silent in the middle of a body that is not read.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many connections may be there that have not shown who speaks.
+/// The maximum number of unauthenticated connections.
 const ENTRANTS: usize = 512;
 
 /// How long the body of a request may take.
@@ -73,16 +73,16 @@ const BODY: Duration = Duration::from_secs(30);
 /// Sessions by their ids.
 type Sessions = HashMap<String, SessionEntry>;
 
-/// What is known of a session.
+/// The owner and state of a session.
 #[derive(Clone)]
 struct SessionEntry {
-    /// Who began it, and with which token.
+    /// The agent and token that began it.
     speaker: HttpSpeaker,
     /// The ids in use.
     conversation: Arc<Conversation>,
 }
 
-/// Who speaks in a request, and the sha256 of the token that showed it.
+/// The agent of a request, and the SHA-256 of its token.
 #[derive(Clone, PartialEq, Eq)]
 struct HttpSpeaker {
     agent: Arc<str>,
@@ -91,15 +91,15 @@ struct HttpSpeaker {
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Who speaks, as the connection shows it.
+/// The agent that the connection authenticates.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity(pub(crate) Arc<str>);
 
-/// How a caller shows who it is.
+/// How a caller is authenticated.
 pub(crate) enum Proof {
     /// By a bearer token of the configuration.
     Token,
-    /// By the connection itself: it is this agent.
+    /// By the connection itself, which belongs to this agent.
     Connection(Arc<str>),
 }
 
@@ -109,18 +109,18 @@ pub(crate) struct Http {
     service: StreamableHttpService<Session, HttpSessions>,
     manager: Arc<HttpSessions>,
     sessions: Mutex<Sessions>,
-    /// The streams that are open, with who reads them.
+    /// The open streams, with their readers.
     streams: Arc<OpenSet<HttpSpeaker>>,
-    /// The connections that have not shown who speaks. Each may cost the memory of a head.
+    /// The unauthenticated connections. Each may hold a whole head in memory.
     entrants: Arc<OpenSet<()>>,
-    /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
+    /// Whether it listens on an address that other machines reach. The names of such an address are unknown.
     is_outer: bool,
 }
 
 impl Http {
     pub(crate) fn new(gateway: Arc<Gateway>, stop: CancellationToken, is_outer: bool) -> Http {
         let manager = Arc::new(HttpSessions::default());
-        // Hosts and origins are judged here, before the token.
+        // This module checks hosts and origins, before the token.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_cancellation_token(stop)
@@ -215,7 +215,7 @@ impl Http {
         }
         if let Some(id) = ended {
             self.sessions().remove(&id);
-            // Clients take `202 Accepted` for a session that may go on.
+            // Clients that receive `202 Accepted` continue their session.
             if answer.status() == StatusCode::ACCEPTED {
                 *answer.status_mut() = StatusCode::NO_CONTENT;
             }
@@ -231,18 +231,18 @@ impl Http {
         Ok(answer.map(|body| WatchedBody { body, used, ends }.boxed()))
     }
 
-    /// Notes a stream, and returns what ends it. One of a connection that needs no token ends by itself alone.
+    /// Registers a stream, and returns the handle that ends it. Without a token, no handle is needed.
     fn stream_of(&self, speaker: HttpSpeaker) -> Option<StreamEnd> {
         speaker.token?;
         let place = self.streams.add(speaker.clone(), usize::MAX);
-        // The token may have been taken away a moment ago.
+        // The token may have been removed a moment ago.
         if !self.counts(&speaker) {
             place.ended().cancel();
         }
         Some(StreamEnd { ended: Box::pin(place.ended().clone().cancelled_owned()), _place: place })
     }
 
-    /// Ends the streams whose token counts no more.
+    /// Ends the streams whose token is no longer valid.
     pub(crate) fn end_streams(&self) {
         self.streams.end_unless(|speaker| self.counts(speaker));
     }
@@ -253,7 +253,7 @@ impl Http {
         config.agent(&speaker.agent).is_some_and(|agent| agent.token_sha256 == speaker.token)
     }
 
-    /// Takes out what a refusal quotes of the request, and masks bound values in it.
+    /// Removes quotes of the request from a refusal, and masks bound values in it.
     async fn masked(&self, answer: Answer) -> Answer {
         let (mut parts, body) = answer.into_parts();
         let Ok(collected) = body.collect().await;
@@ -282,11 +282,11 @@ impl Http {
         Response::from_parts(parts, Full::new(Bytes::from(text)).boxed())
     }
 
-    /// Refuses what comes from a page in a browser.
+    /// Refuses requests of web pages.
     fn check_site(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Box<Answer>> {
         let host = single(headers, &HOST)?;
         let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
-        // A target may be a whole URL, whose host stands for that of the header.
+        // A target may be a whole URL. Its host then replaces that of the header.
         let mut hosts = target.authority().map(Authority::as_str).into_iter().chain([host]);
         if !hosts.all(is_loopback_name) && !self.is_outer {
             return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
@@ -299,7 +299,7 @@ impl Http {
         }
     }
 
-    /// Returns who speaks.
+    /// Returns the agent of a request.
     fn speaker(&self, headers: &HeaderMap, proof: &Proof) -> Result<HttpSpeaker, Box<Answer>> {
         let speaker = match proof {
             Proof::Connection(agent) => return Ok(HttpSpeaker { agent: agent.clone(), token: None }),
@@ -322,7 +322,7 @@ impl Http {
         })
     }
 
-    /// Returns a session that this agent began with this token.
+    /// Returns the session if this agent began it with this token.
     fn session(&self, id: &str, speaker: &HttpSpeaker) -> Result<SessionEntry, Box<Answer>> {
         match self.sessions().get(id) {
             Some(known) if known.speaker == *speaker => Ok(known.clone()),
@@ -347,8 +347,8 @@ impl Http {
         let too_long = || plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("at most {limit} bytes are read"));
         let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if length.is_some_and(|length| limit as u64 <= length && length != limit as u64) {
-            // Whoever waits to be told to go on is told not to. A client that only reads the answer after its own last
-            // byte gets it, unless it sends without end.
+            // A client that sent `Expect` waits for an answer before it sends the body. Any other client may read the
+            // answer only after its last byte, so the body is drained up to a limit.
             if !headers.contains_key(EXPECT) {
                 tokio::spawn(tokio::time::timeout(BODY, drain(body, limit.saturating_mul(8))));
             }
@@ -378,7 +378,7 @@ impl Http {
                 Ok((Bytes::from(bytes), key))
             }
             CheckedMessage::Answer(answer) => Err(json(StatusCode::BAD_REQUEST, answer)),
-            // A notification that cannot be read is taken and left alone.
+            // An unreadable notification is accepted and ignored.
             CheckedMessage::Nothing => Err(plain(StatusCode::ACCEPTED, "")),
         }
     }
@@ -387,13 +387,13 @@ impl Http {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets sessions that have ended.
+    /// Removes sessions that have ended.
     pub(crate) fn sweep(&self) {
         self.sessions().retain(|id, _| self.manager.has(id));
     }
 }
 
-/// Reads a body and drops it, up to a number of bytes, as long as more of it comes.
+/// Reads and drops a body, up to a number of bytes. Stops when the client is silent for too long.
 async fn drain(mut body: Incoming, most: usize) {
     let mut read = 0;
     while read < most
@@ -403,7 +403,7 @@ async fn drain(mut body: Incoming, most: usize) {
     }
 }
 
-/// What a client takes as an answer.
+/// The media types that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Accepts {
     json: bool,
@@ -411,7 +411,7 @@ struct Accepts {
 }
 
 impl Accepts {
-    /// Reads the headers of a request; without any, everything is taken.
+    /// Parses the `Accept` headers of a request. Without any, everything is accepted.
     fn from_headers(headers: &HeaderMap) -> Accepts {
         let mut accepts = Accepts { json: false, streams: false };
         if !headers.contains_key(ACCEPT) {
@@ -442,7 +442,7 @@ fn is_stream(answer: &Answer) -> bool {
     media.is_some_and(|media| media.starts_with("text/event-stream"))
 }
 
-/// Makes an answer of a stream: the response in it, without what the server said before.
+/// Turns a stream into one answer: its response, without the earlier messages of the server.
 async fn as_json(answer: Answer) -> Answer {
     let (mut parts, body) = answer.into_parts();
     let Ok(collected) = body.collect().await;
@@ -473,7 +473,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
         return Err(plain(StatusCode::BAD_REQUEST, &format!("two headers `{name}`")));
     }
     let text = |value: &'h HeaderValue| value.to_str();
-    first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is no text")))
+    first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is not text")))
 }
 
 /// Returns whether a Host names this machine, with any port.
@@ -498,7 +498,7 @@ fn is_about_headers(code: i64) -> bool {
     (-32022..=-32020).contains(&code)
 }
 
-/// Returns a message without what stands in backticks or brackets.
+/// Returns a message without the parts in backticks or brackets.
 fn without_quotes(message: &str) -> String {
     let mut text = String::new();
     let mut until = None;
@@ -542,13 +542,13 @@ impl Drop for RequestIdUse {
     }
 }
 
-/// What ends a stream before its own end.
+/// Ends a stream early.
 struct StreamEnd {
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
     _place: OpenEntry<HttpSpeaker>,
 }
 
-/// A body that ends the use of an id with its own end.
+/// A body that releases a request id at its end.
 struct WatchedBody {
     body: BoxBody<Bytes, Infallible>,
     used: Option<RequestIdUse>,
@@ -588,7 +588,7 @@ impl Body for WatchedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // What stands behind a mark gets shorter.
+        // Removing marks shortens the body.
         if numbers::may_be_marked() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
@@ -635,7 +635,7 @@ mod tests {
         for host in ["", "example.com", "localhost.example.com", "127.0.0.1.nip.io", "0.0.0.0", "10.0.0.1"] {
             assert!(!is_loopback_name(host), "{host}");
         }
-        // Issue 14: these were taken for this machine.
+        // Issue 14: these were mistaken for this machine.
         for host in
             ["evil.com:80@localhost", "user@localhost", "localhost:abc", "localhost:+1", "localhost:99999"]
         {

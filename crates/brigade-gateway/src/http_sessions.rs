@@ -1,8 +1,8 @@
-//! Sessions of clients over HTTP, from one of their requests to the next.
+//! Keeps sessions of HTTP clients between their requests.
 //!
-//! The SDK's own manager runs a task for each session, and has room for 32 messages in each of its five channels: most
-//! of what an idle session costs. Here a session is what the client sent and the server has not taken yet, and the ends
-//! of the streams that are open. What the server sends goes straight into them.
+//! The SDK's manager runs a task per session, with five channels of 32 messages each. They are most of the memory of an
+//! idle session. Here a session holds only the messages that the server has not taken yet, and the ends of open
+//! streams. Messages of the server go straight into these streams.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -30,13 +30,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// How many messages of a client wait for the server.
 const MAX_WAITING_MESSAGES: usize = 16;
 
-/// How many events of a stream wait for a client that reads slowly, and are kept for one that comes back.
+/// How many events of a stream are kept for a slow or returning client.
 const MAX_KEPT_EVENTS: usize = 16;
 
-/// How many streams a session has beside the first that is no request's.
+/// How many more streams without a request a session has after the first.
 const SPARE: usize = 32;
 
-/// When a client is to come back if its stream breaks.
+/// How soon a client reconnects if its stream breaks.
 const RETRY: Duration = Duration::from_secs(3);
 
 /// All sessions.
@@ -45,14 +45,14 @@ pub(crate) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<StoredSession>>>,
 }
 
-/// Why a session does not do what is asked of it.
+/// Why an operation on a session failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
-    /// It has ended, or was never there.
+    /// It has ended, or never existed.
     Gone,
     /// It has no such event.
     NoEvent,
-    /// The system gives no random numbers for its name.
+    /// The system has no random numbers for its id.
     NoName,
 }
 
@@ -72,22 +72,22 @@ impl std::error::Error for SessionError {}
 struct StoredSession {
     state: Mutex<State>,
     idle: Duration,
-    /// Something came for the server, or the session is over.
+    /// Notified when a message for the server arrives or the session ends.
     arrived: Notify,
-    /// The server took something.
+    /// Notified when the server takes a message.
     taken: Notify,
 }
 
 struct State {
-    /// What the client sent.
+    /// Messages of the client that the server has not taken.
     incoming: VecDeque<ClientJsonRpcMessage>,
-    /// The request that waits for the answer to the handshake.
+    /// Receives the answer to the handshake.
     greeted: Option<oneshot::Sender<ServerJsonRpcMessage>>,
-    /// The requests that are not answered yet.
+    /// The requests without an answer.
     open: Vec<OpenRequest>,
-    /// The stream of what belongs to no request.
+    /// The stream of messages that belong to no request.
     common: Outlet,
-    /// Further streams of the client, which only stay open: it would begin them again and again.
+    /// Further streams of the client. They stay open and empty, because the client would reopen closed ones.
     spare: VecDeque<Sender<ServerSseMessage>>,
     next_stream: u64,
     used: Instant,
@@ -107,9 +107,9 @@ struct OpenRequest {
 struct Outlet {
     to_client: Option<Sender<ServerSseMessage>>,
     last: VecDeque<ServerSseMessage>,
-    /// How many events there were.
+    /// The number of events so far.
     count: u64,
-    /// How many of them were handed to a client.
+    /// How many of them were passed to a client.
     handed: u64,
 }
 
@@ -118,7 +118,7 @@ impl Outlet {
         self.to_client.as_ref().is_some_and(|to_client| !to_client.is_closed())
     }
 
-    /// Numbers an event from 1, and keeps it. Returns it with where it goes now.
+    /// Numbers an event from 1, and keeps it. Returns the event with the stream it goes into now.
     fn add(&mut self, stream: Option<u64>, mut event: ServerSseMessage) -> Option<PendingEvent> {
         self.count += 1;
         event.event_id = Some(event_id(self.count, stream));
@@ -131,13 +131,13 @@ impl Outlet {
         Some((to_client, event))
     }
 
-    /// Begins a new stream with the kept events after one.
+    /// Begins a new stream with the kept events after `number`.
     fn read_after(&mut self, number: u64) -> Receiver<ServerSseMessage> {
         let (to_client, events) = channel(MAX_KEPT_EVENTS);
         let first = self.count - self.last.len() as u64;
         let missed = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
         for event in self.last.iter().skip(missed) {
-            // There is room for all that are kept.
+            // The channel has room for all kept events.
             let _ = to_client.try_send(event.clone());
         }
         self.handed = self.count;
@@ -156,7 +156,7 @@ fn event_id(number: u64, stream: Option<u64>) -> String {
     }
 }
 
-/// Reads what [`event_id`] wrote.
+/// Parses an id that [`event_id`] wrote.
 fn read_event_id(text: &str) -> Option<(u64, Option<u64>)> {
     match text.split_once('/') {
         Some((number, stream)) => Some((number.parse().ok()?, Some(stream.parse().ok()?))),
@@ -176,7 +176,7 @@ impl Stream for Events {
 }
 
 impl State {
-    /// Decides where a message of the server goes.
+    /// Chooses the stream for a message of the server.
     fn route(&mut self, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
         let of = |open: &[OpenRequest], is_its: &dyn Fn(&OpenRequest) -> bool| open.iter().position(is_its);
         let place = match &message {
@@ -206,7 +206,7 @@ impl State {
         }
     }
 
-    /// Ends the stream of a request with its answer. An answer that nobody waits for goes nowhere.
+    /// Ends the stream of a request with its answer. An answer without a waiting request is dropped.
     fn answer(&mut self, id: Option<&RequestId>, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
         let Some(id) = id else { return self.common.add(None, ServerSseMessage::from_message(message)) };
         let mut open = self.close(id)?;
@@ -244,7 +244,7 @@ impl StoredSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a message of the client to the server, once there is room. `enter` sees the session before.
+    /// Passes a message of the client to the server, once there is room. Calls `enter` with the session first.
     async fn push<T>(
         &self,
         message: ClientJsonRpcMessage,
@@ -269,7 +269,7 @@ impl StoredSession {
         }
     }
 
-    /// Waits for the next message of the client. `None` when the session is over.
+    /// Waits for the next message of the client. `None` when the session has ended.
     async fn next(&self) -> Option<ClientJsonRpcMessage> {
         loop {
             let until = {
@@ -282,7 +282,7 @@ impl StoredSession {
                     self.taken.notify_one();
                     return Some(message);
                 }
-                // What is being answered is no idle session.
+                // A session with an open request is not idle.
                 let is_idle = state.open.is_empty() && self.idle <= state.used.elapsed();
                 if state.is_over || is_idle {
                     drop(state);
@@ -311,7 +311,7 @@ impl StoredSession {
         self.taken.notify_waiters();
     }
 
-    /// Takes a message of the server. Returns it as an event with where it goes, if it goes anywhere now.
+    /// Accepts a message of the server. Returns it as an event with its stream, if one is open.
     fn send(&self, message: ServerJsonRpcMessage) -> Result<Option<PendingEvent>, SessionError> {
         let mut state = self.state();
         if state.is_over {
@@ -324,7 +324,7 @@ impl StoredSession {
         }
     }
 
-    /// Begins a stream that is no request's: after an event, or with what nobody has read yet.
+    /// Begins a stream without a request, with the events after `after` or the events not read yet.
     fn stream(&self, after: Option<u64>) -> Result<Events, SessionError> {
         let mut state = self.state();
         if state.is_over {
@@ -357,7 +357,7 @@ impl HttpSessions {
         self.sessions().get(id).cloned().ok_or(SessionError::Gone)
     }
 
-    /// Returns whether there is such a session.
+    /// Returns whether the session exists.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.sessions().contains_key(id)
     }
@@ -376,7 +376,7 @@ impl Transport<RoleServer> for ServerSide {
         let sending = self.0.send(crate::message::normalize_refusal(message));
         async move {
             if let Some((to_client, event)) = sending? {
-                // A client that is gone may come back for it.
+                // A disconnected client may come back for it.
                 let _ = to_client.send(event).await;
             }
             Ok(())

@@ -1,11 +1,11 @@
-//! The id in a message that is not read as a whole, so that its client does not wait for the answer forever.
+//! Finds the id in a message that is not read to its end, so that its client gets an answer.
 
 use brigade::core::{Dialect, Json};
 
 use crate::message::key_of;
 
-/// Returns the id of a message, as JSON, if it stands before what cannot be read: at the top, once, as a text or an
-/// integer. The bytes may be the beginning of a message.
+/// Returns the id of a message as JSON, if it occurs before the unreadable part. It must be at the top level, unique,
+/// and a text or an integer. The bytes may be the beginning of a message.
 pub(crate) fn id_in(bytes: &[u8]) -> Option<String> {
     let mut rest = blank(bytes).strip_prefix(b"{")?;
     let mut found = None;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_message_says_the_same_or_nothing() {
+    fn a_prefix_has_the_same_id_or_none() {
         let text = r#"{"a":{"id":"x"},"b":["\\\"}",-1],"id":7,"params":{"content":"{\"id\":9"}}"#;
         let ids: Vec<_> = (0..=text.len()).filter_map(|end| id_in(&text.as_bytes()[..end])).collect();
         assert!(30 < ids.len() && ids.iter().all(|id| id == "7"), "{ids:?}");

@@ -1,11 +1,11 @@
 //! The MCP server in front of a workspace's tools.
 //!
-//! A call through the gateway goes the way of every call: plan, policy, approval, verification, sandbox, receipt. The
-//! gateway owns what is between a client and that way: connections, who speaks, what is listed, results, and waiting
-//! for a person. Decisions about rights are those of `brigade-access` and `brigade-policy`; it makes none of its own.
+//! A call through the gateway takes the same steps as every call: plan, policy, approval, verification, sandbox,
+//! receipt. The gateway owns connections, the identity of callers, listings, results, and waiting for a person. It
+//! makes no decisions about rights: `brigade-access` and `brigade-policy` make them.
 //!
-//! Identity follows from the connection and from nothing that a client says: over standard input and output and on a
-//! Unix socket the agent is given when the server starts, over HTTP the bearer token names it.
+//! The connection alone decides the identity of a caller, never the data that a client sends. Over standard input and
+//! output and on a Unix socket, the agent is set when the server starts. Over HTTP, the bearer token names the agent.
 //!
 //! ```no_run
 //! use brigade::{CancelToken, Workspace};

@@ -1,4 +1,4 @@
-//! `tools/list`: pages in order of the id.
+//! Answers `tools/list` with pages, ordered by id.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Cursor {
     after: usize,
 }
 
-/// Returns a page of what the agent is shown.
+/// Returns a page of the agent's tools.
 pub(crate) fn page(
     gateway: &Gateway,
     agent: &Arc<str>,

@@ -1,7 +1,7 @@
-//! What a client sends, checked before anything else looks at it.
+//! Checks the messages of clients before anything else reads them.
 //!
-//! The SDK reads messages leniently and ends a connection at a message that it does not expect. Here every mistake of a
-//! client has its answer, and the connection goes on.
+//! The SDK reads messages leniently, and ends a connection at an unexpected message. This module answers every mistake
+//! of a client, and the connection continues.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,56 +14,56 @@ use serde_json::Value;
 use crate::id_in::id_in;
 use crate::numbers::{self, is_held};
 
-/// No JSON.
+/// The message is not JSON.
 pub(crate) const PARSE_ERROR: i64 = -32700;
-/// No request of the protocol.
+/// The message is not a request of the protocol.
 pub(crate) const INVALID_REQUEST: i64 = -32600;
-/// Wrong parameters.
+/// The parameters are wrong.
 const INVALID_PARAMS: i64 = -32602;
 
 /// The member of `_meta` that names the revision of a request without a handshake.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// Marks ids that the SDK cannot hold: integers of more than 64 bits. No client can write it, because the id of a
-/// client that begins with it is marked, too.
+/// Marks ids that the SDK cannot hold: integers of more than 64 bits. A client cannot forge it, because an id of a
+/// client that begins with it is marked as well.
 const MARK: char = '\u{0}';
 
-/// Arguments of a request with numbers that the SDK cannot hold, as they came. The SDK sees none instead.
+/// Unchanged arguments of a request with numbers that the SDK cannot hold. The SDK gets no arguments instead.
 #[derive(Clone, Debug)]
 pub(crate) struct RawArguments(pub(crate) Arc<Json>);
 
-/// A message as it may be handled on.
+/// The outcome of checking a message.
 pub(crate) enum CheckedMessage {
-    /// To be handled. A request has the key under which its id is in use.
+    /// Handle the message. A request also has the key of its id.
     Message(Box<ClientJsonRpcMessage>, Option<String>),
-    /// To be answered with these bytes.
+    /// Answer with these bytes.
     Answer(Vec<u8>),
-    /// To be left alone.
+    /// Ignore the message.
     Nothing,
 }
 
-/// Whether a connection has shaken hands, and which ids of its requests are in use.
+/// The state of a connection: whether it had its handshake, and which request ids are in use.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether requests are taken.
+    /// Whether requests are accepted.
     shaken: bool,
-    /// Whether a request came without a handshake, with a revision of its own.
+    /// Whether a request came without a handshake and named its revision.
     late: bool,
-    /// Whether this is one request beside all sessions, which may be the handshake of a new one.
+    /// Whether this is a single request outside of sessions. It may be the handshake of a new session.
     once: bool,
     open: HashSet<String>,
 }
 
 impl Conversation {
-    /// Creates the conversation of a session that has shaken hands.
+    /// Creates the conversation of a session after its handshake.
     pub(crate) fn shaken() -> Conversation {
         Conversation(Mutex::new(State { shaken: true, ..State::default() }))
     }
 
-    /// Creates the conversation of one request beside all sessions. `stateless` tells whether its headers name a
+    /// Creates the conversation of a single request outside of sessions. `stateless` says whether its headers name a
     /// revision without sessions.
     pub(crate) fn once(stateless: bool) -> Conversation {
         Conversation(Mutex::new(State { shaken: stateless, once: true, ..State::default() }))
@@ -78,7 +78,7 @@ impl Conversation {
         !self.state().open.is_empty()
     }
 
-    /// Ends the use of an id.
+    /// Releases an id.
     pub(crate) fn answered(&self, key: &str) {
         self.state().open.remove(key);
     }
@@ -89,7 +89,7 @@ impl Conversation {
         let bytes = lenient.as_deref().unwrap_or(bytes);
         let json = match Json::parse_bytes(bytes, Dialect::Strict) {
             Ok(json) => json,
-            // Grammatical, and still no value: the client waits for an answer to its id.
+            // The JSON is well-formed but not a valid value. The client waits for an answer to its id.
             Err(why) if is_grammatical(why.kind) => {
                 let why = format!("the message is not read: {}", why.kind);
                 return CheckedMessage::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));
@@ -130,7 +130,7 @@ impl Conversation {
                 || CheckedMessage::Answer(error(id_text, INVALID_PARAMS, "`params` must be an object"));
             return if id.is_some() { answer() } else { CheckedMessage::Nothing };
         }
-        // The SDK takes a cursor of another type for none, and would begin again.
+        // The SDK ignores a cursor of another type, and would return the first page again.
         let cursor = json.get("params").and_then(|params| params.get("cursor"));
         if id.is_some() && method.ends_with("/list") && cursor.is_some_and(|cursor| cursor.as_str().is_none())
         {
@@ -138,7 +138,7 @@ impl Conversation {
         }
         let Some(key) = id else {
             let mut state = self.state();
-            // The SDK ends a connection without a handshake when it hears of one.
+            // The SDK ends a connection without a handshake at this notification.
             let is_taken = state.shaken || state.late && method != "notifications/initialized";
             if !is_taken {
                 return CheckedMessage::Nothing;
@@ -170,7 +170,7 @@ impl Conversation {
             return refuse(Some(&key), "the message is not a request of the protocol");
         };
         if method == "initialize" {
-            // The SDK takes a broken one for a request that it does not know, which it is where the request names its
+            // The SDK treats a broken `initialize` as an unknown request. That is correct where the request names its
             // revision.
             let is_handshake = is_handshake(&message);
             if !is_handshake && revision.is_none() {
@@ -191,7 +191,7 @@ impl Conversation {
 /// Members of `params` that some clients write as `null` when they have none.
 const NULL_FOR_NONE: [&str; 3] = ["_meta", "arguments", "cursor"];
 
-/// Returns a request or notification without what its client wrote for "none"; `None` if there is no such thing in it.
+/// Returns a request or notification without the `null` members that mean "none". `None` if it has no such member.
 pub(crate) fn lenient(bytes: &[u8]) -> Option<Vec<u8>> {
     let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     if !has(b"null") && !has(b"cursor") {
@@ -219,14 +219,14 @@ fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
     )
 }
 
-/// Returns an id as JSON text, if it is one.
+/// Returns an id as JSON text, if it is valid.
 pub(crate) fn key_of(id: &Json) -> Option<String> {
     let text = id.to_compact();
     let is_integer = || text.strip_prefix('-').unwrap_or(&text).bytes().all(|byte| byte.is_ascii_digit());
     (id.as_str().is_some() || is_integer()).then_some(text)
 }
 
-/// Returns the arguments that a message carries beside what the SDK sees of it.
+/// Returns the arguments of a message that the SDK does not see.
 pub(crate) fn raw_arguments(message: &ClientJsonRpcMessage) -> Option<RawArguments> {
     match message {
         ClientJsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
@@ -234,8 +234,8 @@ pub(crate) fn raw_arguments(message: &ClientJsonRpcMessage) -> Option<RawArgumen
     }
 }
 
-/// Returns the message as the SDK has it. Ids that it cannot hold are marked, and arguments that it cannot hold are
-/// beside it.
+/// Parses the message for the SDK. Ids that it cannot hold are marked. Arguments that it cannot hold are attached
+/// separately.
 fn parse_message(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
     let large = |id: Option<&Json>| -> Option<String> {
         let text = key_of(id?)?;
@@ -271,10 +271,10 @@ fn parse_message(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>>
 /// The code of a method that does not exist.
 pub(crate) const NO_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
 
-/// Says that a method does not exist, whether the SDK knows its name or not.
+/// The message for a method that does not exist, whether the SDK knows its name or not.
 pub(crate) const NO_SUCH_METHOD: &str = "there is no such method";
 
-/// Lets the refusal of a method that the SDK knows say the same as that of any other.
+/// Gives the SDK's refusal of a known method the same message as that of an unknown one.
 pub(crate) fn normalize_refusal(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     if let ServerJsonRpcMessage::Error(refused) = &mut message
         && refused.error.code.0 == NO_METHOD
@@ -284,7 +284,7 @@ pub(crate) fn normalize_refusal(mut message: ServerJsonRpcMessage) -> ServerJson
     message
 }
 
-/// Writes a message of the server, and returns the key of the id that it answers.
+/// Serializes a message of the server, and returns the key of the id that it answers.
 pub(crate) fn serialize_message(message: &ServerJsonRpcMessage) -> (Vec<u8>, Option<String>) {
     let id = match message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -303,24 +303,24 @@ pub(crate) fn serialize_message(message: &ServerJsonRpcMessage) -> (Vec<u8>, Opt
     }
 }
 
-/// Returns the id that a marked one stands for.
+/// Returns the original of a marked id.
 fn unmark_id(key: &str) -> Option<String> {
     let text: String = serde_json::from_str(key).ok()?;
     Some(text.strip_prefix(MARK)?.to_owned())
 }
 
-/// Puts the id of the client in place of the marked one.
+/// Replaces the marked id with the id of the client.
 pub(crate) fn restore_id(text: &str, id: &str) -> String {
     let marked = serde_json::to_string(&format!("{MARK}{id}")).expect("a text is JSON");
     text.replacen(&format!("\"id\":{marked}"), &format!("\"id\":{id}"), 1)
 }
 
-/// Returns whether the SDK holds the id with this key under a mark.
+/// Returns whether the id with this key is marked for the SDK.
 pub(crate) fn is_marked(key: &str) -> bool {
     key.starts_with("\"\\u0000") || !key.starts_with('"') && key.parse::<i64>().is_err()
 }
 
-/// Returns whether a text with this error has the form of JSON.
+/// Returns whether a text with this error is well-formed JSON.
 fn is_grammatical(kind: JsonErrorKind) -> bool {
     matches!(
         kind,
@@ -331,7 +331,7 @@ fn is_grammatical(kind: JsonErrorKind) -> bool {
     )
 }
 
-/// Writes an error. `id` is JSON.
+/// Serializes an error. `id` is JSON.
 pub(crate) fn error(id: Option<&str>, code: i64, message: &str) -> Vec<u8> {
     let message = serde_json::to_string(message).expect("a text is JSON");
     let id = id.unwrap_or("null");
@@ -418,7 +418,7 @@ mod tests {
             let hello = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"initialize","params":{broken}}}"#);
             assert_eq!(answer(&conversation, &hello), "-32602 7");
         }
-        // Where there is no handshake, there is no such method.
+        // A revision without a handshake has no such method.
         let late = r#"{"jsonrpc":"2.0","id":8,"method":"initialize","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
         assert_eq!(answer(&Conversation::default(), late), "message 8");
         assert_eq!(answer(&conversation, HELLO), "message 0");
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_keep_the_digits_that_the_sdk_does_not() {
+    fn arguments_keep_digits_that_the_sdk_loses() {
         let check = |method: &str, arguments: &str| {
             let params = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);

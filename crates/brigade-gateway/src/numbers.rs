@@ -1,7 +1,7 @@
-//! Numbers of results that the SDK cannot hold, such as `0.10` and `1e400`, on their way to the client.
+//! Passes numbers of results that the SDK cannot hold, such as `0.10` and `1e400`, to the client.
 //!
-//! The SDK holds integers of 64 bits and doubles. Other numbers go through it as texts behind a mark that nobody
-//! outside of this process knows, and become numbers again where a message is written.
+//! The SDK holds integers of 64 bits and doubles. Other numbers pass through it as texts after a mark that only this
+//! process knows. They become numbers again when the message is written.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::upstream::random_name;
 
-/// The mark, once a number needed it.
+/// The mark, created for the first number that needs it.
 static MARK: OnceLock<Option<String>> = OnceLock::new();
 
 fn mark() -> Option<&'static str> {
     MARK.get_or_init(|| Some(format!("brigade-number-{}:", random_name()?))).as_deref()
 }
 
-/// Returns whether the SDK holds every number with its digits.
+/// Returns whether the SDK can hold every number exactly.
 pub(crate) fn is_held(json: &Json) -> bool {
     match json {
         Json::Number(_) => Json::from(&json.to_serde()) == *json,
@@ -28,13 +28,13 @@ pub(crate) fn is_held(json: &Json) -> bool {
     }
 }
 
-/// Returns the value for the SDK, with marks for what it cannot hold.
+/// Returns the value for the SDK, and marks the numbers that it cannot hold.
 pub(crate) fn mark_numbers(json: &Json) -> Value {
     match json {
-        // Some servers write `NaN`, which no client reads.
+        // Some servers write `NaN`, which clients cannot parse.
         Json::Number(number) if !is_held(json) => match mark().filter(|_| is_finite_text(number.as_str())) {
             Some(mark) => Value::String(format!("{mark}{}", number.as_str())),
-            // Without a mark of its own, the number is the nearest one that the SDK holds.
+            // Without a mark, the number becomes the nearest one that the SDK holds.
             None => json.to_serde(),
         },
         Json::Array(elements) => elements.iter().map(mark_numbers).collect(),
@@ -45,7 +45,7 @@ pub(crate) fn mark_numbers(json: &Json) -> Value {
     }
 }
 
-/// Returns whether a number is written as JSON has it, and not as a word.
+/// Returns whether a number consists of JSON digits, unlike `NaN`.
 fn is_finite_text(number: &str) -> bool {
     number.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
 }
@@ -55,7 +55,7 @@ pub(crate) fn may_be_marked() -> bool {
     MARK.get().is_some()
 }
 
-/// Writes the numbers of a message that stand behind marks.
+/// Turns the marked texts of a message back into numbers.
 pub(crate) fn unmark_numbers(text: &str) -> Cow<'_, str> {
     let Some(mark) = MARK.get().and_then(Option::as_deref) else { return Cow::Borrowed(text) };
     let quoted = format!("\"{mark}");

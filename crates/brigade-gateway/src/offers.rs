@@ -1,8 +1,8 @@
-//! Resources and prompts of MCP servers behind the gateway: what clients are shown, and whose a name is.
+//! Lists the resources and prompts of MCP servers, and finds the server of a name.
 //!
-//! A server is asked for its lists when a client asks, and not before; then again when it says that they changed. Of
-//! what servers say, only URIs, names, media types and arguments are listed: nobody reviewed their titles and
-//! descriptions.
+//! A server is asked for its lists when a client first asks, and again after it reports a change. Only URIs, names,
+//! media types and arguments are listed. Titles and descriptions of servers are left out, because they are not
+//! reviewed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,39 +18,39 @@ use crate::call::workspace_of;
 use crate::gateway::Gateway;
 use crate::view::View;
 
-/// How long a server that did not list anything is left alone.
+/// How long a server is not asked again after it failed to list.
 const FAILED: Duration = Duration::from_secs(10);
 
-/// What servers listed.
+/// The lists of servers.
 #[derive(Default)]
 pub(crate) struct Listings(Mutex<HashMap<Key, Arc<Slot>>>);
 
-/// An agent, or nobody in particular for a server that all agents share; a server; and what is read of it.
+/// The agent (empty for a server that all agents share), the server, and the kind of list.
 type Key = (Arc<str>, String, Reads);
 
 /// One list.
 #[derive(Default)]
 struct Slot {
-    /// Its holder asks the server, and the others wait.
+    /// The holder of the lock asks the server, and others wait.
     known: tokio::sync::Mutex<Option<CachedList>>,
-    /// How often the server listed something else than before.
+    /// How often the list changed.
     changes: AtomicU64,
 }
 
 struct CachedList {
-    /// What was asked for. Of another offer, the list is another one.
+    /// The offer that was listed. Another offer has another list.
     offer: Offer,
-    /// For whom.
+    /// The agent that the list is for.
     agent: Arc<str>,
-    /// How long it counts when its server does not run any more.
+    /// Until when the list is valid after its server has ended.
     until: Instant,
-    /// What was listed; `None` if the server did not answer.
+    /// The list; `None` if the server did not answer.
     listed: Option<ServerOffers>,
     offered: Arc<OfferSet>,
 }
 
 impl CachedList {
-    /// Returns whether the list is that of this offer, as far as anybody said.
+    /// Returns whether the list is still valid for this offer.
     fn holds(&self, offer: &Offer) -> bool {
         let is_followed = || self.listed.as_ref().is_some_and(ServerOffers::is_followed);
         self.offer.is_same(offer) && !self.has_changed() && (Instant::now() < self.until || is_followed())
@@ -61,14 +61,14 @@ impl CachedList {
     }
 }
 
-/// Whose a URI or name is.
+/// The owner of a URI or name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NameOwner {
-    /// One of the gateway's own.
+    /// The gateway itself.
     Own,
-    /// Of the server with this id.
+    /// The server with this id.
     Server(String),
-    /// Unknown, or of several.
+    /// Unknown, or several owners.
     Nobody,
 }
 
@@ -82,7 +82,7 @@ impl Listings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Returns how often servers of an agent listed something else than before.
+    /// Returns how often the lists of an agent's servers changed.
     pub(crate) fn changes(&self, agent: &str, reads: Reads) -> u64 {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_its = |(whose, _, its): &Key| *its == reads && (whose.is_empty() || **whose == *agent);
@@ -92,7 +92,7 @@ impl Listings {
 }
 
 impl Gateway {
-    /// Returns what a server lists.
+    /// Returns the list of a server.
     async fn listing(self: Arc<Self>, agent: Arc<str>, offer: Offer) -> Arc<OfferSet> {
         let settings = self.config().upstream(&offer.server);
         let whose = match settings.share {
@@ -127,21 +127,21 @@ impl Gateway {
         offered
     }
 
-    /// Lists anew what servers said has changed.
+    /// Asks again for the lists that servers reported as changed.
     pub(crate) fn relist(self: &Arc<Self>) {
         for slot in self.listings.all() {
-            // A list that is being asked for is the new one.
+            // A list that is being read is current.
             let Ok(known) = slot.known.try_lock() else { continue };
             let Some(known) = known.as_ref().filter(|known| known.has_changed()) else { continue };
             let is_followed = known.listed.as_ref().is_some_and(ServerOffers::is_followed);
-            // A server that has ended is not started for it.
+            // A server that has ended is not started again for this.
             if is_followed {
                 tokio::spawn(self.clone().listing(known.agent.clone(), known.offer.clone()));
             }
         }
     }
 
-    /// Returns what each of these servers lists, in their order.
+    /// Returns the lists of these servers, in the same order.
     async fn listings_of(self: &Arc<Self>, agent: &Arc<str>, offers: &[Offer]) -> Vec<Arc<OfferSet>> {
         let asked: Vec<_> = offers
             .iter()
@@ -189,7 +189,7 @@ impl Gateway {
         unique(lists, |template| &template.uri).into_iter().map(row).collect()
     }
 
-    /// Lists the prompts of the catalog and of servers. Of those with one name, none is listed.
+    /// Lists the prompts of the catalog and of servers. Prompts that share a name are left out.
     pub(crate) async fn prompts(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Prompt> {
         let offers: Vec<Offer> = view.offers(Reads::Prompt).cloned().collect();
         let listings = self.listings_of(agent, &offers).await;
@@ -198,7 +198,7 @@ impl Gateway {
             let arguments = arguments
                 .map(|argument| PromptArgument::new(&*argument.name).with_required(argument.required))
                 .collect();
-            // Clients expect a description, and what the server says is reviewed by nobody.
+            // Clients expect a description, but that of the server is not reviewed.
             let description =
                 offers.get(place).map(|offer| format!("A prompt of the MCP server `{}`", offer.server));
             Prompt::new(&*prompt.name, description, Some(arguments))
@@ -207,7 +207,7 @@ impl Gateway {
             listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
         };
         let mut rows: Vec<Prompt> = crate::own::prompts(view, &|name| !is_listed(name));
-        // Of these, only what has a source that can be read is there to get.
+        // Only prompts with a readable source are listed.
         let workspace = workspace_of(&self.workspace, agent, None);
         let mut rows = blocking(move || {
             let calls = workspace.agent_calls();
@@ -221,7 +221,7 @@ impl Gateway {
         rows
     }
 
-    /// Returns whose a URI or name is. Servers are asked only where several could have it.
+    /// Returns the owner of a URI or name. Servers are asked only if several could own it.
     pub(crate) async fn whose(
         self: &Arc<Self>,
         agent: &Arc<str>,
@@ -251,7 +251,7 @@ impl Gateway {
     }
 }
 
-/// Returns what only one of the lists has, by name, with the position of the list.
+/// Returns the items whose name occurs in only one of the lists, with the position of the list.
 fn unique<'a, T>(lists: impl Iterator<Item = &'a [T]>, name: fn(&T) -> &String) -> Vec<(usize, &'a T)> {
     let mut found: BTreeMap<&str, Option<(usize, &T)>> = BTreeMap::new();
     for (place, list) in lists.enumerate() {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_name_that_two_servers_have_neither_is_listed() {
+    fn a_name_of_two_servers_is_not_listed() {
         let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let lists = [list(&["b", "a", "a"]), list(&["c", "b"]), list(&["b"])];
         let found = unique(lists.iter().map(Vec::as_slice), |name| name);

@@ -1,11 +1,11 @@
-//! What is open over HTTP, in the order in which it was opened: connections, and streams.
+//! Tracks open HTTP connections and streams, oldest first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Everything of one kind that is open, each with something that is known of it.
+/// The open items of one kind, with data about each.
 pub(crate) struct OpenSet<T>(Mutex<State<T>>);
 
 struct State<T> {
@@ -24,7 +24,7 @@ impl<T> OpenSet<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes one more. Where more than `most` would be open, the oldest is ended.
+    /// Adds an item. If more than `most` would be open, ends the oldest.
     pub(crate) fn add(self: &Arc<OpenSet<T>>, known: T, most: usize) -> OpenEntry<T> {
         let (ended, mut state) = (CancellationToken::new(), self.state());
         if most <= state.all.len()
@@ -39,7 +39,7 @@ impl<T> OpenSet<T> {
         OpenEntry { open: self.clone(), number, ended }
     }
 
-    /// Ends all of which this is not true.
+    /// Ends all items for which `may_stay` is false.
     pub(crate) fn end_unless(&self, may_stay: impl Fn(&T) -> bool) {
         self.state().all.retain(|_, (known, ended)| {
             let stays = may_stay(known);
@@ -51,7 +51,7 @@ impl<T> OpenSet<T> {
     }
 }
 
-/// One that is open. Dropping it says that it no longer is.
+/// An open item. Dropping it removes it.
 pub(crate) struct OpenEntry<T> {
     open: Arc<OpenSet<T>>,
     number: u64,
@@ -59,12 +59,12 @@ pub(crate) struct OpenEntry<T> {
 }
 
 impl<T> OpenEntry<T> {
-    /// Is cancelled when it is to end.
+    /// Returns the token that is cancelled when the item must end.
     pub(crate) fn ended(&self) -> &CancellationToken {
         &self.ended
     }
 
-    /// Says that it no longer belongs here. It is not ended.
+    /// Removes the item from the set without ending it.
     pub(crate) fn leave(&self) {
         self.open.state().all.remove(&self.number);
     }
@@ -86,7 +86,7 @@ mod tests {
         let (first, second, third) = (open.add("a", 2), open.add("b", 2), open.add("c", 2));
         let ended = |place: &OpenEntry<&str>| place.ended().is_cancelled();
         assert_eq!((ended(&first), ended(&second), ended(&third)), (true, false, false));
-        // One that left is not counted, and does not end.
+        // A removed item is not counted, and is not ended.
         second.leave();
         let fourth = open.add("d", 2);
         drop(first);

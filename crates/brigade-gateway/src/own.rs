@@ -16,7 +16,7 @@ use crate::view::{AgentTool, Kind, View};
 const MARKDOWN: &str = "text/markdown";
 const PLAIN: &str = "text/plain";
 
-/// Lists a page for each tool that the agent is shown.
+/// Lists one page for each tool of the agent.
 pub(crate) fn resources(view: &View) -> Vec<Resource> {
     let row = |tool: &AgentTool| {
         Resource::new(format!("brigade://tool/{}", encoded(&tool.id)), &*tool.id)
@@ -26,7 +26,7 @@ pub(crate) fn resources(view: &View) -> Vec<Resource> {
     listed_tools(view).map(row).collect()
 }
 
-/// Writes an id as a part of a URI.
+/// Percent-encodes an id for a URI.
 fn encoded(id: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte);
     id.bytes().fold(String::with_capacity(id.len()), |mut text, byte| {
@@ -43,7 +43,7 @@ pub(crate) fn listed_tools(view: &View) -> impl Iterator<Item = &AgentTool> {
     view.tools.iter().filter(|tool| matches!(tool.kind, Kind::Catalog))
 }
 
-/// The forms of resources that are not listed one by one.
+/// Returns the templates of resources that are not listed one by one.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     [
         ("brigade://tool/{id}", "tool", "How a tool is called", MARKDOWN),
@@ -56,7 +56,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     .into()
 }
 
-/// Reads a resource. `None` for what does not exist or belongs to another agent.
+/// Reads a resource. `None` if it does not exist or belongs to another agent.
 pub(crate) async fn read(
     gateway: &Arc<Gateway>,
     who: &Speaker,
@@ -101,7 +101,7 @@ pub(crate) async fn read(
     .map(|(media, text)| contents(media, text))
 }
 
-/// Lists the skills, slash commands and superpowers of the catalog that are wanted.
+/// Lists the skills, slash commands and superpowers of the catalog whose names `is_wanted` accepts.
 pub(crate) fn prompts(view: &View, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Prompt> {
     let row = |prompt: &crate::view::Text| {
         Prompt::new(&*prompt.name, Some(&*prompt.description), None).with_title(&*prompt.title)

@@ -1,5 +1,5 @@
-//! Reads of resources and prompts of MCP servers: calls of `resource.read` and `prompt.get` whose answers have the form
-//! of `resources/read` and `prompts/get`.
+//! Reads resources and prompts of MCP servers. They are calls of `resource.read` and `prompt.get`, whose answers have
+//! the form of `resources/read` and `prompts/get`.
 
 use brigade::Reads;
 use rmcp::ErrorData;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::session::Arguments;
 
-/// The error of a read that has a call without a result. Its `data` says which call, and how it stands.
+/// The error of a read whose call has no result. Its `data` names the call and its status.
 pub(crate) const NOT_READ: ErrorCode = ErrorCode(-32010);
 
 /// One request to read something.
@@ -34,7 +34,7 @@ impl ReadRequest<'_> {
         args
     }
 
-    /// Returns the error for what does not exist, or is not the agent's.
+    /// Returns the error for a resource or prompt that does not exist or that the agent may not read.
     pub(crate) fn unknown(&self, is_late: bool) -> ErrorData {
         let what = match self.reads {
             Reads::Resource => "resource",
@@ -50,10 +50,10 @@ impl ReadRequest<'_> {
         }
     }
 
-    /// Writes the result of the call as the protocol has it for a read.
+    /// Converts the result of the call into the form of the protocol for a read.
     ///
     /// # Errors
-    /// What came of a call that has no result.
+    /// Returns the outcome of a call without a result.
     pub(crate) fn finish(&self, mut answer: Answer, limit: usize, is_late: bool) -> Result<Value, ErrorData> {
         let member = self.reads.result();
         let found = answer.structured.take().and_then(|mut value| value.get_mut(member).map(Value::take));
@@ -74,7 +74,7 @@ impl ReadRequest<'_> {
         Ok(json!({member: read, "_meta": answer.marks()}))
     }
 
-    /// Returns whether a part of the result is one that the protocol has.
+    /// Returns whether the protocol knows this part of the result.
     fn fits(&self, row: &Value) -> bool {
         fn parses<T: DeserializeOwned>(row: &Value) -> bool {
             serde_json::from_value::<T>(row.clone()).is_ok()
@@ -125,7 +125,7 @@ mod tests {
         let text = result["contents"][0]["text"].as_str().unwrap();
         assert!(text.starts_with(&format!("{}\n[cut after 10 of 232 bytes", "ä".repeat(5))), "{text}");
         assert_eq!(result["contents"][1]["blob"].as_str().map(str::len), Some(400));
-        // Text behind the cut is left out.
+        // Text after the cut is left out.
         assert_eq!(result["contents"].as_array().map(Vec::len), Some(2));
         assert_eq!(result["_meta"]["brigade/call"]["truncated"], true);
     }

@@ -1,5 +1,5 @@
-//! The structured results of the gateway's own tools. Their schemas are in `control/tools.json` and in the rows of the
-//! session tools.
+//! The structured results of the gateway's own tools. Their schemas are in `control/tools.json` and in the definitions
+//! of the session tools.
 
 use std::collections::BTreeMap;
 
@@ -54,12 +54,12 @@ pub(crate) struct CallsResult {
 pub(crate) struct CancelResult {
     pub(crate) call_id: String,
     pub(crate) cancelled: bool,
-    /// Why it was not.
+    /// Why the call was not cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
 
-/// `call.wait` whose time is over
+/// `call.wait` after its timeout
 #[derive(Debug, Serialize)]
 pub(crate) struct WaitResult {
     pub(crate) call_id: String,
@@ -78,7 +78,7 @@ pub(crate) struct OutputResult {
     pub(crate) next_offset: Option<usize>,
 }
 
-/// What an agent used of something: whole numbers, or seconds
+/// A used amount: a whole number, or seconds
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum UsedAmount {
@@ -86,7 +86,7 @@ pub(crate) enum UsedAmount {
     Seconds(f64),
 }
 
-/// What an agent used, and may use, in the longest time that is limited
+/// The usage and limit of an agent in the longest limited window
 #[derive(Debug, Serialize)]
 pub(crate) struct Spending {
     pub(crate) used: UsedAmount,
@@ -140,7 +140,7 @@ pub(crate) struct ModeResult<'a> {
     pub(crate) call_id: Option<String>,
 }
 
-/// Writes a result.
+/// Serializes a result.
 pub(crate) fn value(result: &impl Serialize) -> Value {
     serde_json::to_value(result).expect("plain members are JSON")
 }

@@ -1,4 +1,4 @@
-//! Starts the server, and ends it.
+//! Starts and ends the server.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ use crate::stdio::{Lines, Stream, as_pipe};
 use crate::tasks::Sessions;
 use crate::watch;
 
-/// How long calls may go on when the input has ended.
+/// How long calls may continue after the input has ended.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long everything may take to end.
@@ -36,7 +36,7 @@ const END: Duration = Duration::from_millis(2500);
 /// How long cancelled calls have before upstream servers are ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How often sessions that have ended are forgotten.
+/// How often ended sessions are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How clients reach the server.
@@ -53,23 +53,23 @@ pub enum Transport {
     },
 }
 
-/// What to serve, and how.
+/// The options of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Serve {
     /// How clients reach the server.
     pub transport: Transport,
-    /// The agent behind connections that are one agent's.
+    /// The agent of connections that do not authenticate themselves.
     pub agent: Option<String>,
     /// Profiles that narrow every agent.
     pub profiles: Vec<String>,
-    /// How tools are listed, if not as gateway.toml says.
+    /// How tools are listed. `None` uses gateway.toml.
     pub list: Option<Listing>,
     /// How their names are written.
     pub names: NameStyle,
-    /// Whether requests over HTTP need no token: they are the agent's.
+    /// Whether HTTP requests need no token. They then belong to `agent`.
     pub no_token: bool,
-    /// The lane that all sessions work in: paths of files and commands are relative to it.
+    /// The lane that all sessions work in. Paths of files and commands are relative to it.
     pub lane: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl Serve {
 
 /// Serves until `stop` is cancelled or, over standard input and output, the input ends.
 ///
-/// `ready` is called once the server listens. `say` gets what a person should know while it runs.
+/// Calls `ready` once the server listens, and `say` with messages for the person who runs it.
 ///
 /// # Errors
 /// Fails if the configuration is broken, the agent or the lane is unknown, or nothing can be listened on.
@@ -145,7 +145,7 @@ pub fn serve(
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     of_tasks.are_of(&gateway);
     if let Some((agent, shown)) = shown {
-        // The first client is shown what was read for the check.
+        // The check already read the view of the first client.
         gateway.know(agent, stamp, shown);
     }
     let agent: Arc<str> = agent.into();
@@ -156,7 +156,7 @@ pub fn serve(
                 tracing::warn!(%error, "workflows of gateways that are gone do not go on");
             }
         }));
-        // The end is told before connections close, so that runs know who ends them.
+        // Runs are cancelled before connections close, so that their records name the right cause.
         let signal = async {
             signalled(stop.clone()).await;
             ended.cancel();
@@ -177,7 +177,7 @@ pub fn serve(
             () = warnings => Ok(()),
         };
         ended.cancel();
-        // Runs end with their trees, and their receipts are written.
+        // Wait until the process trees of runs have ended and their receipts are written.
         let until = Instant::now() + END;
         let running = &gateway;
         let idle = |until: Instant| async move {
@@ -185,7 +185,7 @@ pub fn serve(
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // Calls that are cancelled say so; a server that ends under them would hide it.
+        // Cancelled calls need time to report it. Ending their servers first would hide the cause.
         idle(Instant::now() + CANCEL_TIMEOUT).await;
         let tasks = gateway.workspace.clone();
         let servers = tokio::task::spawn_blocking(move || {
@@ -213,7 +213,7 @@ pub(crate) fn random(buffer: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until somebody asks for the end.
+/// Waits until the server is asked to end.
 async fn signalled(stop: CancelToken) {
     match stop.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
         Ok(pipe) => drop(pipe.readable().await),
@@ -225,7 +225,7 @@ async fn signalled(stop: CancelToken) {
     }
 }
 
-/// Follows the files, and passes on what a person should know.
+/// Watches the files, and passes messages to the person who runs the server.
 async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
     let followed = watch::follow(gateway.clone());
     tokio::pin!(followed);
@@ -237,7 +237,7 @@ async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
     }
 }
 
-/// Returns standard input and output. The starter of the server may hold the locks of the library's handles.
+/// Returns standard input and output as files. The caller may hold the locks of the library's handles.
 pub(crate) fn streams() -> io::Result<(File, File)> {
     let (input, output) =
         (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
@@ -257,7 +257,7 @@ async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
     let ending = gateway.clone();
     let guard = tokio::spawn(async move {
         input_ended.cancelled().await;
-        // What was asked for just before the end may still come to its own end.
+        // Requests just before the end of the input may still finish.
         let until = Instant::now() + DRAIN_TIMEOUT;
         while (0 < ending.busy() || conversation.is_open()) && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -362,7 +362,7 @@ async fn accept_local(
     }
 }
 
-/// A socket for this user, and its listener.
+/// A socket of this user, with its listener.
 struct Socket {
     listener: UnixListener,
     own: OwnSocket,
@@ -382,14 +382,14 @@ impl Socket {
                 Error::new(ErrorKind::Environment, message)
             }
             io::ErrorKind::AlreadyExists => {
-                Error::new(ErrorKind::Environment, format!("{shown} is there already, and is no socket"))
+                Error::new(ErrorKind::Environment, format!("{shown} already exists and is not a socket"))
             }
             _ => address_in_use(&shown, &error),
         })
     }
 }
 
-/// An address that cannot be listened on, with who has it.
+/// Returns the error for an address in use, with the process that uses it.
 fn address_in_use(address: &str, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::AddrInUse {
         return environment(&format!("{address} cannot be listened on"), error);

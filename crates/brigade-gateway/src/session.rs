@@ -1,4 +1,4 @@
-//! One client: what it asks over any transport and revision ends here.
+//! Handles the requests of one client, over every transport and revision.
 
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
@@ -37,7 +37,7 @@ use crate::sessions;
 use crate::upstream::{ClientLine, ClientSide, OngoingCall, fingerprint};
 use crate::view::{AgentTool, Kind, Lists, View};
 
-/// The revisions that are spoken.
+/// The supported revisions of the protocol.
 const REVISIONS: [ProtocolVersion; 5] = [
     ProtocolVersion::V_2024_11_05,
     ProtocolVersion::V_2025_03_26,
@@ -50,15 +50,15 @@ const REVISIONS: [ProtocolVersion; 5] = [
 #[derive(Clone)]
 pub(crate) struct Session {
     gateway: Arc<Gateway>,
-    /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
+    /// The agent of the connection. `None` over HTTP, where each request names its agent.
     agent: Option<Arc<str>>,
-    /// What it has of its own, if it began with a handshake.
+    /// The session of a client that began with a handshake.
     own: Arc<LiveSession>,
-    /// Whether it is the worker of a task, which has this session alone.
+    /// Whether the client is the worker of a task, which has only this session.
     is_task: bool,
-    /// The lowest level of log messages that it wants.
+    /// The lowest level of log messages that the client wants.
     level: Arc<Mutex<Option<LoggingLevel>>>,
-    /// What it was to be shown at its handshake.
+    /// The lists at the handshake.
     known: Arc<Mutex<Option<Lists>>>,
 }
 
@@ -69,12 +69,12 @@ impl Session {
         Session { gateway, agent, own, is_task: false, level: Arc::default(), known: Arc::default() }
     }
 
-    /// Begins a session of the worker of a task.
+    /// Creates a session for the worker of a task.
     pub(crate) fn of_task(gateway: Arc<Gateway>, agent: Arc<str>, own: Arc<LiveSession>) -> Session {
         Session { is_task: true, own, ..Session::new(gateway, Some(agent)) }
     }
 
-    /// Returns who speaks: of a client that began with a handshake its own session, else that of its agent here.
+    /// Returns the agent and session of a request. Clients without a handshake share the session of their agent.
     fn who(&self, context: &RequestContext<RoleServer>) -> Result<Speaker, ErrorData> {
         let agent = self.agent(&context.extensions)?;
         Ok(match is_late(context) && !self.is_task {
@@ -90,7 +90,8 @@ impl Session {
         agent.ok_or_else(|| ErrorData::internal_error("the connection has no agent", None))
     }
 
-    /// Returns what the client can be asked. The worker of a task answers for no person, so it is asked nothing.
+    /// Returns which questions the client supports. The worker of a task gets none, because no person is there to
+    /// answer.
     fn capabilities(&self, context: &RequestContext<RoleServer>) -> Option<ClientCapabilities> {
         context.client_capabilities().filter(|_| !self.is_task)
     }
@@ -116,7 +117,7 @@ impl Session {
         })
     }
 
-    /// Asks for a call, and for the word of the person in front of the client where that may decide.
+    /// Requests a call. Asks the person at the client for approval, if that is allowed.
     async fn ask(
         &self,
         asker: &Asker,
@@ -127,7 +128,7 @@ impl Session {
         let question = Question::new(&self.gateway, asker, tool);
         let late = is_late(context);
         let done = |answer: Answer| match &answer.lacking {
-            // What the upstream server needs of its client is needed of ours.
+            // The client must have the capabilities that the upstream server requires.
             Some(wanted) if late && !has(Some(&asker.client.capabilities), wanted) => {
                 Err(ErrorData::missing_required_client_capability(wanted.clone()))
             }
@@ -173,8 +174,8 @@ impl Session {
         .await
     }
 
-    /// Does what a request asks for. Of a client without a handshake, the server's questions become a result, and the
-    /// request that brings the replies goes on.
+    /// Runs the work of a request. For a client without a handshake, questions of the server become a result. The
+    /// request with the replies then continues the work.
     async fn with_questions<F>(
         &self,
         mut asker: Asker,
@@ -196,7 +197,7 @@ impl Session {
                 return outcome;
             }
         }
-        // A server that asks lets the call outlive this request, whose own token ends with it.
+        // With a question, the call outlives this request, so it needs a separate token.
         let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
         asker.client.questions = Some(ask);
         asker.cancelled = CancellationToken::new();
@@ -272,30 +273,30 @@ impl Session {
     }
 }
 
-/// What is asked for, and what came back with it.
+/// A requested call, with the state and replies that came back with it.
 struct CallRequest<'a> {
-    /// What the agent is shown.
+    /// The view of the agent.
     view: &'a Arc<View>,
     tool: &'a AgentTool,
     arguments: &'a Json,
-    /// The state of a question that was asked before.
+    /// The state of an earlier question.
     state: Option<&'a str>,
     /// The replies to it.
     replies: Option<&'a InputResponses>,
 }
 
-/// What a client brings back with a request.
+/// The state and replies that a client returns with a request.
 #[derive(Default)]
 struct ClientReply {
     state: Option<String>,
     replies: Option<InputResponses>,
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 pub(crate) enum Outcome {
     /// The result.
     Answer(Box<Answer>),
-    /// A question that the client brings back with its reply.
+    /// A question. The client repeats the request with its reply.
     Required(Box<InputRequiredResult>),
 }
 
@@ -314,8 +315,8 @@ fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     }
 }
 
-/// Reads a typed result of the protocol from its members. It is a complete one, which the SDK tells those revisions
-/// that know the difference.
+/// Parses a typed result of the protocol. It is marked as complete. The SDK sends the mark only to revisions that know
+/// it.
 pub(crate) fn from_value<T: serde::de::DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
     if let Value::Object(members) = &mut value {
         members.insert("resultType".to_owned(), json!("complete"));
@@ -525,7 +526,7 @@ impl ServerHandler for Session {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // What the SDK could not read as the request that its method names.
+        // Known methods whose parameters the SDK could not parse.
         const METHODS: [&str; 9] = [
             "server/discover",
             "tools/list",
@@ -537,7 +538,7 @@ impl ServerHandler for Session {
             "prompts/get",
             "subscriptions/listen",
         ];
-        // These went with the handshake.
+        // These methods exist only in revisions with a handshake.
         const HANDSHAKE_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
         let method = request.method.as_str();
         Err(if METHODS.contains(&method) || HANDSHAKE_METHODS.contains(&method) && !is_late(&context) {
@@ -554,7 +555,7 @@ pub(crate) fn is_late(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str())
 }
 
-/// Returns whether a client declares all capabilities that are wanted.
+/// Returns whether a client declares all wanted capabilities.
 fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bool {
     let members = |capabilities: &ClientCapabilities| match serde_json::to_value(capabilities) {
         Ok(Value::Object(members)) => members,
@@ -564,11 +565,11 @@ fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bo
     members(wanted).keys().all(|name| declared.contains_key(name))
 }
 
-/// Why a name calls nothing.
+/// Why a name cannot be called.
 enum NameError {
     /// It is unknown.
     Unknown(ErrorData),
-    /// It is known, and this is said about it.
+    /// The name is known, and this answer explains why it cannot be called.
     Said(Box<Answer>),
 }
 
@@ -581,8 +582,8 @@ impl NameError {
     }
 }
 
-/// Finds the tool that a name means: the listed name, then another name of a built-in tool, whose arguments get the
-/// names that the tool has for them.
+/// Finds the tool of a name: the listed name, then another name of a built-in tool. Arguments of the latter are renamed
+/// to those of the tool.
 fn resolve_tool<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v AgentTool, NameError> {
     if let Some(tool) = view.by_name(name) {
         return Ok(tool);

@@ -1,6 +1,6 @@
-//! `session.init` and `session.mode`: what a session may do, and how it narrows itself.
+//! Implements `session.init` and `session.mode`: the rights of a session, and how it narrows them.
 //!
-//! Only what shows less happens here. What shows more is a call of `session.mode`, which a person approves.
+//! Only narrower modes are applied here. A wider mode is a call of `session.mode` that a person approves.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::gateway::Gateway;
 use crate::results::{self, ModeResult, SessionResult};
 use crate::view::{Kind, View};
 
-/// Shows what a session may do.
+/// The tool that shows the rights of a session.
 pub(crate) const INIT: &str = "session.init";
 
-/// Changes its mode.
+/// The tool that changes the mode of a session.
 pub(crate) const MODE: &str = "session.mode";
 
-/// What another mode would be for a session.
+/// The effect of another mode on a session.
 enum ModeChange {
-    /// The one that it has.
+    /// The session already has this mode.
     Same,
-    /// One that shows less.
+    /// The mode shows fewer tools.
     Narrower(ProfileName),
-    /// One that shows more.
+    /// The mode shows more tools.
     Wider,
 }
 
@@ -37,7 +37,7 @@ fn refusal_answer(tool: &str, code: &str, message: impl Into<String>) -> Box<Ans
     Box::new(Answer::failed(CallSummary::of_tool(tool, "refused").coded(code), message))
 }
 
-/// Compares a mode with what a session is shown now.
+/// Compares a mode with the current tools of a session.
 fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<ModeChange, Box<Answer>> {
     let Some(profile) = shown.mode(name) else {
         let modes = shown.agents.profiles.all().map(|profile| &profile.name);
@@ -68,7 +68,7 @@ fn short(name: &ProfileName) -> &str {
 }
 
 impl Gateway {
-    /// Checks a call that is answered here, and returns what decides about it.
+    /// Checks a call that is answered here, and returns the view and rights that decide about it.
     async fn checked(
         self: &Arc<Self>,
         asker: &Asker,
@@ -86,7 +86,7 @@ impl Gateway {
         Ok(view)
     }
 
-    /// `session.init`: shows what the session may do, after narrowing it to a mode.
+    /// Answers `session.init`: narrows the session to a mode, then returns its rights.
     pub(crate) async fn begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Answer {
         self.try_begin(asker, args).await.unwrap_or_else(|refused| *refused)
     }
@@ -126,7 +126,7 @@ impl Gateway {
         Ok(done_answer(INIT, &result))
     }
 
-    /// `session.mode` to a mode that shows less: at once. `None` if a person has to agree.
+    /// Answers `session.mode` at once if the mode is narrower. `None` if a person must approve it.
     pub(crate) async fn narrow_session(self: &Arc<Self>, asker: &Asker, args: &Json) -> Option<Answer> {
         self.try_narrow_session(asker, args).await.unwrap_or_else(|refused| Some(*refused))
     }
@@ -156,7 +156,7 @@ impl Gateway {
         self.session_changed().await;
     }
 
-    /// Tells clients whose session shows something else now.
+    /// Notifies the clients whose session changed.
     pub(crate) async fn session_changed(self: &Arc<Self>) {
         self.changed.notify_waiters();
         self.notify_listeners().await;
@@ -174,7 +174,7 @@ fn done_answer(tool: &str, result: &impl Serialize) -> Answer {
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }
 
-/// Says that a person was asked for another mode.
+/// Returns the answer that the mode waits for a person's approval.
 pub(crate) fn requested_answer(call: &brigade::Call) -> Answer {
     let args = &call.args;
     let structured = results::value(&ModeResult {

@@ -1,4 +1,4 @@
-//! How a call stands that does not run now, and whether it goes on in another session alone.
+//! Answers about calls that do not run now, by their status.
 
 use brigade::codes;
 use brigade::core::{CallId, IdPrefix};
@@ -10,29 +10,29 @@ use crate::call::Asker;
 use crate::gateway::Gateway;
 use crate::sessions;
 
-/// What is known about a call besides how it stands.
+/// Notes on a request that its answer mentions.
 #[derive(Default)]
 pub(crate) struct RequestNotes {
-    /// The equal call that ran last, if nobody saw how its run ended.
+    /// The last equal call, if the outcome of its run is unknown.
     pub(crate) unknown: Option<CallId>,
-    /// What is missing for each rule that names the tool.
+    /// For each rule that names the tool, why it does not apply.
     pub(crate) uncovered: Vec<String>,
-    /// Whether the client's own dialogue was to decide, and may not any more.
+    /// Whether the dialogue of the client was asked, but may no longer decide.
     pub(crate) unconfirmed: bool,
 }
 
 impl Gateway {
-    /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
-    /// may be there: it would be used up without a change.
+    /// Refuses to run an approved call that changes another session which may still exist. Running it here would use it
+    /// up without an effect.
     pub(crate) fn resumes_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
-        let text = "the call changes the session that asked, and goes on there alone; it stays approved";
+        let text = "this call changes another session and can only run there; it stays approved";
         (is_changed && self.goes_on(&asked_in.id))
             .then(|| Answer::failed(CallSummary::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
     }
 
-    /// Returns how a call stands that does not run now.
+    /// Returns the answer for a call that does not run now, by its status.
     pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let about = CallSummary::of_call(call);
         let reason = call.review_reason.as_deref().unwrap_or_default();
@@ -40,7 +40,7 @@ impl Gateway {
         match call.status {
             CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested_answer(call),
             CallStatus::Pending => {
-                // A rule approved it, and was changed before its turn came.
+                // A rule had approved the call, but changed before its turn.
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 let mut why = String::new();
                 if let Some(unknown) = &before.unknown {
@@ -77,7 +77,7 @@ impl Gateway {
                 let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
                 let about = CallSummary { checkpoint_ids, ..about };
                 let text = format!(
-                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
+                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` continues after it"
                 );
                 Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text)
             }
@@ -88,20 +88,20 @@ impl Gateway {
         }
     }
 
-    /// Returns the status of a call of the agent by now.
+    /// Returns the current status of a call of the agent.
     pub(crate) async fn status_of(&self, asker: &Asker, id: &CallId) -> Option<CallStatus> {
         let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
         blocking(move || workspace.agent_calls().show(&id)).await.ok().map(|call| call.call.status)
     }
 
-    /// Returns how a call stands by now, without going on with it.
+    /// Returns the answer for the current status of a call. Runs nothing.
     pub(crate) async fn current_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let (workspace, id) = (asker.workspace(&self.workspace, None), call.id.clone());
         let now = blocking(move || workspace.agent_calls().show(&id)).await;
         self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
     }
 
-    /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
+    /// Returns an answer if a person rejected a checkpoint that the call waits for. The call then never continues.
     pub(crate) async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         if call.status != CallStatus::Waiting {
             return None;
@@ -124,12 +124,12 @@ impl Gateway {
     }
 }
 
-/// Returns whether a call waits for no word of a person any more.
+/// Returns whether a call no longer waits for approval.
 pub(crate) fn is_decided(status: &CallStatus) -> bool {
     !matches!(status, CallStatus::Pending | CallStatus::Held)
 }
 
-/// Returns whether a call changes the session that it was asked in.
+/// Returns whether a call changes the session that requested it.
 pub(crate) fn changes_session(call: &Call) -> bool {
     call.tool_id.starts_with("session.")
 }

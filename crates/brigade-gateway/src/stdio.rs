@@ -1,4 +1,4 @@
-//! Messages as lines on standard input and output.
+//! Exchanges messages as lines on standard input and output.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 use crate::id_in::id_in;
 use crate::message::{self, CheckedMessage, Conversation};
 
-/// How many messages wait to be handled before no more are read.
+/// Reading pauses while this many messages wait to be handled.
 const MAX_WAITING_MESSAGES: usize = 64;
 
-/// How many bytes of messages wait to be written before no more requests are read.
+/// Reading pauses while more bytes of messages than this wait to be written.
 const UNREAD: usize = 4 << 20;
 
-/// The longest line that a pipe which can be written to takes without waiting (`PIPE_BUF` of POSIX on Linux is longer
-/// than anywhere else; the least that POSIX allows is 512).
+/// The longest line that a writable pipe accepts without blocking: `PIPE_BUF`. POSIX guarantees 512 bytes, and Linux
+/// allows more than other systems.
 const PIPE_WRITE_BYTES: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// The transport of one client over lines.
@@ -37,15 +37,15 @@ pub(crate) struct Lines {
     conversation: Arc<Conversation>,
 }
 
-/// What the writing thread gets.
+/// An item for the writing thread.
 enum OutgoingItem {
     /// A message.
     Message(Vec<u8>),
-    /// A question for when all messages before it are written.
+    /// Notifies the sender when all earlier messages are written.
     Written(mpsc::SyncSender<()>),
 }
 
-/// Messages on their way to the client.
+/// The queue of messages to the client.
 #[derive(Clone)]
 struct Outgoing {
     to_client: mpsc::Sender<OutgoingItem>,
@@ -55,7 +55,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// Writes a message, or passes it on to the writing thread if the client may not take it at once.
+    /// Writes a message. If the client may not accept it at once, passes it to the writing thread.
     fn send(&self, mut bytes: Vec<u8>) -> Result<(), mpsc::SendError<OutgoingItem>> {
         bytes.push(b'\n');
         if let Some(pipe) = &self.pipe
@@ -65,12 +65,12 @@ impl Outgoing {
         }
         let count = bytes.len();
         self.unread.change(|unread| unread.saturating_add(count));
-        // Without a writer nobody ever takes it, and later requests are still read.
+        // If the writing thread has ended, the count is reset so that requests are still read.
         self.to_client.send(OutgoingItem::Message(bytes)).inspect_err(|_| self.unread.change(|_| 0))
     }
 }
 
-/// The bytes of messages that the client has not taken yet. A client that does not read its answers is not read from.
+/// The bytes of messages that the client has not read yet. While there are too many, its requests are not read.
 #[derive(Default)]
 struct UnreadBytes {
     bytes: Mutex<usize>,
@@ -84,23 +84,23 @@ impl UnreadBytes {
         self.changed.notify_all();
     }
 
-    /// Does something while no message waits, and none can begin to. Returns whether it was done.
+    /// Runs `work` if no message waits, and lets none be queued meanwhile. Returns whether `work` ran and succeeded.
     fn when_empty(&self, work: impl FnOnce() -> bool) -> bool {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes == 0 && work()
     }
 
-    /// Waits until the client has taken enough of them.
+    /// Waits until the client has read enough of them.
     fn wait(&self) {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_while(bytes, |bytes| UNREAD < *bytes).unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Writes a line if the pipe takes all of it without waiting. Returns whether it did.
+/// Writes a line if the pipe accepts all of it without blocking. Returns whether it was written.
 fn write_now(mut pipe: &File, line: &[u8]) -> bool {
     let has_room = match line.len() <= PIPE_WRITE_BYTES {
-        // A pipe takes so little in one piece, or not at all.
+        // A pipe accepts a line of this length as a whole or not at all.
         true => {
             let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
             poll(&mut polled, Some(&Timespec::default())) == Ok(1) && polled[0].revents() == PollFlags::OUT
@@ -110,20 +110,20 @@ fn write_now(mut pipe: &File, line: &[u8]) -> bool {
     has_room && pipe.write_all(line).is_ok()
 }
 
-/// Returns whether nothing is in a pipe, and so many bytes fit into it.
+/// Returns whether a pipe is empty and has room for `length` bytes.
 #[cfg(target_os = "linux")]
 fn is_empty_and_holds(pipe: &File, length: usize) -> bool {
     rustix::io::ioctl_fionread(pipe) == Ok(0)
         && rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| length <= size)
 }
 
-/// The size of a pipe cannot be asked for.
+/// Returns false: this system does not tell the size of a pipe.
 #[cfg(not(target_os = "linux"))]
 fn is_empty_and_holds(_: &File, _: usize) -> bool {
     false
 }
 
-/// Returns the output once more if it is a pipe.
+/// Returns a second handle to the output if it is a pipe.
 pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
     let is_pipe = |found: Stat| FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
     fstat(output)
@@ -133,12 +133,13 @@ pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
         .map(|fd| Arc::new(fd.into()))
 }
 
-/// How long the last messages may take to be written.
+/// How long writing the last messages may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Lines {
-    /// Takes messages of at most so many bytes as the limit says then from `input` and writes the answers to `output`,
-    /// each on a thread. If the output [is a pipe](as_pipe), what it takes at once waits for no thread.
+    /// Starts one thread that reads messages from `input` and one that writes answers to `output`. `limit` returns the
+    /// current maximum length of a message. If the output [is a pipe](as_pipe) with room, answers are written at once,
+    /// without the thread.
     ///
     /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///
@@ -164,7 +165,7 @@ impl Lines {
         })?;
         thread::Builder::new().name("output".to_owned()).spawn(move || {
             write(output, &messages, &unread);
-            // Nobody takes the others, and nobody waits for that.
+            // The remaining messages cannot be written. Drop them, and let the reader continue.
             drop(messages);
             unread.change(|_| 0);
         })?;
@@ -172,19 +173,19 @@ impl Lines {
     }
 }
 
-/// How long a message may be now. It may change while a line is waited for.
+/// Returns the current maximum length of a message. It may change while waiting for a line.
 pub(crate) type LineLimit = Box<dyn Fn() -> usize + Send>;
 
-/// Where lines come from.
+/// A source of lines.
 pub(crate) trait Input {
-    /// Takes one line without its end. Of a line that is longer than the limit, only the beginning is kept.
+    /// Reads one line without its newline. Of a line longer than the limit, only the beginning is kept.
     fn take_line(&mut self, limit: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line>;
 }
 
-/// How much of a line that is too long is kept, for its id.
+/// How many bytes of a too long line are kept to find its id.
 const BEGINNING: usize = 4 << 10;
 
-/// What was taken.
+/// The outcome of reading a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Whole,
@@ -202,7 +203,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// Reads lines until the input ends or nobody handles them any more.
+/// Reads lines until the input ends or their receiver is gone.
 fn read(
     mut input: impl Input,
     limit: &LineLimit,
@@ -272,7 +273,7 @@ impl<R: Read> Input for Stream<R> {
     }
 }
 
-/// Writes messages until there are no more, or nobody reads them.
+/// Writes messages until the senders are gone or the output is closed.
 fn write(mut output: impl Write, messages: &mpsc::Receiver<OutgoingItem>, unread: &UnreadBytes) {
     while let Ok(out) = messages.recv() {
         match out {
@@ -314,7 +315,7 @@ impl Transport<RoleServer> for Lines {
     async fn close(&mut self) -> Result<(), io::Error> {
         self.incoming.close();
         let (written, all) = mpsc::sync_channel(1);
-        // Without a writer there is nothing to wait for.
+        // Without the writing thread there is nothing to wait for.
         if self.outgoing.to_client.send(OutgoingItem::Written(written)).is_ok() {
             let _ = all.recv_timeout(FLUSH_TIMEOUT);
         }
@@ -326,7 +327,7 @@ impl Transport<RoleServer> for Lines {
 mod tests {
     use super::*;
 
-    /// So many lines that are no messages.
+    /// An input of this many lines that are not messages.
     struct Noise {
         left: usize,
         unread: Arc<UnreadBytes>,
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_no_answers_is_not_read_from() {
+    fn a_client_that_reads_no_answers_is_not_read() {
         let (to_client, messages) = mpsc::channel();
         let outgoing = Outgoing { to_client, unread: Arc::default(), pipe: None };
         let (to_server, _incoming) = channel::channel(1);
@@ -360,7 +361,7 @@ mod tests {
                 &outgoing,
             );
         });
-        // Takes an answer only when no more requests are read, until the last.
+        // Take an answer only after reading has paused, until the last one.
         let mut full = 0;
         while !reading.is_finished() {
             if UNREAD < *unread.bytes.lock().unwrap() {
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_with_room_takes_a_message_at_once_and_a_full_one_keeps_nobody() {
+    fn a_pipe_with_room_is_written_at_once() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let (to_client, messages) = mpsc::channel();
         let outgoing = Outgoing { to_client, unread: Arc::default(), pipe: as_pipe(&write) };
@@ -385,7 +386,7 @@ mod tests {
         let mut taken = [0; 8];
         assert_eq!(rustix::io::read(&read, &mut taken).unwrap(), 3);
         assert_eq!((&taken[..3], messages.try_iter().count()), (&b"{}\n"[..], 0));
-        // What is longer is taken by an empty pipe that holds it.
+        // An empty pipe accepts a longer line if it has room.
         let size = if cfg!(target_os = "linux") { 64 << 10 } else { PIPE_WRITE_BYTES };
         outgoing.send(vec![b' '; size - 1]).unwrap();
         let mut long = vec![0; size];
@@ -393,7 +394,7 @@ mod tests {
             assert_eq!(rustix::io::read(&read, &mut *taken).unwrap(), taken.len());
         }
         assert_eq!((long.last(), messages.try_iter().count()), (Some(&b'\n'), 0));
-        // Anything else that is longer, and all behind it, waits for the writing thread.
+        // Any other long line and all later ones wait for the writing thread.
         outgoing.send(vec![b' '; size]).unwrap();
         outgoing.send(b"{}".to_vec()).unwrap();
         assert_eq!(messages.try_iter().count(), 2);
@@ -407,7 +408,7 @@ mod tests {
         drop(read);
         outgoing.unread.change(|_| 0);
         outgoing.send(b"{}".to_vec()).unwrap();
-        assert_eq!(messages.try_iter().count(), 1, "whoever writes hears that nobody reads");
+        assert_eq!(messages.try_iter().count(), 1, "the writing thread has to report the closed pipe");
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(as_pipe(&socket).is_none());
     }

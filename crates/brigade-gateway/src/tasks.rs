@@ -1,10 +1,10 @@
 //! Sessions of the workers of tasks, over two named pipes.
 //!
-//! A worker is in a sandbox that has no sockets, and programs that it starts close descriptors that they do not know.
-//! So
-//! `brigade serve --stdio` inside of a task opens the pipes that `BRIGADE_GATEWAY` leads to, and passes lines on. Each
-//! client begins with a line of its own, and the answer to this line is the first that is meant for it: whatever stands
-//! in the pipes before is of a client that is gone. Who speaks follows from the pipes alone.
+//! The sandbox of a worker has no sockets, and its child programs close unknown descriptors. So `brigade serve --stdio`
+//! inside of a task opens the named pipes in the directory that `BRIGADE_GATEWAY` names, and forwards lines.
+//!
+//! Each client first writes a line that identifies it. The answer to this line marks the start of its messages.
+//! Everything in the pipe before it belongs to an earlier client. The pipes alone decide which agent speaks.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, Write};
@@ -26,20 +26,20 @@ use crate::serve::{DRAIN_TIMEOUT, random, streams};
 use crate::session::Session;
 use crate::stdio::{Input, Line, LineLimit, Lines, Stream};
 
-/// How many lines wait for a session before no more are read.
+/// Reading pauses while this many lines wait for a session.
 const MAX_WAITING_LINES: usize = 16;
 
-/// How many sessions of one task there are at a time: those whose clients are gone end within [`DRAIN_TIMEOUT`].
+/// The maximum number of sessions of one task. Sessions of disconnected clients end within [`DRAIN_TIMEOUT`].
 const SESSIONS: usize = 4;
 
-/// The line with which a client begins or ends, and the answer to it.
+/// The first or last line of a client, and the answer to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mark {
-    /// What is not the same for any other client.
+    /// The unique name of the client.
     #[serde(rename = "brigade/client")]
     client: String,
-    /// Whether it ends.
+    /// Whether the client ends.
     #[serde(rename = "brigade/ends")]
     ends: bool,
 }
@@ -50,7 +50,7 @@ impl Mark {
         line.starts_with(b"{\"brigade/client\":").then(|| serde_json::from_slice(line).ok())?
     }
 
-    /// Writes it as a line of its own, also behind a line that was cut off.
+    /// Writes the mark as a separate line. A leading newline ends a line that was cut off.
     fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let mut line = vec![b'\n'];
         line.extend(serde_json::to_vec(self)?);
@@ -71,7 +71,7 @@ impl Sessions {
         Sessions { runtime, gateway: OnceLock::new() }
     }
 
-    /// Says whose sessions they are. Before that, none is opened.
+    /// Sets the gateway that serves the sessions. Without it, opening a session fails.
     pub(crate) fn are_of(&self, gateway: &Arc<Gateway>) {
         drop(self.gateway.set(Arc::downgrade(gateway)));
     }
@@ -93,22 +93,22 @@ impl TaskSessions for Sessions {
     }
 }
 
-/// The pipes of one task, and what is served over them.
+/// Serves the clients of one task over its pipes.
 struct TaskServer {
     gateway: Weak<Gateway>,
     runtime: Handle,
     agent: Arc<str>,
-    /// The session of the task, which all of its clients have, one after the other.
+    /// The session of the task. All of its clients use it, one after the other.
     session: Arc<LiveSession>,
     output: Arc<Mutex<File>>,
-    /// The number of the client that is there now.
+    /// The number of the current client.
     now: Arc<AtomicU64>,
-    /// Has room for the sessions that have not ended yet: of this client, and of ones before it.
+    /// Limits the sessions that have not ended yet, of this and earlier clients.
     sessions: Arc<Semaphore>,
 }
 
 impl TaskServer {
-    /// Passes lines to the session of the client that is there, until the pipe ends.
+    /// Passes lines to the session of the current client, until the pipe ends.
     fn pass(&self, input: File) {
         let mut input = Stream::new(input);
         let mut line = Vec::new();
@@ -120,14 +120,14 @@ impl TaskServer {
                 return;
             };
             match Mark::parse(&line) {
-                // Dropping the sender ends the input of the session, and that ends the session.
+                // Dropping the sender ends the input of the session, which ends the session.
                 Some(mark) if mark.ends => client = None,
                 Some(mark) => {
-                    // The session before ends first.
+                    // The session of the earlier client ends first.
                     drop(client.take());
                     client = self.begin(mark);
                 }
-                // Without a client nobody would read the answer.
+                // Lines without a client are dropped, because no reader would get the answer.
                 None => {
                     if let Some(client) = &client {
                         drop(client.send((taken, std::mem::take(&mut line))));
@@ -137,7 +137,7 @@ impl TaskServer {
         }
     }
 
-    /// Begins the session of a new client, in the place of the one before.
+    /// Begins the session of a new client, which replaces the earlier one.
     fn begin(&self, mark: Mark) -> Option<mpsc::SyncSender<(Line, Vec<u8>)>> {
         let room = self.runtime.block_on(self.sessions.clone().acquire_owned()).ok()?;
         let gateway = self.gateway.upgrade()?;
@@ -159,14 +159,14 @@ impl TaskServer {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mark = Mark { ends: true, ..mark };
-            // Who does not read has nobody to be told.
+            // An error is ignored: the client may have stopped reading.
             drop(tokio::task::spawn_blocking(move || mark.write(&mut last)).await);
         });
         Some(to_session)
     }
 }
 
-/// Lines that were read from a pipe for one client.
+/// The lines of a pipe that belong to one client.
 struct ForwardedLines(mpsc::Receiver<(Line, Vec<u8>)>);
 
 impl Input for ForwardedLines {
@@ -177,7 +177,7 @@ impl Input for ForwardedLines {
     }
 }
 
-/// The output for one client. Once there is another, nothing more is written.
+/// The output for one client. Writes nothing once there is a newer client.
 struct Turn {
     output: Arc<Mutex<File>>,
     now: Arc<AtomicU64>,
@@ -202,21 +202,21 @@ impl Write for Turn {
     }
 }
 
-/// Connects the client at standard input and output to the session of the task that it is in, until one of both ends.
-/// `directory` is what `BRIGADE_GATEWAY` says.
+/// Connects the client on standard input and output to the session of the task that it runs in, until either side ends.
+/// `directory` is the value of `BRIGADE_GATEWAY`.
 ///
 /// # Errors
-/// Fails if the session is not there any more or has another client, and with errors of the streams.
+/// Fails if the session has ended or has another client, and on errors of the streams.
 pub fn connect(directory: &Path) -> Result<(), Error> {
     let environment = |what: &str, error: &dyn std::fmt::Display| {
         Error::new(ErrorKind::Environment, format!("{what}: {error}"))
     };
     let gone = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock => {
-            let what = "another client of this task is connected, and one is at a time";
+            let what = "another client of this task is connected; only one can be at a time";
             Error::new(ErrorKind::Environment, what)
         }
-        _ => environment("the session of the task is not there any more", &error),
+        _ => environment("the session of the task has ended", &error),
     };
     let (input, mut output) = streams().map_err(|error| environment("the input cannot be read", &error))?;
     let (from, mut to) = NamedPipes::connect(directory).map_err(gone)?;
@@ -228,7 +228,7 @@ pub fn connect(directory: &Path) -> Result<(), Error> {
     let mut from = io::BufReader::with_capacity(64 << 10, from);
     begins.write(&mut to).map_err(gone)?;
     let mut line = Vec::new();
-    // What the input passes on to, until it is begun.
+    // The input and its target, until forwarding begins.
     let mut waits = Some((input, to));
     loop {
         line.clear();
@@ -240,16 +240,16 @@ pub fn connect(directory: &Path) -> Result<(), Error> {
                 let Some((mut input, mut to)) = waits.take() else { continue };
                 let ends = ends.clone();
                 let passing = thread::Builder::new().name("input".to_owned()).spawn(move || {
-                    // The session ends with its input, however that ends.
+                    // The session ends with its input, whether or not copying failed.
                     let _ = io::copy(&mut input, &mut to);
                     let _ = ends.write(&mut to);
                 });
                 passing.map_err(|error| environment("the input cannot be read", &error))?;
             }
             Some(mark) if mark == ends => return Ok(()),
-            // What stood in the pipe is of a client that is gone.
+            // Earlier lines belong to a client that is gone.
             Some(_) => {}
-            // A mark begins with a line end, in case that a line was cut off.
+            // A mark begins with a newline, in case a line was cut off.
             None if line == b"\n" => {}
             None if waits.is_some() => {}
             None => {

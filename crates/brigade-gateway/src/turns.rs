@@ -1,25 +1,25 @@
-//! Whose call runs next, when not all can at once.
+//! Decides which call runs next when not all can run at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-/// How many calls of one agent wait at most.
+/// The maximum number of waiting calls of one agent.
 const MAX_WAITING_CALLS: usize = 64;
 
-/// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another. The
-/// executions of an agent have places of their own, too, so that it can always end them.
+/// The turns of all agents. Each agent has a separate quota, so that the calls of one agent never block those of
+/// another. Executions of an agent have a separate quota as well, so that the agent can always end them.
 #[derive(Default)]
 pub(crate) struct Turns {
     agents: Mutex<HashMap<QuotaKey, Arc<Places>>>,
 }
 
-/// Whose places a call takes.
+/// The quota that a call uses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct QuotaKey {
     pub(crate) agent: Arc<str>,
-    /// The call is one of the agent's tasks and workflows.
+    /// Whether the call belongs to a task or workflow of the agent.
     pub(crate) of_execution: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct QuotaKey {
 struct Places {
     state: Mutex<State>,
     freed: Notify,
-    /// Held by the call that writes in the workspace.
+    /// Locked by the call that writes in the workspace.
     writing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -37,7 +37,7 @@ struct State {
     waiting: usize,
 }
 
-/// A turn. Dropping it gives it to the next call.
+/// A turn. Dropping it passes it to the next call.
 pub(crate) struct Turn {
     places: Arc<Places>,
     _writing: Option<OwnedMutexGuard<()>>,
@@ -55,7 +55,7 @@ impl Places {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a free place.
+    /// Takes a free place. Returns whether one was free.
     fn take(self: &Arc<Places>, most: usize) -> bool {
         let mut state = self.state();
         let is_free = state.running < most;
@@ -64,7 +64,7 @@ impl Places {
     }
 }
 
-/// A call that waits. Dropping it says that it no longer does.
+/// A waiting call. Dropping it ends the wait.
 struct WaitingCall(Arc<Places>);
 
 impl Drop for WaitingCall {
@@ -74,7 +74,7 @@ impl Drop for WaitingCall {
 }
 
 impl Turns {
-    /// Takes a turn of the agent if it is free now and nobody waits for it.
+    /// Takes a turn of the agent if one is free and no call waits for it.
     pub(crate) fn try_take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
         let places = self.places(whose);
         if 0 < places.state().waiting {
@@ -103,7 +103,7 @@ impl Turns {
             state.waiting += 1;
             WaitingCall(places.clone())
         };
-        // Calls that write go one after the other, and take a place only when it is their turn to write.
+        // Writing calls run one after the other. Each takes a place only once it may write.
         let writing = match writes {
             true => Some(places.writing.clone().lock_owned().await),
             false => None,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_executions_of_an_agent_keep_it_from_nothing() {
+    fn executions_do_not_block_their_agent() {
         block_on(async {
             let (turns, a) = (Turns::default(), own("a"));
             let executions = QuotaKey { of_execution: true, ..a.clone() };

@@ -1,4 +1,4 @@
-//! What the server of a call says to the call's client while it runs: log messages, and questions.
+//! Passes log messages and questions of a server to the client of the running call.
 
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
@@ -23,19 +23,19 @@ use tokio_util::sync::CancellationToken;
 use crate::gateway::Gateway;
 use crate::session::Outcome;
 
-/// How long a question may be open.
+/// How long a question may stay open.
 const OPEN: Duration = Duration::from_secs(600);
 
-/// How many log messages may wait for a client.
+/// The maximum number of log messages that wait for a client.
 const MAX_WAITING_LOGS: usize = 256;
 
-/// How many calls may wait for what their clients bring back.
+/// The maximum number of calls that wait for replies of their clients.
 const PARKED: usize = 1024;
 
-/// Questions of one moment.
+/// Questions that are asked together.
 pub(crate) type Questions = Vec<(Question, Reply)>;
 
-/// Something that a server says.
+/// A message of a server.
 pub(crate) enum ServerMessage {
     Log(McpLog),
     Asks(Questions),
@@ -47,7 +47,7 @@ pub(crate) struct ClientOfCall {
     client: Option<String>,
     session: String,
     level: Option<LoggingLevel>,
-    /// Whether messages pass if the client named no level.
+    /// Whether log messages are passed if the client set no level.
     hears: bool,
     said: tokio::sync::mpsc::Sender<ServerMessage>,
 }
@@ -72,7 +72,7 @@ fn level_of(name: &str) -> Option<LoggingLevel> {
     serde_json::from_value(Value::from(name)).ok()
 }
 
-/// Returns how severe a level is.
+/// Returns the rank of a level.
 fn severity(level: LoggingLevel) -> usize {
     const LEVELS: [LoggingLevel; 8] = [
         LoggingLevel::Debug,
@@ -107,7 +107,7 @@ impl Requester for ClientOfCall {
             None => self.hears,
         };
         if is_wanted {
-            // A client that reads slowly misses some of what a talkative server logs.
+            // A slow client misses some log messages.
             let _ = self.said.try_send(ServerMessage::Log(log));
         }
     }
@@ -122,22 +122,22 @@ impl Requester for ClientOfCall {
     }
 }
 
-/// What is known of a client besides its agent.
+/// Data about a client, other than its agent.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSide {
-    /// The session that is its alone, if it began with a handshake.
+    /// Its exclusive session, if it began with a handshake.
     pub(crate) client: Option<String>,
-    /// Its session, which it may have with other clients of its agent.
+    /// Its session, which other clients of its agent may share.
     pub(crate) session: String,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) level: Option<LoggingLevel>,
     /// Whether it speaks a revision without a handshake.
     pub(crate) is_late: bool,
-    /// Takes the questions for such a client, which gets them as a result.
+    /// Receives the questions for such a client, which gets them as a result.
     pub(crate) questions: Option<UnboundedSender<Questions>>,
 }
 
-/// The way to the client of a call: that of its last request, if it made several.
+/// The connection to the client of a call: that of its latest request.
 #[derive(Clone)]
 pub(crate) struct ClientLine(Arc<Mutex<LineTarget>>);
 
@@ -165,12 +165,12 @@ impl ClientLine {
         self.ends().peer.clone()
     }
 
-    /// Returns whether the client wants to know how far the call is.
+    /// Returns whether the client asked for progress.
     pub(crate) fn wants_progress(&self) -> bool {
         self.ends().progress.is_some()
     }
 
-    /// Tells the client how far the call is, if it wants to know.
+    /// Sends progress to the client, if it asked for it.
     pub(crate) async fn tell(&self, told: McpProgress) {
         let LineTarget { peer, progress: Some(token) } = self.ends().clone() else { return };
         let mut param = ProgressNotificationParam::new(token, told.progress);
@@ -179,7 +179,7 @@ impl ClientLine {
         let _ = peer.notify_progress(param).await;
     }
 
-    /// Passes a log message on.
+    /// Sends a log message.
     pub(crate) async fn log(&self, log: McpLog) {
         let Some(level) = level_of(&log.level) else { return };
         let data = serde_json::to_value(&log.data).unwrap_or_default();
@@ -205,7 +205,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
                 let message = error.message.into_owned();
                 reply.answer(Err(ReplyError { code: i64::from(error.code.0), message }));
             }
-            // Nobody answers.
+            // The client does not answer.
             Ok(Err(_)) | Err(_) => {}
         }
     }
@@ -213,40 +213,40 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
 
 /// A call that outlives the requests of its client.
 pub(crate) struct OngoingCall {
-    /// What comes of it.
+    /// The outcome of the call.
     pub(crate) outcome: JoinHandle<Result<Outcome, ErrorData>>,
-    /// What its server asks.
+    /// The questions of its server.
     pub(crate) questions: UnboundedReceiver<Questions>,
-    /// Ends it.
+    /// Cancels the call.
     pub(crate) cancel: CancellationToken,
-    /// Whom it speaks to.
+    /// The connection to its client.
     pub(crate) line: ClientLine,
-    /// The agent, and what it asked for.
+    /// The fingerprint of the agent and its request.
     pub(crate) of: Fingerprint,
 }
 
-/// A call that waits for what its client brings back.
+/// A call that waits for replies of its client.
 struct ParkedCall {
     running: OngoingCall,
     asked: Questions,
 }
 
-/// Calls that wait, by the names in the states of their clients.
+/// Parked calls, by the names in the states of their clients.
 #[derive(Default)]
 pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
 
-/// What the client brings back.
+/// The state that the client returns.
 #[derive(Serialize, Deserialize)]
 struct State {
     parked: String,
 }
 
-/// The error for a state that is not one of this server, has expired or belongs to another request.
+/// Returns the error for a state that is not from this server, has expired or belongs to another request.
 pub(crate) fn invalid_state_error() -> ErrorData {
     ErrorData::invalid_params("`requestState` is not one of this server", None)
 }
 
-/// Returns what tells requests apart that may go on with each other's state.
+/// Returns the fingerprint of a request. Only an equal request may use its state.
 pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.parked.v1")
         .text("agent", agent)
@@ -257,13 +257,13 @@ pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Jso
 }
 
 impl Gateway {
-    /// Lets a call go on until it has an outcome, or until its server asks what the client has to bring back.
+    /// Waits until the call has an outcome, or until its server asks a question that the client has to answer.
     pub(crate) async fn follow(
         self: &Arc<Self>,
         mut running: OngoingCall,
         gone: &CancellationToken,
     ) -> Result<Outcome, ErrorData> {
-        // A request that is dropped is one that the client left.
+        // If this request is dropped, the client has left, and the call is cancelled.
         let left = running.cancel.clone().drop_guard();
         let asked = loop {
             tokio::select! {
@@ -280,7 +280,7 @@ impl Gateway {
         self.park(running, asked)
     }
 
-    /// Keeps a call until its client brings back what its server asked for.
+    /// Parks a call until its client returns the replies.
     fn park(self: &Arc<Self>, running: OngoingCall, asked: Questions) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
         for (question, _) in &asked {
@@ -303,7 +303,7 @@ impl Gateway {
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(OPEN).await;
-            // Its server hears that nobody answers, and the call goes on without the client.
+            // Dropping the questions tells the server that the client does not answer.
             drop(gateway.upgrade().map(|gateway| gateway.parking().remove(&name)));
         });
         let required = InputRequiredResult::new(Some(requests), Some(state));
@@ -314,8 +314,7 @@ impl Gateway {
         self.parking.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the replies of a client to the server that asked, and goes on with the call. `None` if the state is of
-    /// another kind.
+    /// Passes the replies of a client to the server, and continues the call. `None` if the state is of another kind.
     pub(crate) async fn unpark(
         self: &Arc<Self>,
         of: Fingerprint,
@@ -339,7 +338,7 @@ impl Gateway {
                 None => left.push((question, reply)),
             }
         }
-        // What the client left open is asked again.
+        // Unanswered questions are asked again.
         Some(if left.is_empty() { self.follow(running, gone).await } else { self.park(running, left) })
     }
 }

@@ -1,4 +1,4 @@
-//! What one agent is shown: the tools, their names and how they are listed.
+//! The view of one agent: its tools, their names and how they are listed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -23,28 +23,28 @@ use crate::control::Control;
 use crate::gateway::Terms;
 use crate::results;
 
-/// How many names are proposed for an unknown one.
+/// How many similar names are proposed for an unknown one.
 const PROPOSED: usize = 3;
 
-/// What one agent is shown.
+/// The view of one agent.
 pub(crate) struct View {
     /// In order of the id, with the tools of the gateway.
     pub(crate) tools: Vec<AgentTool>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
-    /// What the client is told about this server, in whatever session.
+    /// The instructions for the client, which are the same in all sessions.
     instructions: String,
-    /// Differ when the lists do.
+    /// Fingerprints that change with the lists.
     pub(crate) lists: Lists,
-    /// The places of tools, by their listed names and their ids.
+    /// The positions of tools, by listed name and by id.
     places: HashMap<String, usize>,
-    /// What decided, unless it could not be read.
+    /// The rights that the view was made from, unless they could not be read.
     pub(crate) shown: Option<Arc<AgentTools>>,
-    /// Masks bound values in what entries say.
+    /// Masks bound values in texts of entries.
     mask: Option<Arc<Redactor>>,
 }
 
-/// Fingerprints of what a client lists. What servers list is not in them.
+/// Fingerprints of the lists of a client, without the lists of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lists {
     pub(crate) tools: u64,
@@ -73,7 +73,7 @@ impl Lists {
     }
 }
 
-/// What a name stands for.
+/// The kind of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A tool of the gateway.
@@ -82,7 +82,7 @@ pub(crate) enum Kind {
     Catalog,
 }
 
-/// A tool that an agent is shown.
+/// A tool in the view of an agent.
 #[derive(Clone)]
 pub(crate) struct AgentTool {
     pub(crate) id: String,
@@ -97,18 +97,18 @@ pub(crate) struct AgentTool {
     text: Option<String>,
     input: Arc<ReviewedSchema>,
     output: Option<Arc<ReviewedSchema>>,
-    /// How it is listed, once it was asked for.
+    /// The listed form, made at first use.
     listed: OnceLock<Tool>,
     category: Option<String>,
     tags: Vec<String>,
-    /// The names of its source.
+    /// The names of its sources.
     sources: Vec<String>,
 }
 
-/// A reviewed schema, read when it is asked for.
+/// A reviewed schema, parsed at first use.
 struct ReviewedSchema {
     text: SchemaText,
-    /// Differs when the schema does.
+    /// Changes with the schema.
     mark: u64,
     object: OnceLock<Arc<Map<String, Value>>>,
     compiled: OnceLock<Option<Schema>>,
@@ -121,7 +121,7 @@ impl Default for ReviewedSchema {
 }
 
 impl ReviewedSchema {
-    /// Masks bound values in what a schema says.
+    /// Creates a schema whose bound values are masked.
     fn masked(text: &SchemaText, mask: Option<&Redactor>) -> ReviewedSchema {
         if let (SchemaText::File(bytes), Some(mask)) = (text, mask)
             && let Ok(said) = std::str::from_utf8(bytes)
@@ -138,13 +138,13 @@ impl ReviewedSchema {
         let mut hasher = DefaultHasher::new();
         match &text {
             SchemaText::File(bytes) => bytes.hash(&mut hasher),
-            // It is the same as long as this program runs.
+            // A static text is identified by its address.
             SchemaText::Own(json) => std::ptr::from_ref(*json).addr().hash(&mut hasher),
         }
         ReviewedSchema { text, mark: hasher.finish(), object: OnceLock::new(), compiled: OnceLock::new() }
     }
 
-    /// Returns it as the schema of arguments.
+    /// Returns the schema as one of arguments.
     fn object(&self) -> Arc<Map<String, Value>> {
         let object = self.object.get_or_init(|| match of_object(self.text.json()).to_serde() {
             Value::Object(members) => Arc::new(members),
@@ -153,7 +153,7 @@ impl ReviewedSchema {
         object.clone()
     }
 
-    /// Returns it as the schema of a result, if that is an object.
+    /// Returns the schema as one of a result, if it describes an object.
     fn result(&self) -> Option<Arc<Map<String, Value>>> {
         is_of_object(&self.text.json()).then(|| self.object())
     }
@@ -164,7 +164,7 @@ impl ReviewedSchema {
     }
 }
 
-/// A text of the catalog that is offered as a prompt.
+/// A catalog text that is listed as a prompt.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) name: String,
@@ -173,12 +173,12 @@ pub(crate) struct Text {
 }
 
 impl AgentTool {
-    /// Says that the arguments of calls are not checked, and why.
+    /// Returns a note if the arguments of calls are not checked, with the reason.
     pub(crate) fn arguments_not_checked(&self) -> Option<String> {
         self.input.compiled()?.arguments_not_checked()
     }
 
-    /// A tool that is no longer there.
+    /// Creates a stand-in for a tool that no longer exists.
     pub(crate) fn gone(id: &str) -> AgentTool {
         AgentTool {
             id: id.to_owned(),
@@ -200,14 +200,14 @@ impl AgentTool {
         }
     }
 
-    /// Takes in everything that its listing says.
+    /// Hashes everything in its listed form.
     fn hash_listed(&self, hasher: &mut DefaultHasher) {
         let said = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
         let output = self.output.as_ref().map(|output| output.mark);
         (said, self.risk.as_str(), self.need.gate().as_str(), self.input.mark, output).hash(hasher);
     }
 
-    /// Returns how it is listed.
+    /// Returns the listed form.
     pub(crate) fn listed(&self) -> &Tool {
         self.listed.get_or_init(|| {
             let traits = || control_tools().iter().find(|own| own.id == self.id);
@@ -237,7 +237,7 @@ impl AgentTool {
         self.output.as_ref().is_some_and(|output| output.compiled().is_some())
     }
 
-    /// Returns whether its calls are answered directly: they are neither queued nor written down.
+    /// Returns whether its calls are answered directly, without the queue and receipts.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
     }
@@ -255,7 +255,7 @@ impl AgentTool {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Returns what does not fit in an output.
+    /// Returns the faults of an output.
     pub(crate) fn output_faults(&self, value: &Value) -> Vec<String> {
         let Some(schema) = self.output.as_ref().and_then(|output| output.compiled()) else {
             return Vec::new();
@@ -268,12 +268,12 @@ impl AgentTool {
             && category.is_none_or(|category| self.category.as_deref() == Some(category))
     }
 
-    /// Shows the tool in a list.
+    /// Returns the row of the tool in a list.
     pub(crate) fn row(&self) -> ToolRow {
         ToolRow::new(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.need)
     }
 
-    /// Shows everything about the tool.
+    /// Returns everything about the tool.
     pub(crate) fn description(&self) -> Value {
         results::value(&ToolDescription {
             name: &self.name,
@@ -307,7 +307,7 @@ impl AgentTool {
 }
 
 impl View {
-    /// Reads what an agent is shown now. What cannot be read shows nothing, and says why.
+    /// Reads the view of an agent. If that fails, the view is empty and its instructions say why.
     pub(crate) fn read(
         workspace: &Workspace,
         agents: Arc<AgentConfig>,
@@ -387,7 +387,7 @@ impl View {
         view
     }
 
-    /// Returns what the client is told about this server in a session.
+    /// Returns the instructions for the client in a session.
     pub(crate) fn instructions_in(&self, session: &LiveSession) -> String {
         let lane = session.root().map(|root| {
             format!(" Paths of files and commands of this session are those of the lane in {root}.")
@@ -395,7 +395,7 @@ impl View {
         format!("{}{}", self.instructions, lane.unwrap_or_default())
     }
 
-    /// Returns the schema files of the catalog's enabled tools, and what tools start from.
+    /// Returns the schema files of enabled catalog tools, and the files that tools start from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let entries = self.shown.iter().flat_map(|shown| shown.config.catalog.tools());
         let schemas = entries.filter(|tool| tool.enabled).flat_map(|tool| {
@@ -405,7 +405,7 @@ impl View {
         schemas.map(Path::new).chain(starts)
     }
 
-    /// Writes a tool as a compact listing has it.
+    /// Returns the compact listed form of a tool.
     pub(crate) fn compact(&self, tool: &AgentTool) -> Tool {
         let control = || control_tools().iter().find(|own| own.id == tool.id);
         let listed = match (&tool.kind, &self.shown) {
@@ -420,7 +420,7 @@ impl View {
         listed.unwrap_or_else(|| tool.listed().clone())
     }
 
-    /// Returns fingerprints of what is listed in this way.
+    /// Returns the fingerprints of the lists in this mode.
     pub(crate) fn lists_as(&self, mode: Listing) -> Lists {
         let mut tools = DefaultHasher::new();
         (mode as u8).hash(&mut tools);
@@ -431,7 +431,7 @@ impl View {
         Lists { tools: tools.finish(), ..self.lists }
     }
 
-    /// Returns the tools that are listed in this way.
+    /// Returns the tools that are listed in this mode.
     pub(crate) fn listed_as(&self, mode: Listing) -> impl Iterator<Item = &AgentTool> {
         self.tools.iter().filter(move |tool| mode != Listing::Search || matches!(tool.kind, Kind::Control(_)))
     }
@@ -452,7 +452,7 @@ impl View {
         offers.map(|found| &found.offer).filter(move |offer| offer.reads == reads)
     }
 
-    /// Returns the tool that reads what a server offers, as far as it reads of this server.
+    /// Returns the tool that reads resources or prompts, if it may read from this server.
     pub(crate) fn reader(&self, reads: Reads, server: &str) -> Option<AgentTool> {
         let tool = self.by_id(reads.tool_id())?;
         let shown = self.shown.as_ref()?;
@@ -468,7 +468,7 @@ impl View {
         self.prompts.iter().any(|prompt| prompt.name == name)
     }
 
-    /// Returns names that an unknown one may have meant.
+    /// Returns names that are similar to an unknown one.
     pub(crate) fn near(&self, name: &str) -> Vec<&str> {
         let mut left: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         let mut near = Vec::new();
@@ -515,7 +515,7 @@ impl View {
     }
 }
 
-/// Many tools have the same schema.
+/// Creates a tool of the catalog. Tools with the same schema share it.
 fn catalog_tool(
     shown: &AgentTools,
     tool: &brigade::AgentTool,
@@ -572,7 +572,7 @@ fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     texts.map(text).collect()
 }
 
-/// What a client is told about this server.
+/// Returns the instructions for a client.
 fn instructions(shown: &AgentTools) -> String {
     let file = brigade::paths::POLICY;
     match shown.config.policy.standing() {

@@ -1,4 +1,4 @@
-//! Sees when a listing may have changed.
+//! Watches the files that listings depend on.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,30 +11,30 @@ use brigade::{FileVersion, Mark, Workspace};
 use crate::blocking::blocking;
 use crate::gateway::{Gateway, Stamp};
 
-/// Whether git tracks the policy stands there.
+/// The git index. It shows whether git tracks the policy.
 const GIT_INDEX: &str = ".git/index";
 
-/// How often files are looked at.
+/// How often files are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a file must have been left alone before its times tell whether it changed.
+/// How long a file must be unchanged before its times can prove that it did not change.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The files that say who the agents are.
+/// The files that define the agents.
 const AGENTS: [&str; 2] = [GATEWAY, PROFILES];
 
-/// Returns what the files look like that decide about listings, those of the agents first.
+/// Returns the versions of the files that decide about listings, those of the agents first.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
     let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE];
     looked_at(workspace, AGENTS.iter().chain(&others).chain(&TARGETS))
 }
 
-/// Returns what the files look like that say who the agents are.
+/// Returns the versions of the files that define the agents.
 pub(crate) fn agents_stamp(workspace: &Workspace) -> Stamp {
     looked_at(workspace, &AGENTS)
 }
 
-/// Returns the part of a [`stamp`] that [`agents_stamp`] returns alone.
+/// Returns the part of a [`stamp`] that [`agents_stamp`] returns.
 pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<FileVersion>] {
     &stamp[..AGENTS.len()]
 }
@@ -43,29 +43,29 @@ fn looked_at<'p>(workspace: &Workspace, files: impl IntoIterator<Item = &'p &'p 
     files.into_iter().map(|path| FileVersion::at(&workspace.root().join(path))).collect()
 }
 
-/// Returns whether all files have been left alone for a while.
+/// Returns whether no file changed recently.
 pub(crate) fn is_settled(stamp: &[Option<FileVersion>]) -> bool {
     stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
 }
 
-/// Notes what the files of all listings look like, and returns whether one moved since the last look.
+/// Records the versions of the files of all views, and returns whether one changed since the last check.
 fn files_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Mark>>) -> bool {
     let mut moved = false;
     let started_from = gateway.started_from();
     for path in gateway.files() {
-        // Files come and go in a directory, and it stays the same.
+        // A directory counts as the same while its files come and go.
         let now = Mark::of_entry(&gateway.workspace.root().join(&path));
         let was_there = started_from.get(&path);
         moved |= match known.insert(path, now) {
             Some(before) => before != now,
-            // The listing was made before this first look.
+            // The view was made before this first check.
             None => was_there.is_some_and(|was_there| *was_there != now.is_some()),
         };
     }
     moved
 }
 
-/// Reads gateway.toml again when it changes, and tells sessions when their listing did, until the server ends.
+/// Reads gateway.toml again when it changes, and notifies sessions whose lists changed, until the server ends.
 pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut before = stamp(&gateway.workspace);
     let mut files = HashMap::new();
@@ -79,7 +79,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         gateway.relist();
         gateway.end_requested().await;
         let now = stamp(&gateway.workspace);
-        // There may be many files, so they are looked at half as often.
+        // There may be many files, so they are checked half as often.
         is_even = !is_even;
         if is_even {
             let (gateway_of, mut known) = (gateway.clone(), std::mem::take(&mut files));
@@ -94,14 +94,14 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         if now != before {
             before = now;
             pending = true;
-            // What is broken now may be right when its writer is done.
+            // A broken file may be correct once its writer is done, so the error is not reported yet.
             drop(gateway.reload());
             continue;
         }
         if !pending {
             continue;
         }
-        // Nothing moved since the last look, so a batch of changes is told once.
+        // Nothing changed since the last check, so a batch of changes is reported once.
         pending = false;
         if let Err(error) = gateway.reload() {
             gateway.say(&format!("the last good gateway.toml stays in use: {error}"));

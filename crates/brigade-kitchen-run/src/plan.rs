@@ -298,7 +298,7 @@ impl Kitchen<'_> {
         let json = match given {
             PlanningResult::Prd(json) => *json,
             PlanningResult::Questions(_) => {
-                return Ok(DraftOutcome::Invalid(vec![DraftFault::plain("there is no PRD")]));
+                return Ok(DraftOutcome::Invalid(vec![DraftFault::plain("a PRD is missing")]));
             }
             PlanningResult::Path(path) => {
                 let (file, bytes) = match self.named_file(&path) {

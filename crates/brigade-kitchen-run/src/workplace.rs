@@ -12,7 +12,7 @@
 //! 6. [`integrate`](Workplace::integrate) moves the branch to the commit. If another task moved the branch meanwhile,
 //!    the work is moved to the new tip, and the caller repeats step 4 with the returned changes.
 //! 7. [`finish`](Workplace::finish) removes the folder after the end of the task was recorded.
-//!    [`leave`](Workplace::leave) removes everything kept for later tasks when no task is left.
+//!    [`leave`](Workplace::leave) removes everything kept for later tasks if no more follow.
 //!
 //! Every step can be repeated after a crash. [`find_integrated`](Workplace::find_integrated) tells whether a commit
 //! reached the branch before the crash.

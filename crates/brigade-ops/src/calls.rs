@@ -51,13 +51,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Works over a workspace. What may run is run by `runner`.
+    /// Creates the operations on a workspace. Calls that may run are passed to `runner`.
     pub fn new(context: Arc<WorkspaceContext>, runner: Arc<dyn Runner>) -> Calls {
         Calls { context, runner }
     }
 }
 
-/// A list of calls, read while it is passed on, because there may be many.
+/// A list of calls. They are read one by one while it is passed on, because there may be many.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallList {
@@ -109,7 +109,7 @@ impl Calls {
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.context.now()).shown(&*self.context));
-            // Under an invalid policy, nothing else is certain.
+            // Under an invalid policy, the other blockers are not reliable.
             let error = invalid_policy(&config)
                 .unwrap_or_else(|| error.because(plan.blockers().iter().cloned()).into());
             return Err(error.refusing(&self.context, Refusal::Queue { call }));
@@ -162,7 +162,7 @@ impl Calls {
         let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
         let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
         let mut blocker_details = match plan {
-            // What an approval would say.
+            // The blockers of an approval.
             Some(plan) if waits => match plan.approvable(&call) {
                 Ok(_) => plan.reason_details(),
                 Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
@@ -270,26 +270,17 @@ impl Calls {
 
 impl CallList {
     /// Passes on the calls, oldest first, until `found` breaks. Paths are relative to the workspace.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn for_each(&self, found: &mut dyn FnMut(&Call) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(self.view.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
     }
 
     /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
     /// a document. For very long lists: stored text is copied without parsing it into values.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(self.view.for_each_text(&self.filter, &*self.context, found)?)
     }
 
     /// Returns why the list may be empty, such as an unknown tool.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn notes(&self) -> Result<Vec<String>, Error> {
         let note = self.filter.tool.as_ref().map(|tool| note_on_tool(&self.context, tool));
         Ok(note.transpose()?.flatten().into_iter().collect())
@@ -297,9 +288,6 @@ impl CallList {
 }
 
 /// Returns a note if the catalog has no tool with this id.
-///
-/// # Errors
-/// Returns file errors.
 pub(crate) fn note_on_tool(context: &WorkspaceContext, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(context)?;
     if load::named(&catalog, id).is_some() || Reads::of_tool_id(id).is_some() {
@@ -319,7 +307,7 @@ fn next_of(context: &WorkspaceContext, call: &Call, plan: Option<&Plan>) -> Resu
     }
 }
 
-/// Returns the error of an invalid policy, under which it is not known what a call may do.
+/// Returns an error if the policy is invalid. Then it is unknown what a call may do.
 pub fn invalid_policy(config: &Config) -> Option<Error> {
     let errors = invalid(&config.policy);
     let first = errors.first()?.message.clone();
@@ -382,7 +370,8 @@ fn with_hint(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
     }
 }
 
-/// Withdraws a call that a rule approved and that was not run, and records why. Any other call stays, and is returned.
+/// Withdraws a call that a rule approved and that did not run, and records why. Any other call is not changed, and is
+/// returned.
 ///
 /// # Errors
 /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
@@ -440,7 +429,7 @@ fn review_refused(context: &WorkspaceContext, call: Option<&Call>, error: Error)
 /// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
 ///
 /// # Errors
-/// Fails unless exactly one call is meant, and on file errors.
+/// Fails if no call or several calls match, and on file errors.
 pub fn find_call_to_change(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -455,16 +444,13 @@ pub fn find_call_to_change(
 }
 
 /// Records runs whose runner is gone, with receipts, as every writer does first.
-///
-/// # Errors
-/// Returns file errors.
 pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
     let now = context.now();
     drop(context.queue().lock(now)?);
     Ok(())
 }
 
-/// Finds a call by id or prefix. Of several calls, only those that allow the step are meant.
+/// Finds a call by id or prefix. If several match, only those that allow the step count.
 pub(crate) fn find_call(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -473,7 +459,7 @@ pub(crate) fn find_call(
     Ok(context.queue().read()?.the_call(prefix, step)?)
 }
 
-/// Returns whom the call is planned for: a person at the command line reviews the calls of agents as theirs.
+/// Returns the caller to plan for. A person at the command line reviews an agent's call with the rights of the agent.
 fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
     match (&context.caller, &call.caller) {
         (Caller::CommandLine, Caller::Agent(_)) => call.caller.clone(),
@@ -484,7 +470,7 @@ fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
 /// Plans a stored call again with its arguments and current facts.
 ///
 /// # Errors
-/// Fails if the tool does not exist any more, and on file errors.
+/// Fails if the tool no longer exists, and on file errors.
 pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, PlannedCall), Error> {
     let config = gather::config(context)?;
     let planned = gather::plan_again(context, &config, &RepeatRequest::call(call), asker(context, call))?;
@@ -533,7 +519,7 @@ pub(crate) fn plan_report(
     })
 }
 
-/// Returns that a word of a tool's command means something only to a shell, unless a blocker says so.
+/// Returns a warning if a word of a tool's command has a meaning only to a shell, unless a blocker already says so.
 fn shell_words(context: &WorkspaceContext, config: &Config, plan: &Plan) -> Option<String> {
     let tool = config.catalog.tool(plan.tool_id())?;
     brigade_doctor::shell_words(tool, plan.blockers(), context.host().home())

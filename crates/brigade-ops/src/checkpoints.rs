@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::runs;
 
-/// What a rejection is for, if a call cannot go on.
+/// The hint for rejecting a checkpoint whose call cannot continue.
 const END: &str = "end the call";
 
 /// Operations on checkpoints.
@@ -32,7 +32,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Works over a workspace. What may run is run by `runner`.
+    /// Creates the operations on a workspace. Calls that may run are passed to `runner`.
     pub fn new(context: Arc<WorkspaceContext>, runner: Arc<dyn Runner>) -> Checkpoints {
         Checkpoints { context, runner }
     }
@@ -40,9 +40,6 @@ impl Checkpoints {
 
 impl Checkpoints {
     /// Lists the checkpoints, newest first.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.context.queue().read()?.checkpoints()?;
         let checkpoints: Vec<Checkpoint> =
@@ -203,7 +200,7 @@ fn answer(
         QueueError::NothingBound { id, call } => {
             let reject = Hint::to(END, NextStep::Reject(call.clone()));
             let hint = match runs::replay_of(context, &stored.checkpoint.run_id) {
-                Some(replay) => Hint::to("queue it anew", replay).or_else(reject),
+                Some(replay) => Hint::to("queue it again", replay).or_else(reject),
                 None => reject,
             };
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(context, refusal())
@@ -222,7 +219,7 @@ fn answer(
     })
 }
 
-/// Returns the call of a checkpoint, if it is there.
+/// Returns the call of a checkpoint, if the queue has it.
 fn call_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, Error> {
     let id: Option<CallId> = checkpoint.call_id.parse().ok();
     match id {

@@ -1,4 +1,4 @@
-//! Connects clients: writes and removes our entry in their files, and notes where it stands.
+//! Connects clients: writes and removes our entry in their files, and records the file of each entry.
 
 pub(crate) mod agents;
 mod file;
@@ -31,13 +31,13 @@ const CONNECTED: &str = ".brigade/tools/connected.json";
 /// The lock for changing it.
 const LOCK: &str = ".brigade/tools/connected.lock";
 
-/// The lock for changing files of the user, in the directory of what belongs to this host.
+/// The lock for changing files of the user, in the directory of this host.
 const HOST_LOCK: &str = "connect.lock";
 
 /// The largest list that is read.
 const LIMIT: u64 = 16 << 20;
 
-/// How often a file that changes meanwhile is read again.
+/// How often a file that changes during an edit is read again.
 const MAX_ATTEMPTS: usize = 5;
 
 /// The files of clients, seen from a workspace.
@@ -47,7 +47,7 @@ pub struct Clients<'a> {
     pub fs: &'a dyn Fs,
     /// The variables, which say where files of the user are.
     pub environment: &'a HostEnvironment,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
     /// How long to wait for a lock.
     pub timeout: Duration,
@@ -56,7 +56,7 @@ pub struct Clients<'a> {
 /// What to do with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectStep {
-    /// Show what would stand in the file.
+    /// Show the entry that would be written.
     Show,
     /// Write it.
     Write,
@@ -68,22 +68,22 @@ pub enum ConnectStep {
 pub struct ClientEntry<'w> {
     /// The client.
     pub client: &'static Client,
-    /// Whose file it goes to.
+    /// Whether the file belongs to the project or the user.
     pub scope: Scope,
-    /// The agent that the client is.
+    /// The agent that the client acts as.
     pub agent: &'w str,
     /// How the client reaches the gateway.
     pub connection: Connection,
 }
 
 words! {
-    /// What became of an entry, or would become of it.
+    /// The result for an entry; in a dry run, the expected one.
     ConnectStatus {
         /// It would be written.
         WouldWrite = "would-write",
         /// It was written.
         Written = "written",
-        /// It was there already.
+        /// The file already had it.
         Unchanged = "unchanged",
         /// It was removed.
         Removed = "removed",
@@ -92,18 +92,18 @@ words! {
     }
 }
 
-/// What became of an entry, or would become of it.
+/// The result for an entry; in a dry run, the expected one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectOutcome {
     /// The file, absolute.
     pub path: String,
     /// The entry; for a removal, the one that was there.
     pub entry: Option<Object>,
-    /// What became of it.
+    /// The result for the entry.
     pub status: ConnectStatus,
     /// The change of the file, without secrets.
     pub diff: String,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -152,8 +152,7 @@ impl Clients<'_> {
         Ok(outcome)
     }
 
-    /// Returns how a client starts this program: by its name where `PATH` has this program under it, by its path
-    /// otherwise.
+    /// Returns the command that starts this program: its name if `PATH` finds this program under it, else its path.
     pub fn own_program(&self) -> String {
         let Ok(own) = brigade_process::current_program() else { return NAME.to_owned() };
         let is_program = |path: &Path| is_program(self.fs, path);
@@ -173,7 +172,7 @@ impl Clients<'_> {
         self.environment.get(name)?.to_str().map(str::to_owned)
     }
 
-    /// Makes a noted path absolute.
+    /// Makes a recorded path absolute.
     fn absolute(&self, noted: &str) -> PathBuf {
         match noted.strip_prefix("~/").zip(self.home()) {
             Some((rest, home)) => home.join(rest),
@@ -217,7 +216,7 @@ impl Clients<'_> {
         self.fs.write_atomic(&RelPath::from_static(CONNECTED), &connected.to_text(), FileMode::Private)
     }
 
-    /// Chooses the file of a client: the one with an entry of ours, else the first that exists, else the first.
+    /// Chooses the file of a client: the one with our entry, else the first that exists, else the first.
     fn file(&self, client: &Client, scope: Scope) -> Result<ClientFile, Failure> {
         let files = client.files(scope).into_iter();
         let paths = files.flat_map(|files| {
@@ -241,7 +240,7 @@ impl Clients<'_> {
     }
 }
 
-/// One entry on its way into a file, or out of it.
+/// The work of adding or removing one entry.
 struct Task<'t> {
     clients: &'t Clients<'t>,
     wanted: &'t ClientEntry<'t>,
@@ -322,7 +321,7 @@ impl Task<'_> {
         put(self.wanted.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
     }
 
-    /// Notes a written entry. What was written around it is what the first write made.
+    /// Records a written entry. What the first write added around it is kept from the first record.
     fn note(&mut self, put: &EntryInsertion) -> Result<(), Failure> {
         let wanted = self.wanted;
         let noted = self.noted();
@@ -348,7 +347,7 @@ impl Task<'_> {
         self.connected.note(entry);
         self.clients
             .store(&self.connected)
-            .map_err(|error| Failure::from(error).hint("the entry is written; connect again to note it"))
+            .map_err(|error| Failure::from(error).hint("the entry is written, not recorded; connect again"))
     }
 
     fn put_outcome(
@@ -390,7 +389,7 @@ impl Task<'_> {
         ConnectOutcome { path, entry, status, diff, notes: Vec::new() }
     }
 
-    /// Masks secrets of a file. Our own entry has none, so it is shown as it is.
+    /// Masks secrets of a file. Our entry has none, so it is not masked.
     fn masked(&self, text: &str, entry_at: std::ops::Range<usize>, is_plain: bool) -> String {
         if !is_plain {
             return self.redactor.redact_str(text);
@@ -418,7 +417,7 @@ impl Task<'_> {
     }
 
     fn changes(&self) -> Failure {
-        let message = format!("`{}` changes all the time", escape_terminal(&self.file.noted));
+        let message = format!("`{}` keeps changing", escape_terminal(&self.file.noted));
         Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE).hint("try again")
     }
 }

@@ -76,9 +76,6 @@ pub fn closeouts(fs: &dyn Fs) -> Closeouts {
 }
 
 /// Stores a closeout under a new id. Returns the stored closeout and its file.
-///
-/// # Errors
-/// Returns file errors.
 pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(Closeout, RelPath), FsError> {
     let (closeout_id, folder) = new_closeout(fs, now)?;
     let record = Closeout { closeout_id, created_at: now.to_string(), ..record };

@@ -19,7 +19,7 @@ use crate::setup::{CATALOG_LOCK, Ignore, OnExisting, Setup};
 /// The file with the user's selection of harnesses.
 const SELECTION: &str = ".brigade/config.json";
 
-/// The part of that file which matters here. Entries that are not texts are ignored.
+/// The used part of that file. Entries that are not texts are ignored.
 #[derive(Deserialize)]
 struct Selection {
     harnesses: Vec<Json>,
@@ -92,18 +92,18 @@ pub struct DefaultConflict {
     pub existing_source_path: Option<String>,
     /// The built-in source.
     pub default_source_path: Option<String>,
-    /// What to do.
+    /// How to resolve the conflict.
     pub detail: String,
 }
 
 words! {
-    /// What is done with the source of a built-in tool.
+    /// The action for the source of a built-in tool.
     SourceAction {
         /// It is written.
         Create = "create",
         /// It would be written.
         WouldCreate = "would_create",
-        /// It stays as it is.
+        /// It is not changed.
         Skip = "skip",
     }
 }
@@ -119,9 +119,9 @@ pub struct DefaultSource {
     pub source_path: String,
     /// The file.
     pub path: String,
-    /// What is done with it.
+    /// The action.
     pub action: SourceAction,
-    /// Why.
+    /// The reason for the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'static, str>>,
 }
@@ -133,9 +133,6 @@ impl Setup<'_> {
     ///
     /// Writes nothing if the built-in tools could not be read afterwards, or if another entry has the id of one. The
     /// result then lists what would have been added. Faults of other entries do not matter.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn add_defaults(
         &self,
         request: DefaultsRequest,
@@ -173,7 +170,7 @@ impl Setup<'_> {
             return Ok(done);
         };
         let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
-        // A fault of the file as a whole is theirs, too; a fault of another entry is not.
+        // An error of the whole file also affects the built-in tools. An error of another entry does not.
         let is_of_file = |issue: &ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
         if catalog.issues().iter().any(is_of_file) {
             done.errors = errors_of(&catalog);

@@ -1,4 +1,4 @@
-//! Tools of other agent programs: found, and remembered. Nothing here starts a program or opens a connection.
+//! Finds and remembers the tools of other agent programs. Never starts a program or opens a connection.
 
 pub(crate) mod machine_view;
 pub(crate) mod remember;
@@ -25,7 +25,7 @@ use crate::report::{DiscoveryReport, RegistrySyncReport};
 
 /// Reads the files of agent programs. Writes nothing.
 ///
-/// Without harnesses in the request, those of `[registry] harnesses` in the catalog are meant, or all.
+/// Without harnesses in the request, uses those of `[registry] harnesses` in the catalog, or all.
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
@@ -45,7 +45,7 @@ pub fn discover(context: &WorkspaceContext, request: &DiscoverRequest) -> Result
     })
 }
 
-/// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
+/// Compares the files of agent programs with the cache, and writes the cache if something changed.
 ///
 /// A damaged cache is replaced.
 ///
@@ -55,7 +55,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     let found = look(context, &DiscoverRequest::default())?;
     let Discovery { harnesses, mut entries, mut issues, lacks_home, .. } = found;
     let nothing = || RememberedEntries::new(context.now(), Vec::new(), Vec::new());
-    // What is in the file is compared with what would be: what was written without a mask is written anew.
+    // The stored text is compared unmasked, so that a value that is masked only now is rewritten.
     let memory = read_remembered(&*context.fs, &Masks::default())?;
     let is_damaged = memory == Memory::Unfit(RememberedFileError::Damaged);
     let (before, is_new) = match memory {
@@ -69,7 +69,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     };
     keep_unread(&before, &mut entries, &mut issues);
     if lacks_home {
-        // Variables may have named the places of some files, which were read.
+        // Files that environment variables locate were read even without a home directory.
         let read: HashSet<&str> =
             harnesses.iter().flat_map(|harness| &harness.files).map(|file| &*file.path).collect();
         let mut of_user = HashSet::new();
@@ -143,7 +143,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     })
 }
 
-/// Keeps what was known of files that cannot be read now, and says so.
+/// Keeps the old entries of files that cannot be read now, and adds a note.
 fn keep_unread(
     before: &RememberedEntries,
     entries: &mut Vec<DiscoveredEntry>,
@@ -194,12 +194,12 @@ fn source_issue(change: &SourceChange<'_>, masks: &Masks) -> DiscoveryIssue {
     }
 }
 
-/// Notes which tools of the catalog were made from entries, and which runtimes start the same servers.
+/// Records which catalog tools were made from the entries, and which runtimes start the same servers.
 fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [DiscoveredEntry]) {
     let of_tool = |tool: &Tool| {
         let source = tool.source.as_ref()?;
         let reference = source.reference.clone()?;
-        // In another workspace, the same name is another entry.
+        // The same name in another workspace is another entry.
         let only = may_be_elsewhere(tool, &reference).then(|| source.fingerprint.clone()).flatten();
         Some((reference, (tool.id.as_str().to_owned(), only)))
     };
@@ -230,7 +230,7 @@ fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [Discov
     }
 }
 
-/// Returns the labels of all harnesses that can be looked at.
+/// Returns the labels of all harnesses whose files can be read.
 pub fn harness_labels() -> impl Iterator<Item = &'static str> {
     harnesses().iter().map(|harness| harness.label())
 }

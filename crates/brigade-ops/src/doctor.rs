@@ -1,4 +1,4 @@
-//! Reads all facts for a diagnosis once.
+//! Reads all facts for a diagnosis, each once.
 
 pub(crate) mod error;
 pub(crate) mod examine;
@@ -111,7 +111,7 @@ impl Parts {
     }
 }
 
-/// What each call needs to be as it is named, if it is there.
+/// Paths that calls use, with their expected kind.
 const NEEDED: [(&str, FileKind); 4] = [
     (".brigade/tools/checkpoints", FileKind::Directory),
     (".brigade/tools/queue.lock", FileKind::File),
@@ -304,11 +304,11 @@ impl<'c> Survey<'c> {
     }
 }
 
-/// What could not be read. The rest of the survey goes on without it.
+/// The files that could not be read. The survey continues without them.
 struct UnreadFiles(Vec<BrokenFile>);
 
 impl UnreadFiles {
-    /// Returns what was read; `None` and a note if a file or directory stands in the way.
+    /// Returns the value that was read. On a file error, returns `None` and records the file.
     fn ok_or_note<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
         let error = match read {
             Ok(read) => return Ok(Some(read)),
@@ -329,7 +329,7 @@ impl UnreadFiles {
     }
 }
 
-/// Returns the part of a path that something has: a file may stand where a directory of the path should be.
+/// Returns the longest existing prefix of a path. A file may be where a directory of the path should be.
 fn existing_ancestor(fs: &dyn Fs, mut path: RelPath) -> RelPath {
     while !path.is_root() && fs.link_metadata(&path).is_err() {
         path = path.parent();
@@ -337,7 +337,7 @@ fn existing_ancestor(fs: &dyn Fs, mut path: RelPath) -> RelPath {
     path
 }
 
-/// Lists what is no directory or file although calls need it to be one.
+/// Lists the paths of [`NEEDED`] that exist with another kind.
 fn of_another_kind(fs: &dyn Fs) -> Vec<BrokenFile> {
     let is_another = |(path, kind): &(&str, FileKind)| {
         fs.metadata(&RelPath::composed(path)).is_ok_and(|found| found.kind != *kind)
@@ -352,7 +352,7 @@ fn unreadable_file(file: String, problem: String) -> BrokenFile {
     BrokenFile { file, id: None, problem, is_restorable: false }
 }
 
-/// Returns what the servers of gateway.toml listed last and still offer.
+/// Returns the last listed offers of the servers in gateway.toml that are still configured.
 fn server_offers(host: Host<'_>, config: &Config) -> Vec<ServerOffer> {
     let mut all: Vec<ServerOffer> = Vec::new();
     for offer in config.offers(&host) {

@@ -104,7 +104,7 @@ impl Error {
         if self.is_about_request() { self.refusing(context, refusal) } else { self }
     }
 
-    /// Makes the error of an operation that was not done. A refusal has what the operation tells of it.
+    /// Creates the error of an operation that was not done. A refusal carries the report of the operation.
     pub fn not_done<T>(
         context: &WorkspaceContext,
         not_done: FailureReport<T>,

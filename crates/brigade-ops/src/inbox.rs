@@ -51,7 +51,7 @@ impl InboxFile {
     /// Gives a row a status, and returns it.
     ///
     /// # Errors
-    /// Fails if no row or several rows match, or if the row has the status already; it comes back then.
+    /// Fails if no row or several rows match. Also fails if the row already has the status, and then returns it.
     pub fn decide(
         &mut self,
         prefix: &IdPrefix,
@@ -187,9 +187,6 @@ impl<'a> InboxStore<'a> {
     }
 
     /// Reads the inbox; a missing file is an empty inbox.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn read(&self) -> Result<InboxFile, FsError> {
         match self.fs.read(&RelPath::from_static(INBOX), CONFIG_LIMIT) {
             Ok(bytes) => Ok(InboxFile::parse(&bytes)),

@@ -1,9 +1,11 @@
 //! What a user can do in a workspace, one module per noun.
 //!
-//! Owns the handles [`Calls`], [`Runs`], [`Checkpoints`], [`Runtimes`] and [`Pins`], the operations on tools,
-//! projections, packs, the inbox, the state and agent programs, and their reports. Each operation takes the context of
-//! a workspace, and returns a report or the reason why there is none. Does not know arguments, terminals, agents and
-//! their sessions, and what runs a verified call: a [`Runner`] gets it.
+//! Owns the handles [`Calls`], [`Runs`], [`Checkpoints`], [`Runtimes`] and [`Pins`], and the operations on tools,
+//! projections, packs, the inbox, the state and agent programs, with their reports. Each operation takes the context of
+//! a workspace, and returns a report or an error.
+//!
+//! Does not know arguments, terminals, agents and their sessions. Runs nothing itself: a verified call is passed to a
+//! [`Runner`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -12,7 +14,7 @@
 //! use brigade_workspace::{WorkspaceContext};
 //! use brigade_ops::{Attempt, Calls, Error, ErrorKind, ReadyCall, Refusal, Request, Runner};
 //!
-//! /// A host that shows calls and decides about them, and runs none.
+//! /// A host that shows and reviews calls, but runs none.
 //! struct Office;
 //!
 //! impl Runner for Office {

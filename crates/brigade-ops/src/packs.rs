@@ -32,10 +32,10 @@ use crate::tools::health::list as list_tools;
 /// it are relative.
 ///
 /// # Errors
-/// When the disk fails, or the catalog is not text.
+/// Fails if the catalog is not text, or on a disk error.
 pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(context)?;
-    // A pack tells of a catalog that cannot be read, too.
+    // A pack also reports an unreadable catalog.
     let projections = match projections::plan(context, None) {
         Ok(planned) => planned,
         Err(FailureReport { failure, told }) => *told.ok_or(failure)?,
@@ -92,9 +92,6 @@ pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
 }
 
 /// Lists the newest packs.
-///
-/// # Errors
-/// When the disk fails.
 pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
     let FoundPacks { mut packs, unreadable } = all_packs(&*context.fs)?;
     packs.truncate(limit);
@@ -111,7 +108,7 @@ pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, 
 /// Shows a pack, or the newest one with `latest`.
 ///
 /// # Errors
-/// When no pack or several packs have this prefix, or the disk fails.
+/// Fails if no pack or several packs match, or on a disk error.
 pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
     let pack = shown(context, require_pack(context, id)?);
     Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
@@ -120,8 +117,8 @@ pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport,
 /// Moves a pack to the archive.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the archive already has it; when no pack or several packs have this prefix, or the
-/// disk fails.
+/// Returns [`ErrorKind::Usage`] if the archive already has it. Also fails if no pack or several packs match, or on a
+/// disk error.
 pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
     let pack = require_pack(context, id)?;
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
@@ -144,8 +141,8 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
-/// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
+/// Returns the report if there are conflicts. Returns [`ErrorKind::Usage`] if the directory is not a pack, and
+/// [`ErrorKind::Environment`] if it cannot be read. Also fails if the catalog cannot be edited, or on a disk error.
 pub fn import(
     context: &WorkspaceContext,
     folder: &Path,
@@ -194,7 +191,7 @@ pub fn import(
     let (text, done) = plan
         .apply(&before)
         .map_err(|error| Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")))?;
-    // The sources first: an entry never names a source that is not there.
+    // Sources are written first, so that no entry names a missing source.
     for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
         if pack.compare(place, &*context.fs) != SourceState::Same {
             setup.create_folder(&RelPath::composed(place).parent())?;
@@ -220,7 +217,7 @@ pub fn import(
     Ok(report)
 }
 
-/// Returns what a conflict says, and the errors behind it.
+/// Returns the text of a conflict, and the errors that cause it.
 fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
     let of_tool = Blocker {
         field: conflict.tool_id.clone(),
@@ -239,7 +236,7 @@ fn require_pack(context: &WorkspaceContext, id: &IdPrefix) -> Result<Pack, Failu
     find_pack(&*context.fs, id)
 }
 
-/// Opens a pack anywhere on the disk, or in the files that replace it.
+/// Opens a pack in any directory of the disk, or of the file system that replaces it.
 fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> {
     let failed = |why: OpenPackError, near: Option<String>| match why {
         OpenPackError::NotAPack(why) => {
@@ -267,8 +264,7 @@ fn pack_path(context: &WorkspaceContext, folder: &Path) -> String {
     escape_terminal(&context.environment.expand(folder).display().to_string()).into_owned()
 }
 
-/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something
-/// else.
+/// Returns the fingerprint of the workspace state in a pack. It changes if a new pack would differ.
 fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> String {
     let json = |value: Result<Json, _>| value.expect("a report is JSON");
     let sources = catalog.tools.iter().map(|tool| (tool.id, Json::from(tool.source_fingerprint.flatten())));

@@ -11,9 +11,6 @@ use crate::report::{CloseoutReport, ParityReport};
 use brigade_workspace::{WorkspaceContext, gather};
 
 /// Lists projection issues, and which of them the last closeout accepted.
-///
-/// # Errors
-/// Returns file errors.
 pub fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
     let closeouts = closeouts(&*context.fs);
     let listed = closeouts.fingerprints();
@@ -36,9 +33,6 @@ pub fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
 }
 
 /// Accepts the current projection issues, so only new and changed ones count.
-///
-/// # Errors
-/// Returns file errors.
 pub fn closeout(
     context: &WorkspaceContext,
     reason: Option<&str>,

@@ -26,7 +26,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Works over a workspace.
+    /// Creates the operations on a workspace.
     pub fn new(context: Arc<WorkspaceContext>) -> Pins {
         Pins { context }
     }
@@ -34,9 +34,6 @@ impl Pins {
 
 impl Pins {
     /// Lists the pins, by server and tool. Starts no server.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = pins(&self.context)?;
         let states = pin_store(&self.context).servers(&load::catalog(&self.context)?, &pins)?;
@@ -153,7 +150,7 @@ pub fn pin_store(context: &WorkspaceContext) -> PinStore<'_> {
 /// A call's tool and its pin, if it has one.
 pub type PinnedCall<'c> = (McpOfCall<'c>, Option<Arc<PinRecord>>);
 
-/// Returns the pin that a verified call is compared with. `None` for what is no MCP call.
+/// Returns the pin that a verified call is compared with. `None` if it is not an MCP call.
 pub fn pin_of_call<'c>(
     context: &WorkspaceContext,
     config: &'c Arc<Config>,
@@ -172,7 +169,7 @@ pub fn pin_of_call<'c>(
     Ok(Some((mcp, pinned)))
 }
 
-/// Keeps what the server of a call listed. Returns the id of a pin that it changes.
+/// Stores the listing of a call's server. Returns the id of a pin that it changes.
 pub fn keep(
     context: &WorkspaceContext,
     config: &Arc<Config>,
@@ -199,7 +196,7 @@ fn pins(context: &WorkspaceContext) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), 
     Ok((pins, broken.into_iter().map(shown).collect()))
 }
 
-/// Returns the pin of a stored call's tool, if there is a readable one.
+/// Returns the pin of a stored call's tool, if it exists and is readable.
 pub(crate) fn pin_beside(context: &WorkspaceContext, call: &Call) -> Result<Option<PinRecord>, Error> {
     // Only MCP tools have pins.
     if McpTool::of_contract(&call.family, &call.contract).is_none() {

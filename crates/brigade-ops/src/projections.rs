@@ -19,8 +19,8 @@ use crate::report::{ProjectionPlanReport, SyncPlanReport};
 /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
 ///
 /// # Errors
-/// Tells the report if no tool has this id, and no projection is left of one, or if the catalog cannot be read. Also
-/// returns file errors.
+/// Returns the report if neither a tool nor a projection has this id, or if the catalog cannot be read. Also returns
+/// file errors.
 pub fn plan(
     context: &WorkspaceContext,
     id: Option<&str>,
@@ -64,7 +64,7 @@ fn report_or_missing<R>(report: R, missing: Option<Failure>) -> Result<R, Failur
 /// Plans for `sync apply`. Writes nothing.
 ///
 /// # Errors
-/// As [`plan`].
+/// Returns the errors of [`plan`].
 pub fn sync_plan(
     context: &WorkspaceContext,
     id: Option<&str>,
@@ -105,7 +105,7 @@ fn select<'c>(
         };
     };
     let named = load::named_tool(catalog, id);
-    // A name may be an alias; one that leads nowhere is shown as it was written.
+    // A name may be an alias. An unknown name is shown as written.
     let tool_id = named.as_ref().map_or_else(|_| shown_id(id), |tool| tool.id.as_str().to_owned());
     let of_tool = |orphan: &&Orphan| orphan.header.tool_id == tool_id;
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
@@ -132,6 +132,6 @@ struct SelectedTools<'c> {
     errors: Vec<ErrorLine>,
     /// The id of the one tool that was named.
     tool_id: Option<String>,
-    /// Why there is nothing of the one that was named, or of all.
+    /// Why nothing was selected.
     missing: Option<Failure>,
 }

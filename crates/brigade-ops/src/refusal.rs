@@ -28,14 +28,14 @@ pub enum Refusal {
         /// The call that would have been stored, without secrets.
         call: Box<Call>,
     },
-    /// A call cannot be shown, or not what it would do.
+    /// A call, or its current plan, cannot be shown.
     Call {
-        /// The call; `None` if there is none.
+        /// The call; `None` if no call matches.
         call: Option<Box<Call>>,
     },
     /// A call cannot be approved, rejected or held.
     Review {
-        /// The current call; `None` if there is none.
+        /// The current call; `None` if no call matches.
         call: Option<Box<Call>>,
         /// The pin of the call's MCP tool.
         pin: Option<PinSummary>,
@@ -46,7 +46,7 @@ pub enum Refusal {
     RunShow,
     /// A run cannot be repeated.
     Replay {
-        /// The run; `None` if there is none.
+        /// The run; `None` if no run matches.
         run: Option<Box<RunSummary>>,
         /// The plan of the new call; `None` if the tool no longer exists.
         plan: Option<Box<PlanReport>>,
@@ -55,14 +55,14 @@ pub enum Refusal {
     Checkpoint,
     /// A checkpoint cannot be answered.
     CheckpointReview {
-        /// The checkpoint; `None` if there is none.
+        /// The checkpoint; `None` if no checkpoint matches.
         checkpoint: Option<Box<Checkpoint>>,
-        /// Its call; `None` if there is none.
+        /// Its call; `None` if the queue does not have it.
         call: Option<Box<Call>>,
     },
     /// A call cannot resume after a checkpoint.
     Resume {
-        /// The checkpoint; `None` if there is none.
+        /// The checkpoint; `None` if no checkpoint matches.
         checkpoint: Option<Box<Checkpoint>>,
         /// Why the call cannot run.
         run: RunRefusal,
@@ -71,7 +71,7 @@ pub enum Refusal {
     Pin(Option<Box<PinReport>>),
     /// An inbox row cannot be shown or decided.
     InboxItem {
-        /// The row; `None` if there is none.
+        /// The row; `None` if no row matches.
         item: Option<Box<InboxItem>>,
     },
     /// A tool cannot be shown.
@@ -136,7 +136,7 @@ pub enum Refusal {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RunRefusal {
-    /// The current call; `None` if there is none.
+    /// The current call; `None` if no call matches.
     pub call: Option<Box<Call>>,
     /// Names of what changed since the approval.
     pub changed: Vec<String>,

@@ -36,7 +36,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Works over a workspace.
+    /// Creates the operations on a workspace.
     pub fn new(context: Arc<WorkspaceContext>) -> Runs {
         Runs { context }
     }
@@ -113,7 +113,7 @@ impl Runs {
         };
         let observed_run_id = seen.as_ref().map(|seen| seen.id.clone());
         let SeenRun { observed, data: shared, .. } = seen.unwrap_or_default();
-        // What the entry declares by now; a catalog that cannot be read declares nothing.
+        // The current declarations of the entry. An unreadable catalog declares nothing.
         let config = gather::config(&self.context).ok();
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
         let data: Vec<Glob> =
@@ -179,7 +179,7 @@ impl Runs {
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(context, &config, &planned)?);
         if !plan.blockers().is_empty() || plan.holds_secret() {
-            return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
+            return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed now")
                 .because(plan.blockers().iter().cloned())
                 .refusing(context, refused(Some(plan_report))));
         }
@@ -287,7 +287,7 @@ fn next_of_run(context: &WorkspaceContext, receipt: &Receipt) -> Option<NextStep
     receipt.next_step(|| plan_of_replay(context, receipt))
 }
 
-/// Returns the step that queues the call of a run anew, if it would be accepted now.
+/// Returns the step that queues the call of a run again, if it would be accepted now.
 pub(crate) fn replay_of(context: &WorkspaceContext, run_id: &str) -> Option<NextStep> {
     let receipt = find_run(context, &IdPrefix::new(run_id)).ok()?.receipt;
     receipt.replay_step(|| plan_of_replay(context, &receipt))

@@ -25,7 +25,7 @@ use crate::report::{
     RuntimesSummary, Strictness,
 };
 
-/// The runtimes of a workspace, and what they may use of the host.
+/// The runtimes of a workspace, and the resources of the host that they may use.
 struct ConfiguredRuntimes<'a> {
     runtimes: RuntimeFile,
     host: RuntimeHost<'a>,
@@ -38,7 +38,7 @@ pub struct Runtimes {
 }
 
 impl Runtimes {
-    /// Works over a workspace.
+    /// Creates the operations on a workspace.
     pub fn new(context: Arc<WorkspaceContext>) -> Runtimes {
         Runtimes { context }
     }
@@ -59,9 +59,6 @@ impl Runtimes {
     }
 
     /// Lists the runtimes and whether they run. Runs no health command.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn list(&self) -> Result<RuntimeListReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Skip)?;
         Ok(RuntimeListReport {
@@ -72,9 +69,6 @@ impl Runtimes {
     }
 
     /// Lists the runtimes and their health. Runs the health commands of running runtimes.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Run)?;
         Ok(RuntimeStatusReport {
@@ -85,9 +79,6 @@ impl Runtimes {
     }
 
     /// Diagnoses the runtimes. Runs the health commands of running runtimes.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
         let summary = look_at_runtimes(&self.context, Checks::Run)?;
         Ok(RuntimeHealthReport {
@@ -151,7 +142,7 @@ fn not_found(message: &str) -> ConfigIssue {
     }
 }
 
-/// Returns what is wrong with the file, and what to do.
+/// Returns the problem of the file, and its fix.
 fn diagnosis(context: &WorkspaceContext, summary: &RuntimesSummary) -> Option<Diagnosis> {
     load::diagnosis(context, &summary.errors)
 }
@@ -227,7 +218,7 @@ pub fn runtime_of(context: &WorkspaceContext, call: &Call, plan: &Plan, config: 
         Err(_) if !is_required => RuntimeFact::NotNeeded,
         Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
         Ok(facts) => match not_usable(tool, &facts) {
-            // A call starts it itself, and its plan looked for the program.
+            // The call itself starts the runtime, and its plan already checked the program.
             reasons if !reasons.is_empty() && is_started_by_calls(context, tool) => RuntimeFact::NotNeeded,
             reasons if is_required && !reasons.is_empty() => RuntimeFact::NotReady(reasons),
             _ => RuntimeFact::Ready(Box::new(facts.status(&*context.speller))),
@@ -235,7 +226,7 @@ pub fn runtime_of(context: &WorkspaceContext, call: &Call, plan: &Plan, config: 
     }
 }
 
-/// Returns whether calls start the runtime of a tool, and nobody else ever did.
+/// Returns whether calls start the runtime of a tool, and it was never started in another way.
 fn is_left_to_calls(context: &WorkspaceContext, tool: &Tool) -> bool {
     let Ok(runtimes) = load::known_runtimes(context) else { return false };
     let file = context.fs.exists(&RelPath::from_static(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);

@@ -33,7 +33,7 @@ pub enum Ignore {
 pub struct Setup<'a> {
     /// The workspace.
     pub fs: &'a dyn Fs,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
     /// How long to wait for the lock of the catalog.
     pub timeout: Duration,
@@ -55,7 +55,7 @@ impl<'a> Setup<'a> {
 
 impl Setup<'_> {
     /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept. Returns the written sources,
-    /// and the result for the ignore lines in words.
+    /// and the result for the ignore lines as text.
     ///
     /// # Errors
     /// Fails if a catalog exists and may not be replaced, or on a disk error.
@@ -88,14 +88,14 @@ impl Setup<'_> {
         Ok((sources, gitignore))
     }
 
-    /// Refuses files that are there already with other bytes.
+    /// Refuses files that already exist with other content.
     fn refuse_others(&self, files: &[starter::File]) -> Result<(), Failure> {
         for file in files {
             match self.fs.read(&RelPath::composed(file.path), CONFIG_LIMIT) {
                 Ok(bytes) if bytes == file.text.as_bytes() => {}
                 Err(error) if error.is_not_found() => {}
                 Ok(_) | Err(_) => {
-                    let message = format!("`{}` exists already, and is not the example's", file.path);
+                    let message = format!("`{}` already exists and is not the example's", file.path);
                     let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
                     return Err(failure.hint("rename it, or try the example in another directory"));
                 }
@@ -162,9 +162,6 @@ impl Setup<'_> {
     }
 
     /// Creates a source and its directories unless it exists; returns whether it did.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn add_source(&self, file: &str, text: &str) -> Result<bool, FsError> {
         let path = RelPath::composed(file);
         self.create_folder(&path.parent())?;
@@ -176,9 +173,6 @@ impl Setup<'_> {
     }
 
     /// Creates a directory of the repository, which other users may read, unlike the state.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn create_folder(&self, folder: &RelPath) -> Result<(), FsError> {
         if folder.is_root() || self.fs.exists(folder)? {
             return Ok(());
@@ -189,19 +183,13 @@ impl Setup<'_> {
     }
 
     /// Writes a configuration file.
-    ///
-    /// # Errors
-    /// On a disk error.
     pub fn write_config(&self, file: &str, text: &str) -> Result<(), FsError> {
         let path = RelPath::composed(file);
         self.fs.create_dir_all(&path.parent())?;
         self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))
     }
 
-    /// Plans the change of `.gitignore`; `None` if there is none. Writes nothing.
-    ///
-    /// # Errors
-    /// On a disk error.
+    /// Plans the change of `.gitignore`; `None` if nothing changes. Writes nothing.
     pub fn ignore_change(&self, ignore: Ignore) -> Result<Option<NewIgnore>, FsError> {
         if ignore == Ignore::Skip {
             return Ok(None);
@@ -226,10 +214,7 @@ impl Setup<'_> {
         Ok(Some(NewIgnore { bytes, word }))
     }
 
-    /// Writes the ignore lines to `.gitignore`, and returns the result in words.
-    ///
-    /// # Errors
-    /// On a disk error.
+    /// Writes the ignore lines to `.gitignore`, and returns the result as text.
     pub fn write_ignore(&self, change: Option<NewIgnore>) -> Result<String, FsError> {
         let Some(NewIgnore { bytes, word }) = change else {
             return Ok("skipped".to_owned());

@@ -26,9 +26,6 @@ pub enum ExportLine {
 }
 
 /// Checks calls and receipts, and lists unreadable records. Changes nothing.
-///
-/// # Errors
-/// Returns file errors.
 pub fn check(context: &WorkspaceContext) -> Result<StateReport, Failure> {
     let config = gather::config(context)?;
     let StateCheck { check, damage, calls, runs } = check_state(&Site::new(context, &config))?;
@@ -62,9 +59,6 @@ pub fn check(context: &WorkspaceContext) -> Result<StateReport, Failure> {
 }
 
 /// Passes every call in order of creation, then every receipt, newest first.
-///
-/// # Errors
-/// Returns file errors.
 pub fn export(
     context: &WorkspaceContext,
     found: &mut dyn FnMut(ExportLine) -> ControlFlow<()>,
@@ -93,9 +87,6 @@ pub fn export(
 }
 
 /// Moves old finished calls out of the queue file, and removes what crashes left.
-///
-/// # Errors
-/// Returns file errors.
 pub fn compact(context: &WorkspaceContext) -> Result<CompactReport, Failure> {
     let config = gather::config(context)?;
     let CompactResult { compaction, removed } = compact::compact(&Site::new(context, &config))?;

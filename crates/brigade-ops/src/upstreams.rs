@@ -1,7 +1,7 @@
-//! Servers that are kept for the calls of agents.
+//! Keeps MCP servers running between the calls of agents.
 //!
-//! A call goes the way of every call: plan, queue, approval, verification, claim, receipt. Only the process that makes
-//! it may have been started before, by an equal command with the same variables, for the same agent.
+//! A call still takes every step: plan, queue, approval, verification, claim, receipt. Only its process may already
+//! run. It was then started by an equal command with the same variables, for the same agent.
 
 mod record;
 
@@ -24,10 +24,10 @@ use brigade_workspace::{Config, FactReader, GATEWAY, StartInput, WorkspaceContex
 use record::Recorder;
 pub(crate) use record::start_of;
 
-/// Servers that are kept. Clones are the same ones.
+/// The kept servers. Clones share them.
 ///
-/// Put into the environment of a workspace, they make the calls of agents. The caller that made
-/// them ends them with [`Upstreams::end`]; dropping the last clone does so, too, without waiting.
+/// In the environment of a workspace, they make the calls of agents. The creator ends them with [`Upstreams::end`].
+/// Dropping the last clone also ends them, without waiting.
 #[derive(Clone, Default)]
 pub struct Upstreams(Arc<Pool>);
 
@@ -35,11 +35,11 @@ pub struct Upstreams(Arc<Pool>);
 struct Pool {
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     settings: RwLock<Vec<Upstream>>,
-    /// Servers that ended no call yet, and get no more.
+    /// Servers with running calls that get no new ones.
     retired: Mutex<Vec<Arc<KeptServer>>>,
 }
 
-/// What calls share a process by.
+/// Calls with an equal key share a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     root: PathBuf,
@@ -55,33 +55,33 @@ struct Slot(Mutex<Option<Arc<KeptServer>>>);
 
 /// A kept server and what it was started with.
 pub struct KeptServer {
-    /// The start, as receipts of its calls name it.
+    /// The id of the start, which receipts of its calls name.
     pub id: String,
-    /// The server, as the catalog names it.
+    /// The name of the server in the catalog.
     pub server_id: String,
     /// Whether it may ask the model of a client.
     pub sampling: bool,
     /// The server.
     pub server: Server,
-    /// What it was started from.
+    /// The files and program that it was started from.
     pub started_from: Arc<StartSource>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
-    /// Masks what it says.
+    /// Masks its output.
     pub redactor: Redactor,
     terms: Terms,
 }
 
-/// What a server is needed for.
+/// The requirements for a server.
 struct ServerNeed<'a> {
     agent: Option<&'a str>,
     terms: Terms,
-    /// The files that it is needed with.
+    /// The required files.
     files: &'a BTreeMap<String, Fingerprint>,
-    /// Tells what a server was started from that is not what it is needed with.
+    /// Returns the first difference between the start of a server and the requirements.
     differs: &'a dyn Fn(&StartSource) -> Option<Change>,
 }
 
-/// What a process is started with besides its bytes.
+/// The settings of a process, apart from its command and files.
 #[derive(Clone, Debug, PartialEq)]
 struct Terms {
     sandbox: SandboxRequest,
@@ -109,22 +109,22 @@ impl Terms {
 }
 
 impl KeptServer {
-    /// Returns what confines the process, for receipts.
+    /// Returns the sandbox of the process, for receipts.
     pub fn sandbox(&self) -> SandboxUsed {
         self.sandbox.get().cloned().unwrap_or_default()
     }
 
-    /// Returns whether the process is still the one that was started, if it runs already.
+    /// Returns whether the process that was started is still alive, or not started yet.
     pub fn is_alive(&self) -> bool {
         self.server.is_kept() && self.server.process().is_none_or(|process| process.is_alive())
     }
 }
 
-/// Whether a kept server can make a call.
+/// The result of looking for a server.
 pub enum ServerLookup {
-    /// This one can. It does not end for want of calls while it is held.
+    /// This server can make the call. While it is held, it does not end for lack of calls.
     Ready(Arc<KeptServer>, ServerHold),
-    /// None can, for these reasons.
+    /// No server can make the call, for these reasons.
     Refused(Vec<Blocker>),
 }
 
@@ -133,12 +133,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Upstreams {
-    /// Starts without servers, and with the default settings for each.
+    /// Creates an empty set with default settings.
     pub fn new() -> Upstreams {
         Upstreams::default()
     }
 
-    /// Takes the settings of servers from gateway.toml. They count from the next call on.
+    /// Applies the settings of servers in gateway.toml from the next call on.
     pub fn configure(&self, config: &GatewayConfig) {
         *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = config.upstreams.clone();
     }
@@ -150,13 +150,13 @@ impl Upstreams {
         named.cloned().unwrap_or_else(|| Upstream::new(server_id, Place::file(GATEWAY)))
     }
 
-    /// Returns how many servers are kept.
+    /// Returns the number of kept servers.
     pub fn count(&self) -> usize {
         let slots: Vec<Arc<Slot>> = lock(&self.0.slots).values().cloned().collect();
         slots.iter().filter(|slot| lock(&slot.0).as_ref().is_some_and(|kept| kept.is_alive())).count()
     }
 
-    /// Ends all servers, and waits at most this long for it. Calls in them fail.
+    /// Ends all servers, and waits at most `at_most`. Their calls fail.
     pub fn end(&self, at_most: Duration) {
         let until = Instant::now() + at_most;
         let slots: Vec<Arc<Slot>> = lock(&self.0.slots).drain().map(|(_, slot)| slot).collect();
@@ -170,10 +170,10 @@ impl Upstreams {
         }
     }
 
-    /// Returns the server that makes a verified call of an agent. Starts it if none is kept that fits.
+    /// Returns the server for a verified call of an agent. Starts one if no kept server matches.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
+    /// Fails on errors of files or of the server. A refused start is a result and not an error.
     pub fn server_for(
         &self,
         context: &WorkspaceContext,
@@ -190,10 +190,10 @@ impl Upstreams {
         self.find(context, config, tool, needed)
     }
 
-    /// Returns the server of an entry, to be asked for its lists. Starts it if none is kept that fits.
+    /// Returns the server of an entry, to read its lists. Starts one if no kept server matches.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
+    /// Fails on errors of files or of the server. A refused start is a result and not an error.
     pub fn server_listing(
         &self,
         context: &WorkspaceContext,
@@ -239,7 +239,7 @@ impl Upstreams {
         self.forget_ended();
         let kept = held.take().filter(|kept| kept.is_alive());
         match kept.and_then(|kept| kept.server.hold().map(|hold| (kept, hold))) {
-            // What it may open besides, no approval binds.
+            // Other settings must be equal, because no approval binds them.
             Some((kept, hold)) if kept.terms == terms && kept.started_from.has_names_of(files) => {
                 if let Some(change) = differs(&kept.started_from) {
                     kept.server.end(Farewell::CALM);
@@ -250,7 +250,7 @@ impl Upstreams {
                 *held = Some(kept.clone());
                 return Ok(ServerLookup::Ready(kept, hold));
             }
-            // Its calls go on, and it gets no more.
+            // Its running calls continue, and it gets no new ones.
             Some((kept, _)) => {
                 kept.server.keep_for(Some(Duration::ZERO));
                 lock(&self.0.retired).push(kept);
@@ -284,24 +284,24 @@ impl fmt::Debug for Upstreams {
     }
 }
 
-/// Returns how the catalog names the server of a tool.
+/// Returns the name of a tool's server in the catalog.
 pub fn server_id(tool: &Tool) -> &str {
     tool.mcp_server_id.as_deref().or(tool.runtime_id.as_deref()).unwrap_or_default()
 }
 
 fn since_the_start(change: &Change) -> Blocker {
     Blocker::new(change, format!("{change} changed since the server was started; it was ended"))
-        .hint("call again: the next call is planned with what is there now, and starts the server anew")
+        .hint("call again: the next call is planned with the current files, and starts the server again")
 }
 
-/// A start that may be made, with its program open.
+/// An allowed start, with its program open.
 type PlannedStart = (VerifiedStart, OpenedProgram);
 
-/// What the gate says to a start.
+/// Whether a start is allowed.
 enum Gate<T> {
-    /// It may be made, or was.
+    /// It is allowed, or was made.
     Passed(T),
-    /// It may not, for these reasons.
+    /// It is refused for these reasons.
     Refused(Vec<Blocker>),
 }
 

@@ -59,9 +59,6 @@ impl InboxStep {
 /// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
 ///
 /// Runs no health commands, so it adds no rows for their issues.
-///
-/// # Errors
-/// Returns file errors.
 pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     // Quarantine unreadable lines first, because a quarantine file is an issue itself.
     let set_aside = match InboxStore::new(context).read()?.unreadable() {
@@ -101,10 +98,8 @@ pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     })
 }
 
-/// Adds a row for what a worker of the kitchen found beyond its task, unless a row has it. Returns how many were added.
-///
-/// # Errors
-/// Returns file errors.
+/// Adds rows for findings of a kitchen worker outside of its task, unless a row has them. Returns the number of new
+/// rows.
 pub fn add_backlog(context: &WorkspaceContext, task: &str, found: &[String]) -> Result<usize, Failure> {
     let now = context.clock.now();
     let add = |inbox: &mut InboxFile| {
@@ -154,7 +149,7 @@ pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemRe
 /// Records a decision on a row. Starts nothing.
 ///
 /// # Errors
-/// Returns [`RowError::Refused`] if no row matches or the row has this decision already, and file errors.
+/// Returns [`RowError::Refused`] if no row matches or the row already has this decision, and file errors.
 pub fn decide(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
@@ -186,7 +181,7 @@ fn item_report(context: &WorkspaceContext, item: InboxItem) -> InboxItemReport {
 /// Why a row was not shown or decided.
 #[derive(Debug)]
 pub enum RowError {
-    /// No row matches, or the row has this decision already.
+    /// No row matches, or the row already has this decision.
     Refused(Failure, Option<Box<InboxItem>>),
     /// A file or a reason cannot be used.
     Failed(Failure),

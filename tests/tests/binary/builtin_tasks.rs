@@ -533,7 +533,7 @@ fn a_dead_client_in_a_task_frees_its_slot() {
         assert_eq!(told["results"][0]["structuredContent"]["status"], "success", "{told:#}");
     }
     let second = told(&site, &id, "two.json")["second"].as_str().unwrap().to_owned();
-    assert!(second.contains("one is at a time"), "{second}");
+    assert!(second.contains("only one can be at a time"), "{second}");
     let refused = told(&site, &id, "three.json");
     assert_eq!(refused["code"], json!(2), "{refused:#}");
 }

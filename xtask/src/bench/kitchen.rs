@@ -1,4 +1,4 @@
-//! Measures the kitchen: what a task costs beyond its worker, the status of a long history, validation, and memory.
+//! Measures the kitchen: the overhead of a task, the status of a long history, validation, and memory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,26 +13,26 @@ use super::program::Program;
 use super::table::{Row, Table, Target, thousands};
 use crate::repository::Failure;
 
-/// The tasks of a measured service.
+/// The number of tasks of a measured service.
 const SERVED: usize = 10;
 
-/// The tasks and attempts of a long history.
+/// The number of tasks, and of attempts, in a long history.
 const TASKS: usize = 10_000;
 const ATTEMPTS: usize = 30_000;
 
-/// Workers that print at once, and how much each prints.
+/// The number of workers that print at once, and the output of each.
 const LOUD: usize = 16;
 const MEGABYTES: usize = 100;
 
-/// Does a task, and says so.
+/// A worker that does a task and signals success.
 const WORKER: &str =
     "#!/bin/sh\ncat > /dev/null\necho $$ > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n";
 
-/// Does the work of all tasks of a measured service, without a service.
+/// The reference: runs the worker for all tasks of a measured service, without the service.
 const REFERENCE: &str =
     "#!/bin/sh\nfor n in $(seq 1 COUNT); do BRIGADE_TASK=r-$n ./worker.sh < /dev/null; done > /dev/null\n";
 
-/// Prints much, and says at the end that it is done.
+/// A worker that prints much and then signals success.
 const LOUD_WORKER: &str = "#!/bin/sh\ncat > /dev/null\necho $$ > \"$BRIGADE_TASK.txt\"\n\
     yes 'a line of output, as long as such lines are' | head -c MEGABYTESM\necho\necho '<promise>COMPLETE</promise>'\n";
 
@@ -48,7 +48,7 @@ struct Bench<'a> {
     turns: usize,
 }
 
-/// A workspace whose tiers are one program.
+/// A workspace whose tiers all use one program.
 struct Place {
     _holder: tempfile::TempDir,
     root: PathBuf,
@@ -86,7 +86,7 @@ impl Place {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(Failure::at(&path))
     }
 
-    /// Makes a repository of so many files.
+    /// Creates a repository with this number of files.
     fn repository(&self, files: usize) -> Result<(), Failure> {
         for number in 0..files {
             self.write(&format!("src/{}/{number}.txt", number % 20), "a file\n")?;
@@ -153,7 +153,7 @@ fn task(number: usize, needs: &[usize]) -> Value {
 }
 
 impl Bench<'_> {
-    /// Whole services of a few tasks, beside their workers alone.
+    /// Measures whole services of a few tasks, compared with their workers alone.
     fn tasks(&self) -> Result<Table, Failure> {
         let title = format!("A service of {SERVED} tasks, one after the other, beside its workers alone");
         let mut table = Table::new(title, false);
@@ -180,12 +180,12 @@ impl Bench<'_> {
         Ok(table)
     }
 
-    /// Status and validation of many tasks.
+    /// Measures status and validation of many tasks.
     fn histories(&self) -> Result<Table, Failure> {
         let title = format!("{} tasks, {} attempts", thousands(TASKS), thousands(ATTEMPTS));
         let mut table = Table::new(title, false);
         let place = Place::new("", WORKER)?;
-        // Each depends on up to three earlier ones, which a fixed sequence chooses.
+        // Each task depends on up to three earlier ones, chosen by a fixed sequence.
         let mut seed = 7_usize;
         let mut next = |below: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -221,7 +221,7 @@ impl Bench<'_> {
         Ok(table)
     }
 
-    /// Workers that print much at once.
+    /// Measures workers that print much at once.
     fn output(&self) -> Result<Table, Failure> {
         let title = format!("{LOUD} workers that print {MEGABYTES} MB each at once");
         let mut table = Table::new(title, false);
@@ -238,7 +238,7 @@ impl Bench<'_> {
     }
 }
 
-/// Writes the records of attempts that all failed but the last of each task.
+/// Returns the records of attempts. All attempts of a task fail except the last.
 fn history(mut seq: usize) -> String {
     let mut text = String::new();
     let at = "2026-01-19T12:00:00+00:00";

@@ -38,13 +38,13 @@ const JSON: &[Form] = &[
     (".factory/mcp.json", "mcpServers", plain),
 ];
 
-/// A server with the words of its command apart from the program.
+/// Returns a server whose program and arguments are separate.
 fn plain(name: &str) -> Value {
     json!({"type": "stdio", "command": "npx", "args": ["-y", format!("@example/{name}@1.2.3"), "--stdio"],
         "env": {"API_KEY": "${API_KEY}", "LOG_LEVEL": "info"}})
 }
 
-/// A server with one list of words.
+/// Returns a server whose command is one list of words.
 fn listed(name: &str) -> Value {
     json!({"type": "local", "command": ["npx", "-y", format!("@example/{name}@1.2.3"), "--stdio"],
         "environment": {"API_KEY": "{env:API_KEY}", "LOG_LEVEL": "info"}, "enabled": true})
@@ -101,7 +101,7 @@ impl Registry<'_> {
         Ok(Row::new(name, figures).targets(targets.iter().copied()))
     }
 
-    /// Discovery in all harnesses, beside a list of the same four tools.
+    /// Measures discovery in all harnesses, compared with a list of the same four tools.
     fn discovery(&self) -> Result<Table, Failure> {
         let (bare, full) = (Place::new(4)?, Place::new(4)?);
         write_harnesses(&full.home)?;
@@ -119,7 +119,7 @@ impl Registry<'_> {
         Ok(table)
     }
 
-    /// Two levels, beside all entries in one file.
+    /// Measures two levels, compared with all entries in one file.
     fn levels(&self) -> Result<Table, Failure> {
         let (one, two) = (Place::new(0)?, Place::new(0)?);
         write(&one.root.join(".brigade/tools.toml"), &entries(0..ENTRIES, false))?;
@@ -149,7 +149,7 @@ impl Registry<'_> {
         Ok(table)
     }
 
-    /// Entries that say how they are installed, beside entries that do not.
+    /// Measures entries with `[tool.install]`, compared with entries without.
     fn entries(&self) -> Result<Table, Failure> {
         let (without, with) = (Place::new(0)?, Place::new(0)?);
         write(&without.root.join(".brigade/tools.toml"), &entries(0..ENTRIES, false))?;
@@ -162,7 +162,7 @@ impl Registry<'_> {
     }
 }
 
-/// Returns entries with capabilities, of which ten entries share each.
+/// Returns entries with capabilities. Ten entries share each capability.
 fn entries(numbers: std::ops::Range<usize>, is_installable: bool) -> String {
     let mut text = String::new();
     for number in numbers {

@@ -1,5 +1,5 @@
-//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, calls of built-in tools,
-//! the start, many tools and many sessions.
+//! Measures `brigade serve`: calls of a kept server compared with a direct client of an equal one, calls of built-in
+//! tools, the start, many tools and many sessions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -34,7 +34,7 @@ for line in sys.stdin:
 
 const COMMAND: [&str; 4] = ["python3", "-S", "-E", "server.py"];
 
-/// Without built-in tools.
+/// The policy without built-in tools.
 const POLICY: &str = r#"allowed_families = ["mcp"]
 allowed_effects = ["local-read"]
 required_approval_modes = ["on-request"]
@@ -47,7 +47,7 @@ tools = ["read-*"]
 effects = ["local-read"]
 "#;
 
-/// The same with built-in tools.
+/// Returns the policy with built-in tools.
 fn with_built_in() -> String {
     POLICY
         .replace(r#"["mcp"]"#, r#"["mcp", "builtin"]"#)
@@ -55,19 +55,19 @@ fn with_built_in() -> String {
         .replace(r#"["read-*"]"#, r#"["read-*", "fs.*", "memory.*"]"#)
 }
 
-/// The tools of a large catalog.
+/// The number of tools in a large catalog.
 const LARGE_CATALOG: usize = 10_000;
 
-/// How much is read by `fs.read`.
+/// The size of the file that `fs.read` reads.
 const READ_BYTES: usize = 10 * 1024;
 
-/// How many memories are searched.
+/// The number of searched memories.
 const MEMORIES: usize = 2_000;
 
-/// What is remembered must have been left alone this long.
+/// How long files must be unchanged before their versions are cached.
 const SETTLED: Duration = Duration::from_millis(2500);
 
-/// The sessions at once, and the requests at a time.
+/// The number of sessions, and of concurrent requests.
 const SESSIONS: usize = 1_000;
 const AT_ONCE: usize = 4;
 
@@ -211,7 +211,7 @@ fn at(times: &[Duration], share: f64) -> Duration {
     times.get(place.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// Calls in turns, directly and through the gateway.
+/// Measures calls in turns, directly and through the gateway.
 fn calls(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let mut bare = Command::new(COMMAND[0]);
     bare.args(&COMMAND[1..]);
@@ -242,7 +242,7 @@ fn calls(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Res
     Ok(())
 }
 
-/// Starts the gateway in turns with a program that does nothing.
+/// Measures starts of the gateway, in turns with a program that does nothing.
 fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let (mut reference, mut times, mut most) = (Vec::new(), Vec::new(), 0);
     for _ in 0..turns {
@@ -261,7 +261,7 @@ fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Re
     Ok(())
 }
 
-/// Lists a large catalog, page by page.
+/// Measures listing a large catalog, page by page.
 fn many_tools(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(failed)?;
     write_workspace(folder.path(), LARGE_CATALOG)?;
@@ -315,7 +315,7 @@ fn list_all(client: &mut Client) -> Result<(Duration, Vec<Duration>), Failure> {
     }
 }
 
-/// Measures what built-in tools cost: the start with them beside that without them, and calls of two of them.
+/// Measures built-in tools: the start with and without them, and calls of two of them.
 fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let policy = root.join(".brigade/tools/policy.toml");
     let set = |text: &str| std::fs::write(&policy, text).map_err(Failure::at(&policy));
@@ -455,7 +455,7 @@ impl HttpSession {
     }
 }
 
-/// Begins many sessions, a few at a time, each with a listing and a call, and keeps them.
+/// Measures many open sessions. They begin a few at a time, each with a listing and a call.
 fn sessions(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let mut command = serve(brigade, &["--http", "127.0.0.1:0", "--no-token", "--as", "local"]);
     command.current_dir(root).stdout(Stdio::piped()).stderr(Stdio::null());

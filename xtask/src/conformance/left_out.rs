@@ -1,4 +1,4 @@
-//! The scenarios that are left out.
+//! The scenarios of the suite that are excluded.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ const LIST: &str = include_str!("left-out.toml");
 #[serde(deny_unknown_fields)]
 struct Row {
     scenario: String,
-    /// The revision at which it is left out; both if there is none.
+    /// The revision at which it is excluded; both without one.
     revision: Option<String>,
     reason: String,
 }
@@ -22,7 +22,7 @@ impl Row {
     }
 }
 
-/// The scenarios that are left out, each with its reason.
+/// The excluded scenarios, each with its reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOutScenarios {
@@ -30,7 +30,7 @@ pub struct LeftOutScenarios {
     left_out: Vec<Row>,
 }
 
-/// What a scenario is expected to do.
+/// The expected result of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Expectation<'a> {
     Passes,
@@ -48,7 +48,7 @@ impl LeftOutScenarios {
         row.map_or(Expectation::Passes, |row| Expectation::LeftOut(&row.reason))
     }
 
-    /// Returns the scenarios that are left out and that the suite does not have at this revision.
+    /// Returns the excluded scenarios that the suite does not have at this revision.
     pub fn unknown<'a>(&'a self, revision: &str, scenarios: &[String]) -> Vec<&'a str> {
         let named = self.left_out.iter().filter(|row| row.revision.as_deref() == Some(revision));
         named

@@ -1,4 +1,4 @@
-//! The suite, installed for this run alone.
+//! Installs the suite for one run, and runs its scenarios.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ pub struct Suite {
     node: PathBuf,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,

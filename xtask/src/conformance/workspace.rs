@@ -1,4 +1,4 @@
-//! The workspace that is served.
+//! The served workspace.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::repository::{Failure, Repository};
 
-/// The server behind the gateway.
+/// The MCP server that the gateway serves.
 const SERVER: &str = "fixtures/mcp/conformance.py";
 
 const POLICY: &str = r#"allowed_families = ["mcp"]
@@ -22,7 +22,7 @@ mode = "enforce"
 observe = "never"
 "#;
 
-/// It is there twice: with a handshake, and without.
+/// The server runs twice: with a handshake, and without.
 const RUNTIMES: &str = r#"[[runtime]]
 id = "server"
 name = "Server"
@@ -39,14 +39,14 @@ timeout = 20
 /// The runtimes, each of which is an MCP server.
 const SERVERS: [&str; 2] = ["server", "stateless"];
 
-/// Tools that no rule approves: the gateway asks the person in front of the client about them.
+/// Tools that no rule approves. The gateway asks the person at the client about them.
 const CONFIRMED_TOOLS: [&str; 3] = [
     "test_streaming_elicitation",
     "test_input_required_result_request_state",
     "test_input_required_result_tampered_state",
 ];
 
-/// Rules that approve reading resources and prompts, but for the prompt about which the gateway asks.
+/// Rules that approve reading resources and prompts, except the prompt that the gateway asks about.
 const READS: &str = r#"
 [[auto_approve]]
 name = "resources"
@@ -60,7 +60,7 @@ tools = ["prompt.get"]
 arguments = { name = "test_prompt_*" }
 "#;
 
-/// What is passed on of the server besides its tools.
+/// The resources and prompts of the server that the gateway offers.
 const UPSTREAM: &str = r#"
 [[upstream]]
 id = "server"
@@ -74,7 +74,7 @@ id = "stateless"
 sampling = true
 "#;
 
-/// A text of the catalog is a prompt.
+/// A catalog text, which becomes a prompt.
 const PROMPT: &str = r#"
 [[tool]]
 id = "test_simple_prompt"
@@ -91,7 +91,7 @@ pub struct Workspace {
     brigade: PathBuf,
 }
 
-/// A server of it. Dropping it ends it.
+/// A running server. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Server {
     pub address: String,
@@ -171,7 +171,7 @@ impl Workspace {
 
     /// Serves the workspace to the agent `local`, without a token.
     pub fn serve(&self) -> Result<Server, Failure> {
-        // The origin of the suite must stand in the configuration, and it has the port in it.
+        // The configuration must allow the origin of the suite, which contains the port.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = port.map_err(|error| Failure::new(format!("no port is free: {error}")))?.port();
         let config = format!(
@@ -196,7 +196,7 @@ impl Workspace {
     }
 }
 
-/// Enables imported entries under the names that the server has for them. Returns those names, too.
+/// Enables imported entries and renames them to the names of the server. Also returns these names.
 fn reviewed(imported: &str) -> (String, Vec<String>) {
     let mut names = Vec::new();
     let (mut catalog, mut lines) = (String::new(), imported.lines().peekable());

@@ -1,7 +1,7 @@
-//! Compares what agent programs say of their own MCP servers with what `tools discover` reads.
+//! Compares the MCP servers that agent programs list with those that `tools discover` reads.
 //!
-//! Each program adds servers to its own files, in a home of its own and without an account. What it lists then, and
-//! what `discover` finds, must be what was added.
+//! Each program adds servers to its files, in a temporary home and without an account. Both its own list and `discover`
+//! must then show exactly these servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,11 +23,11 @@ const NPM: &[&str] = &[
     "opencode-ai@1.18.33",
 ];
 
-/// What puts programs in their places after the installation of their packages.
+/// Scripts that complete the installation of packages.
 const SCRIPTS: &[&str] =
     &["node_modules/@anthropic-ai/claude-code/install.cjs", "node_modules/opencode-ai/postinstall.mjs"];
 
-/// An address at which nothing answers.
+/// An address that does not answer.
 const URL: &str = "http://127.0.0.1:9/mcp";
 
 /// A program, and how it adds and lists servers.
@@ -167,7 +167,7 @@ pub fn compare_all(brigade: &Path, folder: &Path, only: Option<&str>) -> Result<
     if wrong.is_empty() {
         Ok(())
     } else {
-        Err(Failure::new("agent programs say something else than `discover`"))
+        Err(Failure::new("the lists of agent programs differ from `discover`"))
     }
 }
 
@@ -191,7 +191,7 @@ fn install(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(bin)
 }
 
-/// Lets a program add its servers, and returns what differs.
+/// Lets a program add its servers, and returns the differences.
 fn compare(brigade: &Path, programs: &Path, program: &Program) -> Result<Vec<String>, Failure> {
     let place = tempfile::tempdir()
         .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))?;
@@ -211,7 +211,7 @@ fn compare(brigade: &Path, programs: &Path, program: &Program) -> Result<Vec<Str
             let errors = String::from_utf8_lossy(&output.stderr);
             return Err(Failure::new(format!("{} {words:?}: {text}{errors}", file.display())));
         }
-        // Some write their list as a message.
+        // Some programs write their list to standard error.
         Ok(if text.trim().is_empty() { String::from_utf8_lossy(&output.stderr).into_owned() } else { text })
     };
     let file = programs.join(program.label);
@@ -249,7 +249,7 @@ fn compare(brigade: &Path, programs: &Path, program: &Program) -> Result<Vec<Str
 }
 
 impl Server {
-    /// Returns what an entry of `discover` says otherwise.
+    /// Returns the differences to an entry of `discover`.
     fn differences(&self, entry: &Value) -> Vec<String> {
         let is_local = self.transport == "stdio";
         let host = URL.split('/').nth(2);

@@ -9,7 +9,7 @@ use super::install::InstalledServers;
 pub struct Server {
     /// The id in the workspace.
     pub id: &'static str,
-    /// The command. `{workspace}` stands for the directory of the workspace.
+    /// The command. `{workspace}` is replaced by the directory of the workspace.
     pub command: String,
     /// The effects of its tools.
     pub effects: &'static [&'static str],
@@ -24,7 +24,7 @@ pub struct Server {
 pub struct Trial {
     /// The name of the tool on the server.
     pub tool: &'static str,
-    /// The arguments. `{workspace}` in a string stands for the directory of the workspace.
+    /// The arguments. `{workspace}` in a string is replaced by the directory of the workspace.
     pub args: Value,
     /// The timeout in seconds.
     pub timeout: u32,

@@ -98,10 +98,13 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 }
 
 fn has_negation(text: &str, phrase: &str) -> bool {
-    let word = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+    let word = |text: &str| {
+        text.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase()
+    };
+    let next = |text: &str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
     text.match_indices(phrase).any(|(at, _)| {
         let before = text[..at].split_whitespace().next_back().map(word).unwrap_or_default();
-        let after = text[at + phrase.len()..].split_whitespace().next().map(word).unwrap_or_default();
+        let after = text[at + phrase.len()..].split_whitespace().next().map(next).unwrap_or_default();
         let is_whole = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
         is_whole && !PLAIN_BEFORE.contains(&before.as_str()) && !PLAIN_AFTER.contains(&after.as_str())
     })

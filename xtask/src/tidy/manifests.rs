@@ -18,7 +18,7 @@ const PUBLISHED: &[&str] = &["keywords", "categories"];
 /// The only crate with its own lints, and the lint that must be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
 
-/// Dependencies that no source file of their crate names, and why they are there.
+/// Dependencies that no source file of their crate names, with the reason.
 const UNNAMED: &[(&str, &str, &str)] =
     &[("brigade-cli", "textwrap", "chooses the version that miette draws with")];
 
@@ -49,13 +49,13 @@ struct Manifest {
     path: String,
     name: String,
     dependencies: Vec<Dependency>,
-    /// The directories of its source files: its own, and those of tests elsewhere.
+    /// The directories of its source files: that of the crate, and those of tests elsewhere.
     folders: Vec<String>,
-    /// What its feature `schemas` enables.
+    /// The features that its feature `schemas` enables.
     schemas: Option<Vec<String>>,
 }
 
-/// Every manifest of the workspace, as far as the rules need it.
+/// The parts of every manifest that the rules need.
 #[derive(Debug, Default)]
 pub struct Manifests {
     crates: Vec<Manifest>,
@@ -179,7 +179,7 @@ impl Manifests {
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         let ours = self.names();
-        // A crate that leaves one out does not build alone, or builds that crate once more.
+        // Without such an entry, a crate does not build alone, or its dependency is built twice.
         let with_schemas: BTreeSet<&str> = self
             .crates
             .iter()
@@ -189,7 +189,7 @@ impl Manifests {
         for manifest in &self.crates {
             let mut say = |line, message| found.push(Finding::new(&manifest.path, line, message));
             if !floors::is_known(&manifest.name) {
-                say(1, format!("`{}` stands on no floor: add it to xtask/src/floors.rs", manifest.name));
+                say(1, format!("`{}` has no floor: add it to xtask/src/floors.rs", manifest.name));
             }
             for dependency in &manifest.dependencies {
                 let package = dependency.package.as_str();
@@ -362,7 +362,7 @@ license.workspace = true
     }
 
     #[test]
-    fn an_arrow_under_another_name_or_for_one_platform_is_found() {
+    fn renamed_and_platform_dependencies_are_found() {
         let rest = format!("[target.'cfg(unix)'.dependencies]\nfiles.workspace = true\n{LINTS}");
         check("brigade-core", HEAD, &rest, &[(11, "`brigade-core` may not depend on `brigade-fs`")]);
     }
@@ -378,7 +378,7 @@ license.workspace = true
     }
 
     #[test]
-    fn schemas_of_a_dependency_that_are_not_enabled_are_found() {
+    fn disabled_schemas_of_a_dependency_are_found() {
         let found = |enabled: &str| {
             let ground = format!("[package]\nname = \"brigade-fs\"\n{HEAD}[features]\nschemas = []\n{LINTS}");
             let subject = format!(
@@ -429,7 +429,7 @@ license.workspace = true
 
     #[test]
     fn an_unknown_crate_and_an_unused_row_are_found() {
-        check("brigade-new", HEAD, LINTS, &[(1, "stands on no floor")]);
+        check("brigade-new", HEAD, LINTS, &[(1, "has no floor")]);
         let tree = Tree::from_texts(&[("Cargo.toml", "[workspace.dependencies]\nunused = \"1\"\n")]);
         assert_eq!(
             read(&tree).findings(),

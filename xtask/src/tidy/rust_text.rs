@@ -1,6 +1,6 @@
 //! Separates code, comments and literals of a Rust file, line by line.
 //!
-//! Just enough of the language to search for words: a word in a string is neither code nor a comment.
+//! Parses only enough of the language to search for words. A word in a string is neither code nor a comment.
 
 /// A line of a file: its code, with literals blanked out, and its comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn split(text: &str) -> Vec<Line> {
     lines
 }
 
-/// What items begin with that have more than one line or a comma before their end.
+/// Keywords of items that may contain commas or line ends before their end.
 const ITEMS: [&str; 12] = [
     "const",
     "enum",
@@ -128,7 +128,7 @@ struct Item {
 impl Item {
     /// Reads a line of the item, and returns whether it ends there.
     fn ends_in(&mut self, code: &str) -> bool {
-        // Attributes do not begin the item.
+        // Attributes come before the item.
         let mut rest = code.trim();
         while self.depth == 0
             && rest.starts_with("#[")
@@ -155,7 +155,7 @@ impl Item {
     }
 }
 
-/// Returns what starts here in code, and the length of its opening mark.
+/// Returns the comment or literal that starts here, and the length of its opening mark.
 fn opening(rest: &str, before: Option<char>) -> Option<(State, usize)> {
     if rest.starts_with("//") {
         return Some((State::LineComment, 2));

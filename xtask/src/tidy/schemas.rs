@@ -1,11 +1,11 @@
-//! The schemas of documents: every member and every element of a list has a type.
+//! Checks the schemas of documents: every member and every element of a list needs a type.
 
 use serde_json::Value;
 
 use super::Finding;
 use crate::repository::Tree;
 
-/// Where the schemas are.
+/// The directory of the schemas.
 const FOLDER: &str = "docs/schemas/";
 
 /// Members whose values belong to users or to other programs.
@@ -30,13 +30,13 @@ const OF_OTHERS: &[&str] = &[
 
 /// Objects whose members belong to users or to other programs, and lists of such objects.
 const OBJECTS_OF_OTHERS: &[&str] = &[
-    // What a script says in a checkpoint.
+    // Data that a script stores in a checkpoint.
     "context",
     // Tables of tools.toml in a pack, with keys that users may add.
     "entries",
     // An entry in the file of an agent program.
     "entry",
-    // What MCP servers say.
+    // Data of MCP servers.
     "error",
     "mcp_request_payload",
     "mcp_response_error",
@@ -45,7 +45,7 @@ const OBJECTS_OF_OTHERS: &[&str] = &[
     "server",
 ];
 
-/// Keywords that say what a value is.
+/// Keywords that give a value a type.
 const TYPES: &[&str] = &["$ref", "allOf", "anyOf", "const", "enum", "oneOf", "type"];
 
 /// Lists every member and list element without a type.
@@ -93,7 +93,7 @@ fn untyped(schema: &Value, place: &str, name: &str, found: &mut dyn FnMut(String
     }
 }
 
-/// Looks into the values of an object with any keys; one that has no schema for them belongs to another program.
+/// Checks the values of an object with any keys. Without a schema for them, the object belongs to another program.
 fn untyped_values(schema: &Value, place: &str, name: &str, found: &mut dyn FnMut(String)) {
     if let Some(values) = schema.get("additionalProperties") {
         untyped(values, &format!("{place}{{}}"), name, found);
@@ -105,13 +105,13 @@ fn entries<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = (&'s st
     entries.map(|(name, schema)| (name.as_str(), schema))
 }
 
-/// Returns whether a schema says what the value of a member is.
+/// Returns whether a schema gives a member a type.
 fn is_typed(schema: &Value, name: &str) -> bool {
     let has_type = TYPES.iter().any(|keyword| schema.get(keyword).is_some());
     has_type && (OBJECTS_OF_OTHERS.contains(&name) || OF_OTHERS.contains(&name) || !is_bare(schema))
 }
 
-/// Returns whether a schema describes an object of which it says nothing else.
+/// Returns whether a schema says only that the value is an object.
 fn is_bare(schema: &Value) -> bool {
     let types = &schema["type"];
     let is_object =

@@ -13,8 +13,8 @@ const LONG_FILES: &[(&str, &str)] = &[];
 /// The only directory whose code may be unsafe.
 const UNSAFE_FOLDER: &str = "crates/brigade-process/";
 
-/// Code that may call what `clippy.toml` bans: the interfaces to disk, clock, environment and processes, and code that
-/// is not shipped.
+/// Code that may call functions that `clippy.toml` bans: the interfaces to disk, clock, environment and processes, and
+/// code that is not shipped.
 const SEAMS: &[&str] = &[
     "crates/brigade-cli/build.rs",
     "crates/brigade-redact/build.rs",
@@ -30,11 +30,11 @@ const SEAMS: &[&str] = &[
 /// The code of the façade.
 const FACADE: &str = "crates/brigade/src/";
 
-/// The maximum number of lines of code of the façade, without comments, empty lines and tests. What is more belongs
-/// into the crates below it: each move lowers this.
+/// The maximum number of lines of code of the façade, without comments, empty lines and tests. Further code belongs in
+/// the crates below it. Lower this number with each move.
 const FACADE_CODE: usize = 4_950;
 
-/// The only file with an `impl Workspace`, which only hands out handles.
+/// The only file with an `impl Workspace`. It only returns handles.
 const WORKSPACE: &str = "crates/brigade/src/workspace.rs";
 
 /// The maximum number of lines of an attribute before its reason.
@@ -58,10 +58,10 @@ const BANNED: &[(&str, &str)] = &[
     ("Result<std::io::Result<", ONE_WAY),
 ];
 
-/// What to do instead of one result in another.
-const ONE_WAY: &str = "one way to fail: an error of its own, or an enum of what can come of it";
+/// The alternative to a result in a result.
+const ONE_WAY: &str = "one way to fail: use a separate error type, or an enum of the outcomes";
 
-/// Returns whether a file is a module shared by the tests of a crate. Each test is a program of its own and uses only a
+/// Returns whether a file is a module shared by the tests of a crate. Each test is a separate program and uses only a
 /// part of it.
 fn is_shared_by_tests(path: &str) -> bool {
     path.contains("/tests/") && path.ends_with("/mod.rs")
@@ -110,7 +110,7 @@ fn check_facade(sources: &[(&str, &str)], most: usize, found: &mut Vec<Finding>)
     let code: usize = sources.iter().filter(of_facade).map(|(_, text)| lines_of_code(text)).sum();
     if most < code {
         let message = format!(
-            "the façade has {code} lines of code, {most} are allowed: move what is no handle into the crate that owns it"
+            "the façade has {code} lines of code, {most} are allowed: move all but handles into the crates that own it"
         );
         found.push(Finding::new("crates/brigade/src/lib.rs", 1, message));
     }
@@ -162,7 +162,7 @@ fn breaches(path: &str, line: &Line) -> Vec<String> {
         }
     }
     if path.starts_with(FACADE) && path != WORKSPACE && line.code.starts_with("impl Workspace ") {
-        found.push(format!("`impl Workspace` stands in {WORKSPACE} alone: write a handle"));
+        found.push(format!("`impl Workspace` is allowed only in {WORKSPACE}: write a handle"));
     }
     if has_word(&line.code, "unsafe") && !path.starts_with(UNSAFE_FOLDER) {
         found.push(format!("unsafe code outside {UNSAFE_FOLDER}"));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn banned_calls_are_permitted_at_the_seams_with_a_reason() {
+    fn seams_may_permit_banned_calls_with_a_reason() {
         let with = "#![allow(clippy::disallowed_methods, reason = \"the seam\")]\n";
         let without = "#![allow(clippy::disallowed_methods)]\n";
         check("crates/brigade-fs/src/lib.rs", with, &[]);

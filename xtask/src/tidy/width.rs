@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_continues_in_the_next_line_of_its_paragraph() {
+    fn a_long_line_wraps_into_its_paragraph() {
         check("    // ~ ~ a\n    // b\n    f();\n", "    // ~\n    // ~ a b\n    f();\n");
         check("/// ~ ~\n///\n/// b\n", "/// ~\n/// ~\n///\n/// b\n");
         check("/// ~ ~ ~\n/// b\n", "/// ~\n/// ~\n/// ~ b\n");

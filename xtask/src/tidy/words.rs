@@ -25,7 +25,7 @@ const COMMANDS: &[&str] = &[
     "brigade summary",
 ];
 
-/// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
+/// The crates of the faces: the command line and the gateway. Their texts may name commands for people to type.
 const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
 
 /// Lists every use of the name of a command or option in a crate below the command line.
@@ -73,8 +73,8 @@ fn options(tree: &Tree) -> Vec<String> {
     found.into_iter().map(|name| format!("--{name}")).collect()
 }
 
-/// Returns whether a line has a text that says something about an option. A literal that is only the option, alone or
-/// with its value, is a word for another program.
+/// Returns whether a line has a text that mentions an option. A literal that is only the option, with or without a
+/// value, is an argument for another program.
 fn is_in_a_sentence(line: &str, option: &str) -> bool {
     line.match_indices(option).any(|(at, _)| {
         let (before, after) = (line[..at].chars().next_back(), line[at + option.len()..].chars().next());

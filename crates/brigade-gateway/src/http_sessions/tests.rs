@@ -35,7 +35,7 @@ fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
 }
 
-/// Reads a stream as far as it goes now: the ids of its events with their methods, and whether it has ended.
+/// Reads the events that a stream has now. Returns their ids and methods, and whether the stream has ended.
 async fn read(events: impl Stream<Item = ServerSseMessage>) -> (Vec<String>, bool) {
     let mut events = Box::pin(events);
     read_on(&mut events).await
@@ -69,7 +69,7 @@ async fn begun() -> (HttpSessions, SessionId, ServerSide) {
 }
 
 #[test]
-fn an_answer_ends_the_stream_of_its_request_and_no_other() {
+fn an_answer_ends_only_the_stream_of_its_request() {
     run(async {
         let (sessions, id, mut side) = begun().await;
         let one = sessions.create_stream(&id, list(1, Some("a"))).await.unwrap();
@@ -87,7 +87,7 @@ fn an_answer_ends_the_stream_of_its_request_and_no_other() {
 }
 
 #[test]
-fn what_nobody_reads_waits_for_the_next_stream_and_is_read_once() {
+fn unread_events_go_to_the_next_stream_once() {
     run(async {
         let (sessions, id, mut side) = begun().await;
         side.send(changed()).await.unwrap();
@@ -107,7 +107,7 @@ fn what_nobody_reads_waits_for_the_next_stream_and_is_read_once() {
 }
 
 #[test]
-fn a_client_that_comes_back_to_a_request_gets_what_it_missed() {
+fn a_returning_client_gets_the_missed_events() {
     run(async {
         let (sessions, id, mut side) = begun().await;
         drop(sessions.create_stream(&id, list(1, Some("a"))).await.unwrap());
@@ -169,7 +169,7 @@ fn only_a_session_without_open_requests_is_idle() {
 }
 
 #[test]
-fn a_client_that_sends_faster_than_the_server_takes_waits() {
+fn a_client_that_sends_too_fast_waits() {
     run(async {
         let (sessions, id, mut side) = begun().await;
         for number in 0..MAX_WAITING_MESSAGES as u64 {

@@ -134,7 +134,7 @@ impl Kitchen<'_> {
     /// the newest one with pending tasks. [`PrdSearch::AnyAtAll`] falls back to the newest one.
     ///
     /// # Errors
-    /// Fails if no PRD is found, its file name is not safe, or on a disk error. A PRD with errors is also returned.
+    /// Fails if no PRD exists, its file name is not safe, or on a disk error. A PRD with errors is also returned.
     pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
         match search {
             PrdSearch::At(path) => self.prd_at(path, PrdOrigin::Named, lints),
@@ -202,7 +202,7 @@ impl Kitchen<'_> {
     /// Returns the error for a missing PRD. It names the existing ones.
     fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
         let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
-        let failure = Failure::new(ErrorKind::NotFound, format!("there is no PRD at `{path}`"));
+        let failure = Failure::new(ErrorKind::NotFound, format!("no PRD exists at `{path}`"));
         let failure = failure.coded(codes::PRD_MISSING);
         let near = closest(path.as_str(), there.iter().map(String::as_str));
         Ok(match (near, there.first()) {

@@ -100,7 +100,7 @@ impl GitPlace {
                 return Ok(name.to_owned());
             }
         }
-        Err(PlaceError::Nowhere("there is no branch to merge to; name it in DEFAULT_BRANCH".to_owned()))
+        Err(PlaceError::Nowhere("no branch to merge to was found; name it in DEFAULT_BRANCH".to_owned()))
     }
 
     pub(super) fn push_branch(&self) -> Result<String, PlaceError> {
@@ -114,7 +114,7 @@ impl GitPlace {
             Some(name) => name.to_owned(),
             None => settings
                 .remote()
-                .ok_or_else(|| PlaceError::Nowhere("there is no remote to push to".to_owned()))?,
+                .ok_or_else(|| PlaceError::Nowhere("no remote to push to is configured".to_owned()))?,
         };
         let tip = self.repository.tip(branch)?;
         self.require_done(&tip)?;

@@ -93,7 +93,7 @@ fn plan_line<'c>(
     line: &[u8],
 ) -> Result<Plan, Error> {
     let BatchLine { tool_id, args } = BatchLine::parse(line)?;
-    // Which server such a call reads from, or what it runs, depends on its arguments.
+    // The arguments of such a call decide which server it reads from or what it runs.
     if Reads::of_tool_id(&tool_id).is_some() || may_start_a_program(&tool_id) {
         let tool = gather::entry(context, config, &tool_id, &args)?;
         return Ok(

@@ -1,4 +1,4 @@
-//! Ending a call that another process of the workspace runs.
+//! Ends calls that another process of the workspace runs.
 
 use std::ops::ControlFlow;
 
@@ -14,11 +14,8 @@ use requests::{request_end, requested_ends, take_requested_end};
 mod requests;
 
 impl Calls {
-    /// Asks the process that runs a call of the caller to end it, and returns the run that is to end. `None` if the
-    /// caller has no such call, or it does not run.
-    ///
-    /// # Errors
-    /// Returns file errors.
+    /// Asks the process that runs a call of the caller to end it, and returns the run. `None` if the caller has no such
+    /// call, or the call does not run.
     pub fn request_end(&self, id: &CallId) -> Result<Option<RunId>, Error> {
         let stored = self.context.queue().read()?.call(id)?;
         let is_meant = |call: &brigade_call::Call| {
@@ -30,7 +27,7 @@ impl Calls {
         Ok(Some(run))
     }
 
-    /// Takes a request back. Returns whether nobody has taken it.
+    /// Withdraws a request. Returns whether no process had accepted it.
     pub fn withdraw_end(&self, run: &RunId) -> bool {
         take_requested_end(&*self.context.fs, run).is_some()
     }
@@ -40,11 +37,8 @@ impl Calls {
         requested_ends(&*self.context.fs).contains(run)
     }
 
-    /// Takes the requests to end calls that run in this process, with who asks. Requests for runs that have ended are
-    /// removed.
-    ///
-    /// # Errors
-    /// Returns file errors.
+    /// Accepts the requests to end calls of this process. Returns each call with the requester. Requests for ended runs
+    /// are removed.
     pub fn take_requested_ends(&self, running: &[CallId]) -> Result<Vec<(CallId, String)>, Error> {
         let fs = &*self.context.fs;
         let requested = requested_ends(fs);

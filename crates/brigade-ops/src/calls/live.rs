@@ -1,4 +1,4 @@
-//! Compares what MCP servers list now with what is stored, on explicit request only.
+//! Compares the current tool lists of MCP servers with the stored ones, on explicit request only.
 //!
 //! A server starts as in a call: the command of its tool, without a shell, in its directory, under the policy's
 //! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and
@@ -34,19 +34,13 @@ pub fn tool_live(context: &WorkspaceContext, id: &str) -> Result<LiveReport, Err
 }
 
 /// Compares the contracts of the enabled MCP tools with the current lists of their servers.
-///
-/// # Errors
-/// Returns file errors.
 pub fn contracts_live(context: &WorkspaceContext) -> Result<LiveReport, Error> {
     live(context, ComparisonBasis::ContractsAndPins)
 }
 
 impl Pins {
     /// Lists the pins, and compares them with the current lists of the servers of enabled tools. A change is stored
-    /// beside its pin, to be shown and accepted. The pin itself stays.
-    ///
-    /// # Errors
-    /// Returns file errors.
+    /// beside its pin for review. The pin itself is not changed.
     pub fn list_live(&self) -> Result<PinListReport, Error> {
         let live = live(&self.context, ComparisonBasis::Pins)?;
         Ok(PinListReport {

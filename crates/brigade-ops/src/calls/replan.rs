@@ -18,7 +18,7 @@ use crate::doctor::site::Site;
 pub(crate) struct Changes {
     /// The reasons, as sentences.
     pub said: Vec<String>,
-    /// Whether the only one is that `PATH` finds another program.
+    /// Whether the only reason is that `PATH` finds another program.
     pub is_only_moved: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         };
         let moved = refusal.moved.as_ref();
         let is_explained = |change: &&Change| moved.is_some_and(|moved| moved.explains.contains(change));
-        // An invalid policy is told once, and not again with each call.
+        // An invalid policy is reported once, not with each call.
         let is_invalid = self.config.policy.standing() == Standing::Invalid;
         let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
         let changed = refusal.changes.iter();
@@ -110,7 +110,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         }
     }
 
-    /// Plans an installation with today's facts. There are few of them.
+    /// Plans an installation with current facts. Installations are few, so their facts are not cached.
     fn plan_installation(&self, call: &Call) -> Result<Plan, ReplanError> {
         let Some(entry) = self.config.catalog.tool(&call.tool_id) else {
             let error = self.config.catalog.find(&call.tool_id).err();
@@ -124,7 +124,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         Ok(plan(PlanFacts { args: Ok(call.args.clone()), ..facts }))
     }
 
-    /// Plans a call with today's facts.
+    /// Plans a call with current facts.
     fn plan(
         &mut self,
         tool_id: &str,
@@ -141,7 +141,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
             return Ok(complete(facts));
         }
-        // Which server such a call reads from depends on its arguments.
+        // The arguments of such a call decide which server it reads from.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);
             let tool = tool.map_err(|error| ReplanError::NoTool(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Compares stored calls with their approval again, and lets those run that verify.
+//! Verifies stored calls against their approval, and runs those that verify.
 
 use std::sync::Arc;
 
@@ -42,21 +42,21 @@ pub trait Runner: Send + Sync {
     fn attempt(&self, ready: ReadyCall) -> Result<Attempt, Error>;
 }
 
-/// A stored call that verified, and what was opened for it.
+/// A stored call that verified, with the files opened for it.
 pub struct ReadyCall {
     /// The call.
     pub call: VerifiedCall,
-    /// The revision that was verified. Another one is not run.
+    /// The verified revision. Another revision must not run.
     pub revision: u64,
-    /// What was planned.
+    /// The plan of the call.
     pub planned: PlannedCall,
-    /// The configuration that decided.
+    /// The configuration that the decision was made with.
     pub config: Arc<Config>,
 }
 
-/// What came of running a verified call.
+/// The outcome of running a verified call.
 pub enum Attempt {
-    /// The call ran, and its server answered so.
+    /// The call ran. Also the answer of its server, if it has one.
     Ran(Box<RunReport>, Option<Json>),
     /// Another process claimed or changed the call meanwhile.
     Taken(Box<Call>, Error),
@@ -109,16 +109,16 @@ fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport
     Err(not_run(context, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
 }
 
-/// Returns why nobody else runs a call of an agent: only the agent goes on with it.
+/// Returns an error if the call belongs to an agent and the caller is another. Only the agent itself runs its calls.
 pub(crate) fn of_agent(context: &WorkspaceContext, caller: &brigade_call::Caller) -> Option<Error> {
     let agent = caller.agent().filter(|_| *caller != context.caller)?;
-    let message = format!("the call belongs to the agent `{agent}`, which goes on with it");
+    let message = format!("the call belongs to the agent `{agent}`, and only the agent runs it");
     let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_OF_AGENT);
-    Some(error.hint("approve, hold or reject it here; the agent runs it and gets the result"))
+    Some(error.hint("approve, hold or reject it here; the agent then runs it and gets the result"))
 }
 
-/// Verifies and runs one call, or resumes it after these checkpoints. Also returns the answer of a server that is kept,
-/// with its text masked, if it gave one.
+/// Verifies and runs one call, or resumes it after these checkpoints. Also returns the answer of a kept server, with
+/// its text masked, if it gave one.
 ///
 /// # Errors
 /// Returns [`Refusal::Run`] if the call may not run, and file errors.
@@ -181,7 +181,7 @@ pub fn refusal_error(context: &WorkspaceContext, call: &Call, refusal: NotVerifi
         [reason] if refusal.changes == [Change::NothingBound] => {
             format!("call {} cannot run: {reason}", call.id)
         }
-        // The only reason says more than the names of the changes.
+        // A single reason says more than the names of the changes.
         [_, _, ..] if refusal.blockers.len() == 1 => format!("call {} cannot run", call.id),
         [] => format!("call {} cannot run", call.id),
         changed => {

@@ -1,4 +1,4 @@
-//! What waits for a person: one list over those that store it.
+//! Lists everything that waits for a person, from all stores.
 
 use std::ops::ControlFlow;
 
@@ -15,10 +15,7 @@ use brigade_workspace::WorkspaceContext;
 /// The tool whose calls are plans.
 const EXIT_PLAN: &str = "session.exit_plan";
 
-/// Lists everything that waits, the oldest first. Nothing of it is stored here.
-///
-/// # Errors
-/// Returns file errors.
+/// Lists everything that waits, oldest first. Stores nothing.
 pub fn waiting(
     context: &WorkspaceContext,
     decisions: &[DecisionRow],
@@ -32,7 +29,7 @@ pub fn waiting(
     waiting_rows(context, pending, decisions, questions)
 }
 
-/// Does the same with checkpoints that were read already.
+/// Lists the same with checkpoints that were already read.
 pub(crate) fn waiting_rows<'a>(
     context: &WorkspaceContext,
     checkpoints: impl Iterator<Item = &'a Checkpoint>,

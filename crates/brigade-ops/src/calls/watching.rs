@@ -39,7 +39,7 @@ pub fn watch(context: &WorkspaceContext, call: &VerifiedCall) -> Watch {
     match (request.mode, request.observe) {
         (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
         (_, Observe::Always) => Watch::Observe,
-        // What a closed workspace keeps from a run is seen by observing.
+        // In a closed workspace, only an observation shows the denied reads.
         (_, Observe::Changed) if request.reads == Reads::Closed => Watch::Observe,
         (_, Observe::Changed) => {
             let before = read(context).runs.remove(&key(&call.call().tool_id, call.binding()).to_hex());
@@ -60,7 +60,7 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
         runs.clear();
     }
     let tool_id = &call.call().tool_id;
-    // Of a run that failed, what the sandbox refused is told each time.
+    // Denials of the sandbox are reported for every failed run.
     let has_failed = match call.plan().runs_command() {
         true => receipt.exit_code != Some(0),
         false => receipt.status == RunStatus::Failed,
@@ -82,8 +82,8 @@ pub(crate) fn forget_observed(context: &WorkspaceContext) {
     let _ = context.fs.write_cache(&RelPath::from_static(OBSERVED), b"");
 }
 
-/// Keeps the files that an observed run of an entry used as code and that neither its approval nor its arguments and
-/// data cover. What the run wrote itself is left out: each run would end the next approval.
+/// Stores the files that an observed run used as code and that neither its approval, its arguments nor its data cover.
+/// Files that the run itself wrote are left out. Otherwise each run would invalidate the next approval.
 fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> Result<(), FsError> {
     let Some(observed) = &receipt.observed else { return Ok(()) };
     let fs = &*context.fs;
@@ -100,7 +100,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     if code.is_empty() {
         return Ok(());
     }
-    // The entry may have changed while the run lasted.
+    // The entry may have changed during the run.
     let catalog = read_catalog(fs)?;
     let Some(tool) = catalog.tool(&call.call().tool_id) else { return Ok(()) };
     if tool.command.as_deref() != call.plan().command() {
@@ -110,9 +110,8 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
 }
 
-/// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
-/// plan would bind now. Reads one receipt, and for a tool
-/// of a server that is kept the record of its start.
+/// Lists the files that the last observed run of a tool used and that neither its approval nor a new plan binds. Reads
+/// one receipt. For a tool of a kept server, also reads the record of its start.
 pub(crate) fn unbound(
     context: &WorkspaceContext,
     config: &Config,
@@ -127,7 +126,7 @@ pub(crate) fn unbound(
             Some(FoundReceipt::Good(stored)) => seen_run(&*context.fs, &view, &stored.receipt)?.run(),
             Some(FoundReceipt::Bad(_)) | None => None,
         },
-        // Calls of kept servers are observed with their process, and not remembered one by one.
+        // Calls of kept servers are observed with their process, so single calls are not remembered.
         None if tool.family == Some(Family::Mcp) => seen_runs(&*context.fs, &view, tool_id, 1)?.runs.pop(),
         None => None,
     };
@@ -136,7 +135,7 @@ pub(crate) fn unbound(
     Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
 }
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct LatestRuns {
     schema: String,

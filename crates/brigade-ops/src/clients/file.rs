@@ -1,4 +1,4 @@
-//! A file of a client, wherever it is.
+//! Reads and replaces a file of a client, in the workspace or elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ const LIMIT: u64 = 64 << 20;
 
 /// A file of a client.
 pub(super) struct ClientFile {
-    /// Its path for notes: relative to the workspace, beginning with `~/`, or absolute.
+    /// The path as recorded: relative to the workspace, beginning with `~/`, or absolute.
     pub(super) noted: String,
     scope: Scope,
     location: Location,
 }
 
 impl ClientFile {
-    /// Finds out where a path of the table leads. Links are followed; those of a workspace must stay in it.
+    /// Resolves a path of the client table. Links are followed, but those in a workspace must stay in it.
     pub(super) fn find(clients: &Clients<'_>, path: &Path, scope: Scope) -> Result<ClientFile, Failure> {
         let home = clients.home();
         if path.starts_with("~") && home.is_none() {
@@ -34,7 +34,7 @@ impl ClientFile {
         ClientFile::open(clients, &noted, scope).map_err(Failure::from)
     }
 
-    /// Finds a file that was noted.
+    /// Resolves a recorded file.
     pub(super) fn open(clients: &Clients<'_>, noted: &str, scope: Scope) -> Result<ClientFile, FsError> {
         let location = clients.fs.resolve(noted, clients.home())?;
         if scope == Scope::Project && matches!(location, Location::Outside(_)) {
@@ -56,16 +56,16 @@ impl ClientFile {
         }
     }
 
-    /// Replaces or removes the file if it is still what was read. Returns whether it was.
+    /// Replaces or removes the file if its content is still `before`. Returns whether it was.
     ///
-    /// Programs that take no lock can write between the comparison and the next step, which is a rename.
+    /// A program without the lock can still write between the comparison and the rename.
     pub(super) fn replace(
         &self,
         clients: &Clients<'_>,
         before: Option<&[u8]>,
         after: Option<&str>,
     ) -> Result<bool, FsError> {
-        // A file of the workspace is for everybody who works in it; one of the user is private.
+        // A file of the workspace is shared, and one of the user is private.
         let mode = FileMode::KeepOr(if self.scope == Scope::Project { 0o644 } else { 0o600 });
         match &self.location {
             Location::Inside(path) => {
@@ -134,7 +134,7 @@ impl ClientFile {
                 Ok(Err(_)) => return,
                 Err(_) => remove_outside(folder),
             };
-            // One that somebody uses meanwhile stays.
+            // A directory that is no longer empty is kept.
             if removed.is_err() {
                 return;
             }

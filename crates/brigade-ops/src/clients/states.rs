@@ -1,4 +1,4 @@
-//! The entries that were written, as they are now, for a diagnosis.
+//! The current state of the written entries, for a diagnosis.
 
 use brigade_core::IssueType;
 use std::fmt::Display;
@@ -20,8 +20,8 @@ use super::file::ClientFile;
 use super::{CONNECTED, Clients};
 use crate::discovery::remember::{DISCOVERED, Memory, read_remembered, registered_from};
 
-/// Lists what is wrong with the entries of `connected.json`, which servers of the catalog the same files start, and
-/// which files have hooks of v0.30. Reads only the files that are noted there, and those that v0.30 wrote hooks into.
+/// Lists the problems of entries in `connected.json`, the catalog servers that the same files start, and files with
+/// hooks of v0.30. Reads only files in that list, and those that v0.30 wrote hooks into.
 pub(crate) fn client_states(
     clients: &Clients<'_>,
     catalog: &Catalog,
@@ -45,7 +45,7 @@ pub(crate) fn client_states(
             return states;
         }
     };
-    // An invalid gateway.toml is an issue of its own.
+    // An invalid gateway.toml is reported as a separate issue.
     let agents = read_agents(clients.fs).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
@@ -68,8 +68,8 @@ pub(crate) fn client_states(
     states
 }
 
-/// Lists what the cache of `tools sync` says about the files of agent programs, or why it says nothing. The files are
-/// not read.
+/// Lists the remembered problems of files of agent programs, from the cache of `tools sync`, or why the cache is
+/// unusable. Does not read the files.
 fn remembered_states(
     clients: &Clients<'_>,
     catalog: &Catalog,
@@ -86,7 +86,7 @@ fn remembered_states(
         line: None,
         problem: ClientProblem::CacheUnfit(what),
     };
-    let unfit = |why: &dyn Display| cache(format!("the cache says nothing of agent programs: {why}"));
+    let unfit = |why: &dyn Display| cache(format!("the cache of agent programs is not used: {why}"));
     let found = match read_remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),
@@ -176,7 +176,7 @@ fn remembered_states(
     states
 }
 
-/// Lists the files with hooks of v0.30. What cannot be read has none.
+/// Lists the files with hooks of v0.30. Unreadable files are skipped.
 fn hooks(clients: &Clients<'_>) -> Vec<ClientState> {
     let mut states = Vec::new();
     for hooks in HOOK_FILES {
@@ -258,7 +258,7 @@ fn find_servers(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProb
     servers(client, bytes).map_err(|why| ClientProblem::Unreadable(why.to_string()))
 }
 
-/// Returns why an entry starts nothing, or something else than this workspace's gateway.
+/// Returns why an entry does not start the gateway of this workspace.
 fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
     let words = server.words();
     let program = words.first()?;
@@ -271,8 +271,8 @@ fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
     target.filter(|target| Path::new(target) != root).map(|_| ClientProblem::OtherTarget)
 }
 
-/// Returns the tool of the catalog whose server starts with these words, of which some may be masked. A path before the
-/// name of the program does not count, nor how a file of the workspace is spelled.
+/// Returns the catalog tool whose server starts with these words. Some words may be masked. The directory of the
+/// program and the spelling of files in the workspace do not matter.
 fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<String> {
     let words = plain_words(words, root);
     let starts = |command: &str| {
@@ -287,7 +287,7 @@ fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<Stri
     Some(tool.id.as_str().to_owned())
 }
 
-/// Returns the name of a program, and behind it its arguments with paths in the workspace as they are written there.
+/// Returns the name of a program and its arguments. Paths in the workspace are made relative to it.
 fn plain_words(words: &[String], root: &Path) -> Vec<String> {
     let plain = |word: &String| {
         let path = Path::new(word);
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_spelling_of_a_file_of_the_workspace_does_not_count() {
+    fn spelling_of_workspace_files_does_not_matter() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let plain = |text: &str| plain_words(&words(text), Path::new("/work/one")).join(" ");
         for same in

@@ -12,8 +12,8 @@ use crate::setup::Setup;
 /// versions gain missing harnesses and projections.
 ///
 /// # Errors
-/// Tells the report if the catalog is invalid, or if another entry has the id of a built-in tool. Nothing is written
-/// then, and the report lists what would have been added. Also returns file errors.
+/// Returns the report if the catalog is invalid, or if another entry has the id of a built-in tool. Then nothing is
+/// written, and the report lists the tools that would have been added. Also returns file errors.
 pub fn add_default_tools(
     context: &WorkspaceContext,
     request: DefaultsRequest,

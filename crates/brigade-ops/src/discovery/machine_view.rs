@@ -1,4 +1,4 @@
-//! Looks at the files of agent programs, and reads what they can use. Starts nothing, and writes nothing.
+//! Reads the tools that agent programs can use from their files. Starts nothing, and writes nothing.
 
 mod folders;
 mod machine;
@@ -18,34 +18,34 @@ use brigade_harness::{
 pub use machine::Machine;
 use machine::{FileContent, MachinePath};
 
-/// What to look for. `None` and an empty list mean everything; of several, one must fit.
+/// What to look for. `None` or an empty list selects everything. Of several values, one must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiscoverRequest {
     /// The labels of harnesses.
     pub harnesses: Option<Vec<String>>,
     /// The sources of entries.
     pub sources: Vec<EntrySource>,
-    /// Whose files.
+    /// The owners of files: the project or the user.
     pub scopes: Vec<Scope>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Discovery {
-    /// The harnesses that were looked at.
+    /// The searched harnesses.
     pub harnesses: Vec<HarnessFiles>,
     /// The entries.
     pub entries: Vec<DiscoveredEntry>,
-    /// What people should know.
+    /// Issues for the user.
     pub issues: Vec<DiscoveryIssue>,
-    /// What starts the servers, by `ref`.
+    /// The commands of the servers, by `ref`.
     pub launches: Launches,
-    /// Whether files of the user were not looked at, because no home directory is known.
+    /// Whether files of the user were skipped, because no home directory is known.
     pub lacks_home: bool,
 }
 
-/// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
-/// Bound values are masked in what is shown of it, and not in what starts the servers.
+/// Reads the files of harnesses in parallel. The result is in the order of the harnesses. Bound values are masked in
+/// entries and issues, but not in launch commands.
 pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discovery {
     let is_wanted = |harness: &&Harness| {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
@@ -61,7 +61,7 @@ pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discove
         found.issues.push(DiscoveryIssue::new(IssueType::ClientFileUnreadable, message));
     }
     let mut inventory = Inventory::default();
-    // One file may be that of several harnesses.
+    // Several harnesses may share a file.
     let mut told: HashSet<DiscoveryIssue> = HashSet::new();
     let hunts: Vec<HarnessPart> =
         parallel_map(&wanted, |harness| HarnessSearch::for_harness(machine, look, harness))
@@ -89,7 +89,7 @@ pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discove
     found
 }
 
-/// Masks bound values in what was found.
+/// Masks bound values in entries and issues.
 pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
     if masks.is_empty() {
         return;
@@ -98,7 +98,7 @@ pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &m
     issues.iter_mut().for_each(|issue| masks.hide(&mut issue.message));
 }
 
-/// Does something with each, on a few threads, and returns what came of it in order.
+/// Applies a function to each item on a few threads, and returns the results in order.
 fn parallel_map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     const MAX_THREADS: usize = 4;
     let next = AtomicUsize::new(0);
@@ -108,7 +108,7 @@ fn parallel_map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec
     };
     let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(all.len());
     let mut results = std::thread::scope(|scope| {
-        // Where no thread can be made, there is one fewer.
+        // If a thread cannot be started, the others do its work.
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
         let threads: Vec<_> = (1..helpers).filter_map(spawn).collect();
         let mut results = work();
@@ -121,15 +121,15 @@ fn parallel_map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// What was found of one harness.
+/// The result for one harness.
 struct HarnessPart {
     files: HarnessFiles,
-    /// Entries, and what starts the servers among them.
+    /// Entries, with the launch commands of servers.
     read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
     issues: Vec<DiscoveryIssue>,
 }
 
-/// One look at the files of a harness.
+/// The search of one harness.
 struct HarnessSearch<'h> {
     machine: &'h Machine<'h>,
     look: &'h DiscoverRequest,
@@ -138,23 +138,23 @@ struct HarnessSearch<'h> {
     rows: Vec<FileState>,
     /// The file that was read last: some have parts for two scopes.
     last: Option<(PathBuf, FileContent)>,
-    /// The servers that the harness does not start, by name.
+    /// Names of the servers that the harness does not start.
     switched_off: HashSet<String>,
-    /// What may still be read of the user's files, and of those of the workspace.
+    /// The remaining budgets for files of the user and of the workspace.
     rooms: [ReadBudget; 2],
 }
 
-/// The most bytes that are read of all files of a harness, and the most entries. What the user has and what the
-/// workspace has are counted apart, so that a repository hides nothing of the user.
+/// The maximum number of bytes, and of entries, read for one harness. The user and the workspace are counted
+/// separately, so that a repository cannot hide entries of the user.
 const MAX_BYTES: u64 = 32 << 20;
 const MAX_ENTRIES_PER_HARNESS: usize = 5_000;
 
-/// What may still be read of some files.
+/// The remaining budget for reading files.
 #[derive(Clone, Copy)]
 struct ReadBudget {
     bytes: u64,
     entries: usize,
-    /// How many files are not read.
+    /// The number of files that were not read.
     left_out: u64,
 }
 
@@ -167,7 +167,7 @@ impl ReadBudget {
 }
 
 impl<'h> HarnessSearch<'h> {
-    /// Looks at the files of a harness; `None` for one that is named only where it is.
+    /// Searches the files of a harness. `None` for a guest harness that is neither installed nor requested.
     fn for_harness(
         machine: &'h Machine<'h>,
         look: &'h DiscoverRequest,
@@ -200,7 +200,7 @@ impl<'h> HarnessSearch<'h> {
 }
 
 impl HarnessSearch<'_> {
-    /// Returns what shows that a harness is here: its program, or a directory of it.
+    /// Returns the path that proves that a harness is installed: its program or one of its directories.
     fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
         let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
         program.or_else(|| {
@@ -243,7 +243,7 @@ impl HarnessSearch<'_> {
         }
     }
 
-    /// Reads a file, if there is room for it among those of its harness.
+    /// Reads a file, if the budget of its harness allows it.
     fn look_at(&mut self, spot: &MachinePath, extent: Extent, limit: u64) -> FileContent {
         if self.room(extent).is_used_up() {
             let is_there = self.machine.exists(&spot.path);
@@ -258,7 +258,7 @@ impl HarnessSearch<'_> {
         looked
     }
 
-    /// Tells how many files are not read, because those before them hold too much together.
+    /// Reports the number of files that were not read because the budget was used up.
     fn report_full(&mut self, harness: &'static Harness) {
         for (room, whose) in self.rooms.into_iter().zip(["the user", "the workspace"]) {
             if room.left_out == 0 {
@@ -281,7 +281,7 @@ impl HarnessSearch<'_> {
         let paths = config.files.paths(Platform::of_this_build(), |name| self.machine.variable(name));
         for path in paths {
             let Some(spot) = self.machine.spot(&path, config.extent) else { continue };
-            // Where the home directory is the workspace, its files are those of the user.
+            // If the home directory is the workspace, its files count as those of the user.
             let is_of_user = seen.contains(&(spot.path.clone(), Extent::User));
             if config.extent == Extent::Project && is_of_user {
                 continue;
@@ -330,7 +330,7 @@ impl HarnessSearch<'_> {
         self.report_left_out(&source, listed.unnamed, listed.others);
     }
 
-    /// Notes a file that would have to run to say something.
+    /// Reports a configuration file that is a program, so it cannot be read.
     fn program(&mut self, config: &Config, spot: &MachinePath) {
         let status =
             if self.machine.exists(&spot.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
@@ -366,7 +366,7 @@ impl HarnessSearch<'_> {
         self.last = Some((spot.path.clone(), looked));
     }
 
-    /// Reads which servers a harness does not start. A file that is not there has no row: it defines nothing.
+    /// Reads which servers a harness does not start. A missing file has no row, because it defines nothing.
     fn switches(&mut self, harness: &'static Harness, file: &SwitchFile) {
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
             let Some(spot) = self.machine.spot(&path, file.extent) else { continue };

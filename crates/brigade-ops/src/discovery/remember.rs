@@ -1,4 +1,4 @@
-//! Caches of what was found in the files of agent programs, and of what tools were registered from.
+//! Caches the entries found in files of agent programs, and the definitions that tools were registered from.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use brigade_workspace::why_unsafe;
 use crate::RUNTIMES;
 use crate::discovery::machine_view::hide_in;
 
-/// The file.
+/// The cache of discovered entries.
 pub const DISCOVERED: &str = ".brigade/tools/discovered.json";
 
-/// The file of definitions that tools of a level were registered from, below the directory of its runtimes.
+/// The cache of definitions that tools were registered from. It is in the directory of the runtimes of their level.
 pub const REGISTERED: &str = "registered.json";
 
 /// The largest file that is read.
 const LIMIT: u64 = 64 << 20;
 
-/// What the cache holds.
+/// The state of the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Memory {
-    /// What was found.
+    /// The discovered entries.
     Found(Box<RememberedEntries>),
     /// There is no cache.
     Nothing,
@@ -30,10 +30,7 @@ pub enum Memory {
     Unfit(RememberedFileError),
 }
 
-/// Reads the cache. `masks` hides bound values: a value may have been bound since, or not have been set then.
-///
-/// # Errors
-/// Fails on a disk error.
+/// Reads the cache. `masks` hides bound values, because a value may have been bound after the cache was written.
 pub fn read_remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
     let bytes = match fs.read(&RelPath::from_static(DISCOVERED), LIMIT) {
         Ok(bytes) => bytes,
@@ -52,7 +49,7 @@ pub fn read_remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
     })
 }
 
-/// Leaves out what would make the cache larger than one that is read, and says so in an issue.
+/// Drops entries until the cache fits the size limit for reading, and adds an issue about it.
 pub fn fit_to_remember(found: &mut RememberedEntries) {
     found.fit(LIMIT as usize);
 }
@@ -79,8 +76,8 @@ pub struct RegisteredDefinitions {
 /// Reads the definitions that tools were registered from, of the project and of the user. `config` is the directory of
 /// the user's settings.
 ///
-/// A cache that cannot be read holds nothing: then what a tool says stands for its definition. So does one of the user
-/// that others could have written.
+/// An unreadable cache counts as empty. So does a cache of the user that others could have written. Tools are then
+/// compared by their own fields.
 pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> RegisteredDefinitions {
     let is_registered = |tool: &brigade_catalog::Tool| {
         tool.source.as_ref().is_some_and(|source| source.fingerprint.is_some())

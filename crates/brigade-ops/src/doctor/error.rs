@@ -24,7 +24,7 @@ pub enum UpkeepError {
     /// The kitchen could not be read.
     #[error(transparent)]
     Kitchen(Box<Failure>),
-    /// A process may not be stopped; the text says why.
+    /// A process may not be stopped. The text is the reason.
     #[error("{0}")]
     LeftAlone(String),
     /// The files of an ended runtime could not be removed.

@@ -14,7 +14,7 @@ pub fn examine<'c>(
 ) -> ToolExamination<'c> {
     let (catalog, now) = (&config.catalog, host.clock.now());
     let reader = FactReader::new(host, config);
-    // What is wrong with a runtime is an issue of the runtime.
+    // Problems of a runtime are reported with the runtime, not with its tools.
     let no_runtimes = Runtimes::default();
     let presences = PresenceReader::new(&reader, &no_runtimes);
     let part = |tools: &mut dyn Iterator<Item = ToolFacts<'c>>| {

@@ -23,16 +23,16 @@ use crate::state::compact::compact;
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fix {
-    /// What is fixed.
+    /// The object of the fix.
     pub kind: FixKind,
     /// The file or directory, relative to the workspace.
     pub path: String,
-    /// What is done, or why it failed, as a sentence without a final period.
+    /// The action, or why it failed, as a sentence without a final period.
     pub detail: String,
 }
 
 words! {
-    /// What a fix is about.
+    /// The object of a fix.
     FixKind {
         /// The mode of a file or directory.
         Mode = "mode",
@@ -129,7 +129,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
 
 fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
     for path in left_locks(site.fs(), site.now()) {
-        let detail = "removed a lock that nobody holds any more".to_owned();
+        let detail = "removed a lock that is no longer held".to_owned();
         fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
     }
 }

@@ -47,7 +47,7 @@ const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/w
 pub struct FoundCall {
     /// The call, reduced to what a diagnosis reads.
     pub call: Call,
-    /// What no longer matches the approval; of a pending call of v0.30, why it cannot be approved.
+    /// Changes since the approval; for a pending call of v0.30, the reasons why it cannot be approved.
     pub changes: Vec<String>,
     /// Whether the only change is that `PATH` finds another program.
     pub is_only_moved: bool,
@@ -76,7 +76,7 @@ pub struct HistoryFacts {
     pub is_of_v030: bool,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
-    /// What the last observed runs of tools used, by tool id.
+    /// The files and effects of the last observed run of each tool, by tool id.
     pub uses: BTreeMap<String, ToolUse>,
     /// Number of runs by status.
     pub run_counts: BTreeMap<String, u64>,
@@ -155,7 +155,7 @@ fn add_runs(
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
     facts.ledger = ledger;
-    // Newest first: a later success of the same request is known before the failure is looked at.
+    // Newest first, so that a later success of the same request is known before its failure.
     runs.sort_unstable_by(RunFacts::newest_first);
     if let Some(newest) = runs.first()
         && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?
@@ -199,8 +199,8 @@ const FIRST_LINES_OF_V030: &[(&str, &str)] = &[
 const FILES_OF_V030: [&str; 2] =
     [".brigade/work/.proofs.authority.json", ".brigade/work/imports/inbox.jsonl.writer.lock"];
 
-/// Tells whether v0.30 was used: it wrote the first call, the catalog, the policy, the runtimes or the inbox, or its
-/// journal was adopted and the copy is still there.
+/// Returns whether v0.30 was used. It was if it wrote the first call, the catalog, the policy, the runtimes or the
+/// inbox, or if the copy of its adopted journal still exists.
 fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     let fs = site.fs();
     let mut is_of_v030 = fs.exists(&RelPath::composed(&format!("{CALLS}.0.30.0")))?;
@@ -223,7 +223,7 @@ fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     Ok(is_of_v030)
 }
 
-/// Reads the last run of each tool in use, and sums up what it used. Reads no further receipt but the earlier equal run
+/// Reads the last run of each tool in use, and summarizes its used files. Otherwise reads only the earlier equal run
 /// that was observed.
 fn uses(
     site: &Site<'_>,
@@ -259,7 +259,7 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
     Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem, is_restorable: false }))
 }
 
-/// Finds the files of lines that were set aside.
+/// Finds the quarantine files.
 fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
     let kitchen = site.kitchen.folders_of_lines()?;
@@ -346,7 +346,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
     Ok(found)
 }
 
-/// Drops members that no diagnosis reads. A queue may have very many calls.
+/// Drops members that no diagnosis reads, because a queue may have very many calls.
 fn keep_little(call: &mut Call) {
     call.contract = ContractLabels::default();
     call.policy = None;
@@ -377,7 +377,7 @@ impl RunFacts {
         }
     }
 
-    /// Returns the id under which the receipt is stored, which may differ from what it says itself.
+    /// Returns the id under which the receipt is stored. It may differ from the id in the receipt.
     fn stored_id(&self) -> &str {
         &self.stored_id
     }
@@ -388,7 +388,7 @@ impl RunFacts {
     }
 }
 
-/// What was read of the runs, unordered.
+/// The runs that were read, unordered.
 #[derive(Default)]
 struct HistoryReading {
     runs: Vec<RunFacts>,

@@ -1,4 +1,4 @@
-//! What runs left behind: directories that checkpoints are dropped into, and room for outcomes.
+//! Finds leftovers of runs: drop directories for checkpoints, and reserved files for outcomes.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Files of the state that other users can access.
+//! Finds files of the state that other users can access.
 
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
@@ -6,7 +6,7 @@ use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 /// The directories of the state. Configuration files in them are not secret, so they are skipped.
 const STATE: [&str; 3] = [".brigade/tools", ".brigade/work", ".brigade/kitchen"];
 
-/// The default directory of worktrees: files of the user, with modes of their own.
+/// The default directory of worktrees. They are files of the user, whose modes are not checked.
 const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The mode bits of group and others.

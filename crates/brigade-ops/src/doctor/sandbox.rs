@@ -1,4 +1,4 @@
-//! The parts of the policy's sandbox that this system cannot enforce.
+//! Finds the parts of the policy's sandbox that this system cannot enforce.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The directories of tool packs.
 //!
-//! A pack is written into a hidden directory and renamed at the end, so a crash leaves no half of one. A pack that is
-//! imported may come from anybody: its size is bounded, and links in it are not followed.
+//! A pack is written into a hidden directory and then renamed, so a crash leaves no incomplete pack. An imported pack
+//! is not trusted: its size is limited, and links in it are not followed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub const PACKS: &str = ".brigade/tools/packs";
 /// The directory of archived packs.
 pub const PACKS_ARCHIVE: &str = ".brigade/tools/packs-archive";
 
-/// What the name of every pack ends with.
+/// The suffix of every pack name.
 const SUFFIX: &str = "tool-pack";
 
 /// The document of a pack.
@@ -89,9 +89,6 @@ pub struct NewPack<'f> {
 
 impl NewPack<'_> {
     /// Adds the sources of entries. A source that may not leave the workspace is left out, with the reason.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn add_sources(&self, entries: &[Entry], redactor: &Redactor) -> Result<Vec<PackedSource>, FsError> {
         let mut sources = Vec::new();
         for entry in entries {
@@ -140,9 +137,6 @@ impl NewPack<'_> {
     }
 
     /// Adds the documents. The manifest comes last: without it, a directory is not a pack.
-    ///
-    /// # Errors
-    /// Returns file errors.
     pub fn add_documents(&self, manifest: &Json, entries: &[Entry], readme: &str) -> Result<(), FsError> {
         if !entries.is_empty() {
             let entries: Vec<String> = entries.iter().map(Entry::to_toml).collect();
@@ -223,9 +217,9 @@ pub fn archive_pack(fs: &dyn Fs, pack_id: &str) -> Result<RelPath, FsError> {
 /// Why a directory cannot be imported.
 #[derive(Debug)]
 pub enum OpenPackError {
-    /// It is not a pack; the text says why.
+    /// It is not a pack. The text says why.
     NotAPack(String),
-    /// The disk does not let it be read.
+    /// It cannot be read.
     Disk(FsError),
 }
 
@@ -243,7 +237,7 @@ impl OpenPackError {
         }
     }
 
-    /// Tells what is no pack from what cannot be read.
+    /// Distinguishes a directory that is not a pack from one that cannot be read.
     pub fn from_disk(error: FsError) -> OpenPackError {
         match error.kind {
             FsErrorKind::Permission | FsErrorKind::Other { .. } => OpenPackError::Disk(error),
@@ -265,7 +259,7 @@ impl OpenPack {
     /// Reads the manifest of the pack in a directory.
     ///
     /// # Errors
-    /// Says why it is not a pack, or cannot be read.
+    /// Fails if it is not a pack, or cannot be read.
     pub fn open(fs: Arc<dyn Fs>, folder: RelPath) -> Result<OpenPack, OpenPackError> {
         let mut pack = read_manifest(&*fs, &folder)?;
         let entries = &mut pack.portable_catalog.entries;
@@ -284,7 +278,7 @@ impl OpenPack {
         Ok(OpenPack { fs, folder, pack, entry_errors, sources: RefCell::default() })
     }
 
-    /// Returns the errors of entries that stand in a file of their own.
+    /// Returns the errors in the separate file of entries.
     pub fn entry_errors(&self) -> &[String] {
         &self.entry_errors
     }
@@ -425,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn packs_of_one_second_are_numbered_and_halves_do_not_count() {
+    fn packs_of_one_second_are_numbered() {
         let fs = MemoryFs::new();
         assert_eq!(build(&fs, "a"), "20231114-221320-tool-pack");
         assert_eq!(build(&fs, "b"), "20231114-221320-tool-pack-2");
@@ -462,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_the_disk_refuses_is_a_fault_of_the_disk() {
+    fn an_unreadable_directory_is_a_disk_error() {
         let is_disk = |kind: FsErrorKind| {
             matches!(OpenPackError::from_disk(FsError::new("open", "x", kind)), OpenPackError::Disk(_))
         };

@@ -6,9 +6,6 @@ use brigade_fs::FsError;
 use brigade_mcp::{McpTool, PINS, PinStore, ServerState, sentence};
 
 /// Lists pins that no longer match, unreadable pin files, and servers with a changed tool list.
-///
-/// # Errors
-/// Returns file errors.
 pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState>, FsError> {
     let (pins, broken) = store.all()?;
     let mut keys = Vec::new();

@@ -48,8 +48,8 @@ pub struct SyncRequest {
 /// Writes missing and stale projections. Broken entries are skipped and reported.
 ///
 /// # Errors
-/// Tells the report if there is nothing of the tool, or the catalog cannot be read. Also fails if another process keeps
-/// the lock for too long, or on a file error before anything was replaced.
+/// Returns the report if nothing was selected, or the catalog cannot be read. Also fails if another process keeps the
+/// lock for too long, or on a file error before anything was replaced.
 pub fn apply(
     context: &WorkspaceContext,
     request: &ApplyRequest,

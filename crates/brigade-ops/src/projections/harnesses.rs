@@ -8,9 +8,6 @@ use crate::report::{HarnessListReport, HarnessReport};
 use brigade_workspace::{WorkspaceContext, load};
 
 /// Lists the known harnesses, and others that the catalog names.
-///
-/// # Errors
-/// Returns file errors.
 pub fn list_harnesses(context: &WorkspaceContext) -> Result<HarnessListReport, Failure> {
     let catalog = load::catalog(context)?;
     let lines = HarnessLine::all(load::enabled(&catalog));

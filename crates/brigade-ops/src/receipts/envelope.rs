@@ -1,6 +1,6 @@
-//! Statements for strangers: DSSE envelopes, signed with the Ed25519 key of this host.
+//! DSSE envelopes for other parties, signed with the Ed25519 key of this host.
 //!
-//! Owns: the key of this host, envelopes, and their verification. Does not know: what a statement says, workspaces.
+//! Owns: the key of this host, envelopes, and their verification. Does not know: the content of statements, workspaces.
 //!
 //! An envelope is JSON: `payloadType`, the base64 of the statement under `payload`, and `signatures` with `keyid` and
 //! the base64 of the signature under `sig`. The signature is over `DSSEv1 LEN(type) TYPE LEN(payload) PAYLOAD`, with
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ed25519_dalek::{SigningKey as PrivateKey, VerifyingKey as PublicKey};
 
-/// What the payload of an envelope is.
+/// The payload type of an envelope.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// `run export`: the receipt of a run as a DSSE envelope. Without `--json` the envelope has no `schema`.
@@ -40,7 +40,7 @@ pub struct Envelope {
     /// The schema id; absent in the envelope alone, which is for other programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// What the payload is.
+    /// The type of the payload.
     #[serde(rename = "payloadType")]
     pub payload_type: String,
     /// The statement, as base64.
@@ -96,7 +96,7 @@ pub fn key_id(key: &VerifyingKey) -> String {
     Fingerprint::of_bytes(key.as_bytes()).to_hex()
 }
 
-/// Returns what is signed: the type and the payload, each behind its length.
+/// Returns the signed bytes: the type and the payload, each after its length.
 fn signed_bytes(payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("DSSEv1 {} {PAYLOAD_TYPE} {} ", PAYLOAD_TYPE.len(), payload.len()).into_bytes();
     bytes.extend_from_slice(payload);
@@ -106,7 +106,7 @@ fn signed_bytes(payload: &[u8]) -> Vec<u8> {
 /// Checks an envelope against a public key, and returns the statement.
 ///
 /// # Errors
-/// Why it does not hold, in a sentence.
+/// Returns why the envelope is not valid, as a sentence.
 pub fn verify(bytes: &[u8], key: &VerifyingKey) -> Result<Json, &'static str> {
     let parse = |bytes: &[u8]| {
         Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict)
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signed_bytes_are_those_of_the_dsse_specification() {
+    fn signed_bytes_match_the_dsse_specification() {
         let expect = b"DSSEv1 28 application/vnd.in-toto+json 11 hello world";
         assert_eq!(signed_bytes(b"hello world"), expect);
     }

@@ -13,7 +13,7 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use thiserror::Error;
 
-/// The private key, in the directory of what belongs to this host.
+/// The private key, in the directory of this host.
 const PRIVATE_KEY: &str = "keys/receipts.pem";
 
 /// The public key beside it.
@@ -26,11 +26,11 @@ const KEY_LIMIT: u64 = 64 << 10;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is one already.
-    #[error("this host has a key already")]
+    /// The host already has a key.
+    #[error("this host already has a key")]
     Exists,
-    /// The system gives no random bytes.
-    #[error("no randomness to make a key of: {0}")]
+    /// The system has no random bytes.
+    #[error("the system has no random bytes for a key: {0}")]
     NoRandomness(io::ErrorKind),
     /// Others can read it.
     #[error("other users can read this host's key (mode {mode:04o}), so nothing is signed")]
@@ -40,10 +40,10 @@ pub enum KeyError {
         /// Its mode.
         mode: u32,
     },
-    /// It is something else.
+    /// The file is not a key.
     #[error("this host's key cannot be used: it is not an Ed25519 key in PKCS #8 PEM")]
     Unusable,
-    /// The disk.
+    /// File access failed.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
@@ -85,14 +85,14 @@ impl OperationError for KeyError {
     }
 }
 
-/// Where the key of this host lies, outside of every workspace.
+/// The place of this host's key, outside of every workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostKeys {
     folder: PathBuf,
 }
 
 impl HostKeys {
-    /// Names the directory of what belongs to this host. It need not be there.
+    /// Uses this directory of the host. It need not exist.
     pub fn new(folder: PathBuf) -> HostKeys {
         HostKeys { folder }
     }
@@ -107,10 +107,10 @@ impl HostKeys {
         self.folder.join(PUBLIC_KEY)
     }
 
-    /// Makes a key, 0600, and returns its public half.
+    /// Creates a key with mode 0600, and returns its public key.
     ///
     /// # Errors
-    /// When there is one and it is not to be replaced; when the disk fails or the system gives no random bytes.
+    /// Fails if a key exists and may not be replaced, if the system has no random bytes, or on a disk error.
     pub fn make(&self, replace: bool) -> Result<VerifyingKey, KeyError> {
         let fs = DiskFs::make(&self.folder)?;
         if !replace && fs.exists(&RelPath::from_static(PRIVATE_KEY))? {
@@ -126,10 +126,10 @@ impl HostKeys {
         Ok(key.verifying_key())
     }
 
-    /// Reads the key, when there is one.
+    /// Reads the key, if it exists.
     ///
     /// # Errors
-    /// When others can read it, it is no key, or the disk fails.
+    /// Fails if other users can read it, if it is not a key, or on a disk error.
     pub fn read(&self, fs: &dyn Fs) -> Result<Option<SigningKey>, KeyError> {
         let path = self.private_key_path();
         let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&RelPath::from_static(PRIVATE_KEY)));
@@ -149,10 +149,10 @@ impl HostKeys {
     }
 }
 
-/// Reads a public key; `None` when the file holds none.
+/// Reads a public key; `None` if the file does not contain one.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if the file cannot be read.
 pub fn public_key(fs: &dyn Fs, path: &Path) -> Result<Option<VerifyingKey>, FsError> {
     let pem = fs.read_outside(path, KEY_LIMIT)?;
     Ok(std::str::from_utf8(&pem).ok().and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok()))

@@ -37,9 +37,9 @@ pub struct PlanReport {
     pub blocker_details: Vec<BlockerDetail>,
     /// The policy decision.
     pub policy: PolicyDecision,
-    /// Likely mistakes in the policy, such as a key without effect, why the arguments were not checked, what was
-    /// observed of the tool that does not suit, and words of its command that mean something only to a shell. They do
-    /// not block the call.
+    /// Problems that do not block the call: likely mistakes in the policy, such as a key without effect; why the
+    /// arguments were not checked; observations of the tool that do not match; and words of its command that only a
+    /// shell interprets.
     pub warnings: Vec<String>,
     /// Violations of the input schema.
     pub validation_errors: Vec<String>,
@@ -112,13 +112,13 @@ pub struct CallReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
-    /// The call; `null` if there is none.
+    /// The call; `null` if no call matches.
     pub call: Call,
-    /// What it would run and access now; `null` if it is decided, its tool does not exist, or the policy is invalid.
+    /// The preview of the call now; `null` if it is decided, its tool does not exist, or the policy is invalid.
     pub preview: Option<Box<Preview>>,
     /// Why it could not run now; empty if it is decided or could run.
     pub blocker_details: Vec<BlockerDetail>,
-    /// Changes since the approval that prevent the call from running; empty if there are none.
+    /// Changes since the approval that prevent the call from running; empty if nothing changed.
     pub changed: Vec<String>,
     /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
     pub pin: Option<PinSummary>,
@@ -147,9 +147,9 @@ pub struct ReviewReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
-    /// The current call; `null` if there is none.
+    /// The current call; `null` if no call matches.
     pub call: Call,
-    /// What was approved; `null` for other decisions.
+    /// The approved preview; `null` for other decisions.
     pub preview: Option<Box<Preview>>,
     /// The current pin of its MCP tool; `null` without a pin.
     pub pin: Option<PinSummary>,
@@ -181,7 +181,7 @@ pub struct RunReport {
     pub calls_path: String,
     /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The current call; `null` if there is none.
+    /// The current call; `null` if no call matches.
     pub call: Call,
     /// The receipt; `null` if nothing ran.
     pub receipt: Box<Receipt>,

@@ -76,7 +76,7 @@ pub struct CatalogReport {
     /// The state of the policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: PolicySection,
-    /// The built-in tools that need what is not here, if they were asked for.
+    /// The built-in tools with missing requirements, if they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_tools: Option<Vec<MissingBuiltin>>,
     /// Whether issues fail the command (`--strict`); not in the document.
@@ -87,25 +87,25 @@ pub struct CatalogReport {
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// A built-in tool that needs what is not here.
+/// A built-in tool with missing requirements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MissingBuiltin {
     /// The id.
     pub tool_id: String,
-    /// What is missing.
+    /// The missing requirements.
     pub facts: Vec<MissingFact>,
 }
 
-/// Something that a built-in tool needs.
+/// A requirement of a built-in tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MissingFact {
     /// Its name, such as `worker.cli`.
     pub fact: String,
-    /// What would make it hold.
+    /// How to meet it.
     pub help: String,
 }
 
@@ -150,7 +150,7 @@ pub struct ToolLinesReport {
     /// When they were discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered_at: Option<Timestamp>,
-    /// What was not understood, or could not be read.
+    /// Notes on parts that could not be read or understood.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What to do if the catalog has no tools; not in the document.
@@ -185,7 +185,7 @@ pub struct ShowReport {
     pub config_path: String,
     /// The tool; absent if no tool has this id.
     pub tool: ShownTool,
-    /// What was not understood, or could not be read.
+    /// Notes on parts that could not be read or understood.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Why no tool was found, with suggestions.

@@ -1,4 +1,4 @@
-//! Documents about whether tools are there.
+//! Documents about the presence of tools.
 
 use brigade_catalog::{Availability, Level, OrBuiltin, Presence, Tool, ToolSource, ToolState};
 use brigade_core::Timestamp;
@@ -12,17 +12,17 @@ use super::{InstallRow, StateReason};
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VersionRow {
-    /// The versions that suit, as the entry says.
+    /// The accepted versions, as the entry declares them.
     pub required: Option<String>,
-    /// The version that was seen last.
+    /// The version that was observed last.
     pub observed: Option<String>,
-    /// When it was seen.
+    /// When it was observed.
     pub observed_at: Option<Timestamp>,
-    /// Whether it suits, if that is known.
+    /// Whether it is accepted, if that is known.
     pub satisfied: Option<bool>,
 }
 
-/// Whether a tool is there.
+/// The presence of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -33,9 +33,9 @@ pub struct CheckedTool {
     pub level: OrBuiltin<Level>,
     /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
     pub source: Option<OrBuiltin<ToolSource>>,
-    /// Whether it is expected to be there.
+    /// Whether it is expected to be present.
     pub availability: Option<Availability>,
-    /// Whether it is there.
+    /// Whether it is present.
     pub state: ToolState,
     /// Why it is not available.
     pub reasons: Vec<StateReason>,
@@ -48,7 +48,7 @@ pub struct CheckedTool {
 }
 
 impl CheckedTool {
-    /// Puts together what was seen of a tool.
+    /// Describes the presence of a tool.
     pub fn new(tool: &Tool, presence: &Presence) -> CheckedTool {
         let tool = &*tool.shown();
         let shown = |version: &dyn ToString| tool.masks.shown(&version.to_string());
@@ -76,17 +76,17 @@ impl CheckedTool {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckCounts {
-    /// Everything that they need was seen.
+    /// All their requirements are present.
     pub available: usize,
-    /// Something that they need is missing.
+    /// A requirement is missing.
     pub missing: usize,
-    /// They are there, in a version that does not suit.
+    /// They are present, but in a version that is not accepted.
     pub outdated: usize,
-    /// Nothing says it, without starting something.
+    /// Unknown without starting a program.
     pub unknown: usize,
 }
 
-/// `tools check`: whether tools are there.
+/// `tools check`: the presence of tools.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -102,9 +102,9 @@ pub struct CheckReport {
     pub tools: Vec<CheckedTool>,
     /// How many tools are in which state.
     pub counts: CheckCounts,
-    /// Whether commands of entries were run for it.
+    /// Whether commands of entries were run to check.
     pub ran_checks: bool,
-    /// What could not be observed or kept.
+    /// Notes on checks that could not be made or stored.
     pub notes: Vec<String>,
 }
 

@@ -60,9 +60,9 @@ pub struct CheckpointReport {
     pub target: String,
     /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// The checkpoint; `null` if there is none.
+    /// The checkpoint; `null` if no checkpoint matches.
     pub checkpoint: Box<Checkpoint>,
-    /// The status of its call; `null` if there is none.
+    /// The status of its call; `null` if the queue does not have the call.
     pub call_status: Option<String>,
     /// Why nothing was found.
     pub(crate) error: RefusalMember<Option<String>>,
@@ -89,7 +89,7 @@ pub struct CheckpointReviewReport {
     pub target: String,
     /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// The current checkpoint; `null` if there is none.
+    /// The current checkpoint; `null` if no checkpoint matches.
     pub checkpoint: Box<Checkpoint>,
     /// The current call; `null` if nothing was decided.
     pub call: Call,
@@ -115,7 +115,7 @@ pub struct ResumeReport {
     pub checkpoints_path: String,
     /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The current checkpoint; `null` if there is none.
+    /// The current checkpoint; `null` if no checkpoint matches.
     pub checkpoint: Box<Checkpoint>,
     /// The current call.
     pub call: Call,

@@ -4,7 +4,7 @@ use brigade_core::{Report, SchemaId, Timestamp};
 use brigade_harness::{ChangedEntry, DiscoveredEntry, DiscoveryIssue, HarnessFiles};
 use serde::{Deserialize, Serialize};
 
-/// `tools discover`: what the files of agent programs say.
+/// `tools discover`: the tools in the files of agent programs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -14,20 +14,20 @@ pub struct DiscoveryReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The harnesses that were looked at, with their files.
+    /// The searched harnesses, with their files.
     pub harnesses: Vec<HarnessFiles>,
     /// The entries, by source and name.
     pub entries: Vec<DiscoveredEntry>,
     /// The number of entries.
     pub entry_count: usize,
-    /// What people should know about files and entries.
+    /// Issues of files and entries.
     pub issues: Vec<DiscoveryIssue>,
     /// The number of issues.
     pub issue_count: usize,
 }
 
 impl DiscoveryReport {
-    /// Returns a copy whose list of entries is empty, for a face that writes long lists apart.
+    /// Returns a copy without the entries, for a face that writes long lists separately.
     pub fn without_entries(&self) -> DiscoveryReport {
         DiscoveryReport {
             schema: self.schema,
@@ -45,7 +45,7 @@ impl Report for DiscoveryReport {
     const SCHEMA: SchemaId = "brigade.discovery.v1";
 }
 
-/// `tools sync`: what changed since somebody looked last.
+/// `tools sync`: the changes since the last sync.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -57,23 +57,23 @@ pub struct RegistrySyncReport {
     pub target: String,
     /// The cache.
     pub cache_path: String,
-    /// When the cache was made, as it is now; absent if there is none.
+    /// When the current cache was written; absent without a cache.
     pub made_at: Option<Timestamp>,
-    /// Whether nothing may be written.
+    /// Whether writing was not allowed.
     pub dry_run: bool,
     /// Whether the cache was written.
     pub written: bool,
-    /// Ids of entries that are new.
+    /// Ids of new entries.
     pub added: Vec<String>,
     /// Entries that changed.
     pub changed: Vec<ChangedEntry>,
-    /// Ids of entries that are gone.
+    /// Ids of entries that no longer exist.
     pub removed: Vec<String>,
-    /// How many entries are as they were.
+    /// Number of unchanged entries.
     pub unchanged_count: usize,
     /// The number of entries.
     pub entry_count: usize,
-    /// What people should know about files and entries.
+    /// Issues of files and entries.
     pub issues: Vec<DiscoveryIssue>,
 }
 

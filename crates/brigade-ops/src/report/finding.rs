@@ -31,7 +31,7 @@ impl StateReason {
         StateReason { code: code.to_owned(), message: message.to_owned(), hint: None }
     }
 
-    /// Returns it without bound values in its texts.
+    /// Masks bound values in its texts.
     #[must_use]
     pub fn masked_by(self, masks: &Masks) -> StateReason {
         StateReason {
@@ -50,7 +50,7 @@ impl StateReason {
         presence.reasons.iter().map(row).collect()
     }
 
-    /// Puts the reasons against every call behind those for a state. What both say is said once.
+    /// Appends the reasons against every call to the reasons for the state, without duplicates.
     fn together(state: Vec<StateReason>, refusals: Vec<StateReason>) -> Vec<StateReason> {
         let says_it = |known: &StateReason, other: &StateReason| {
             let of_plan = match known.code.as_str() {
@@ -86,7 +86,7 @@ impl From<&Blocker> for StateReason {
     }
 }
 
-/// Where a tool comes from, as `[tool.source]` says.
+/// The origin of a tool, from `[tool.source]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -125,16 +125,16 @@ pub struct SourceDetailRow {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InstallRow {
-    /// The command that succeeds if the tool is there.
+    /// The command that succeeds if the tool is present.
     pub check: Option<String>,
-    /// The commands that install it, of which one is enough.
+    /// Alternative commands that install it.
     pub command: Vec<String>,
-    /// The page about it.
+    /// The page of its documentation.
     pub docs: Option<String>,
 }
 
 impl InstallRow {
-    /// Puts together what `[tool.install]` says.
+    /// Describes a `[tool.install]` table.
     pub fn from_install(install: &Install) -> InstallRow {
         InstallRow {
             check: install.check.clone(),
@@ -144,7 +144,7 @@ impl InstallRow {
     }
 }
 
-/// What a call costs, as declared.
+/// The declared cost of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -155,7 +155,7 @@ pub struct CostRow {
     pub unit: Option<String>,
 }
 
-/// An entry that another one of its id hides.
+/// An entry that is hidden by another entry with its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -168,12 +168,12 @@ pub struct ShadowedRow {
     pub line: Option<usize>,
 }
 
-/// A tool with what its entry says about its registry, and its state.
+/// A tool with its registry fields and its state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownTool {
-    /// What lists show.
+    /// The row in lists.
     #[serde(flatten)]
     pub summary: ToolSummary,
     /// The level of its file: `project` or `user`.
@@ -186,23 +186,23 @@ pub struct ShownTool {
     pub aliases: Vec<String>,
     /// Its subjects.
     pub categories: Vec<String>,
-    /// What it is good for.
+    /// Its capabilities.
     pub capabilities: Vec<String>,
-    /// Whether it is expected to be there.
+    /// Whether it is expected to be present.
     pub availability: Option<Availability>,
-    /// The approval that a built-in tool asks for itself; absent for other tools. Profiles and the policy only make it
+    /// The default approval of a built-in tool; absent for other tools. Profiles and the policy can only make it
     /// stricter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ToolApproval>,
-    /// Whether it is there.
+    /// Whether it is present.
     pub state: ToolState,
     /// Why it is not available.
     pub reasons: Vec<StateReason>,
-    /// The versions that suit.
+    /// The accepted versions.
     pub version: Option<String>,
     /// How it is installed.
     pub install: Option<InstallRow>,
-    /// What a call costs.
+    /// The cost of a call.
     pub cost: Option<CostRow>,
     /// Names of the imported tools of its server.
     pub suggested_capabilities: Vec<String>,
@@ -211,7 +211,7 @@ pub struct ShownTool {
 }
 
 impl ShownTool {
-    /// Puts together what was read of a tool.
+    /// Describes a tool.
     pub fn new(
         tool: &Tool,
         summary: ToolSummary,
@@ -258,7 +258,7 @@ fn texts(labels: Vec<&str>) -> Vec<String> {
     labels.into_iter().map(str::to_owned).collect()
 }
 
-/// A discovered entry that fits. It can be registered, and not be called.
+/// A discovered entry that matches. It can be registered, but not called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -301,7 +301,7 @@ impl ShadowedRow {
     }
 }
 
-/// What was looked for.
+/// The query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -317,11 +317,11 @@ pub struct FindQueryRow {
     pub families: Vec<Family>,
     /// Whether a tool needs one of the capabilities or all.
     pub r#match: Quantity,
-    /// Whether only tools are wanted that are there.
+    /// Whether only present tools were requested.
     pub available: bool,
-    /// The source that comes first.
+    /// The source that is listed first.
     pub prefer_source: Option<ToolSource>,
-    /// The largest number of matches.
+    /// The maximum number of matches.
     pub limit: Option<usize>,
 }
 
@@ -340,7 +340,7 @@ impl From<&FindQuery> for FindQueryRow {
     }
 }
 
-/// A tool that fits.
+/// A tool that matches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -359,24 +359,24 @@ pub struct FindMatch {
     pub description: String,
     /// Its subjects.
     pub categories: Vec<String>,
-    /// What it is good for.
+    /// Its capabilities.
     pub capabilities: Vec<String>,
     /// The capabilities of the query that it has.
     pub matched: Vec<String>,
     /// The capabilities of the query that it lacks.
     pub unmatched: Vec<String>,
-    /// Whether a plan has nothing against it, whatever its arguments. A call needs an approval all the same.
+    /// Whether no blocker applies to every call, whatever its arguments. A call still needs approval.
     pub callable: bool,
-    /// What runs it, if anything does.
+    /// The program that runs it, if any.
     pub runs_in: Option<RunsIn>,
-    /// Whether it is there.
+    /// Whether it is present.
     pub state: ToolState,
     /// Why it is not available, or not callable.
     pub reasons: Vec<StateReason>,
 }
 
 impl FindMatch {
-    /// Describes a tool that fits. `refusals` are the reasons against every call of it.
+    /// Describes a tool that matches. `refusals` are the reasons against every call of it.
     pub fn new(
         candidate: brigade_catalog::Candidate<'_>,
         presence: &Presence,
@@ -414,21 +414,21 @@ pub struct FindReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// What was looked for.
+    /// The query.
     pub query: FindQueryRow,
-    /// The tools that fit, best first.
+    /// The matching tools, best first.
     pub matches: Vec<FindMatch>,
     /// Number of entries.
     pub match_count: usize,
-    /// Discovered entries whose name or description fits.
+    /// Discovered entries whose name or description matches.
     pub suggestions: Vec<Suggestion>,
     /// Number of entries.
     pub suggestion_count: usize,
-    /// When they were discovered; `null` if nothing is remembered.
+    /// When they were discovered; `null` without a cache.
     pub discovered_at: Option<Timestamp>,
     /// Capabilities of the query that no tool has.
     pub gaps: Vec<String>,
-    /// What was not understood, or could not be read.
+    /// Notes on parts that could not be read or understood.
     pub notes: Vec<String>,
 }
 
@@ -450,7 +450,7 @@ pub struct SearchMatch {
     pub tool: ToolSummary,
     /// How it matches.
     pub r#match: MatchKind,
-    /// How well, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f64,
 }
 
@@ -481,9 +481,9 @@ pub struct SearchReport {
     pub suggestions: Vec<Suggestion>,
     /// Number of entries.
     pub suggestion_count: usize,
-    /// When they were discovered; `null` if nothing is remembered.
+    /// When they were discovered; `null` without a cache.
     pub discovered_at: Option<Timestamp>,
-    /// What was not understood, or could not be read.
+    /// Notes on parts that could not be read or understood.
     pub notes: Vec<String>,
 }
 
@@ -514,13 +514,13 @@ pub struct ToolStats {
     pub median_ms: Option<u64>,
     /// The longest duration, in milliseconds.
     pub max_ms: Option<u64>,
-    /// Runs that ended in any other way than as they should: failed, timed out or interrupted.
+    /// Runs that failed, timed out or were interrupted.
     pub failures: u64,
-    /// What the runs cost by the amount that the entry declares now; `null` without one.
+    /// The cost of the runs by the amount that the entry declares now; `null` without one.
     pub cost: Option<f64>,
     /// The unit of the cost.
     pub cost_unit: Option<String>,
-    /// Installations of the tool that completed. They are no runs of it.
+    /// Installations of the tool that completed. They do not count as runs.
     #[serde(default)]
     pub installations: u64,
     /// Installations of the tool that did not complete, or left it missing.
@@ -542,7 +542,7 @@ pub struct StatsReport {
     pub tools: Vec<ToolStats>,
     /// Number of entries.
     pub tool_count: usize,
-    /// Receipts that cannot be read and are not counted.
+    /// Unreadable receipts, which are not counted.
     pub unreadable_count: usize,
 }
 

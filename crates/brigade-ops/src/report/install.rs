@@ -18,11 +18,11 @@ pub struct InstallReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
-    /// Whether nothing was stored, because the report only shows what would be.
+    /// Whether this is a dry run, which stores nothing.
     pub dry_run: bool,
     /// The queued installations.
     pub queued: Vec<QueuedInstall>,
-    /// The tools that need none.
+    /// The tools that need no installation.
     pub skipped: Vec<SkippedInstall>,
     /// The tools that cannot be installed now.
     pub blocked: Vec<BlockedInstall>,
@@ -32,7 +32,7 @@ pub struct InstallReport {
     pub skipped_count: usize,
     /// Number of blocked tools.
     pub blocked_count: usize,
-    /// What is wrong with the catalog as a whole.
+    /// Problems of the whole catalog.
     pub notes: Vec<String>,
     /// The next step; not in the document.
     #[serde(skip)]
@@ -58,9 +58,9 @@ pub struct QueuedInstall {
     pub call_id: Option<String>,
     /// The status of the call; `would-queue` if nothing was stored.
     pub status: String,
-    /// The command that installs the tool, without what looks like a secret.
+    /// The command that installs the tool, without likely secrets.
     pub command: Option<String>,
-    /// The program of that command, as it is written there.
+    /// The program of that command, as written in the entry.
     pub program: String,
     /// Whether the call is new. An equal call that waits or may run is not queued again.
     pub created: bool,
@@ -84,7 +84,7 @@ words! {
         NoInstallCommand = "no_install_command",
         /// None of its installers is on `PATH`.
         NoInstaller = "no_installer",
-        /// The plan has reasons against the call, or an equal one was rejected.
+        /// The plan has blockers, or an equal call was rejected.
         Blocked = "blocked",
     }
 }

@@ -1,4 +1,4 @@
-//! Documents about the tools of MCP servers: their pins, what they list now, and what is imported.
+//! Documents about the tools of MCP servers: pins, current listings, and imports.
 
 use brigade_core::{Exit, Json};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Report for PinListReport {
     const SCHEMA: &'static str = "brigade.pins.v1";
 
     fn exit(&self) -> Exit {
-        // What is only remembered shows; it fails nothing until somebody asks.
+        // Remembered differences are only shown. They fail the command only if the servers were asked.
         let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
         if is_good { Exit::Done } else { Exit::Refused }
     }

@@ -43,7 +43,7 @@ pub struct PackBuildReport {
     pub projection_counts: BTreeMap<String, u64>,
     /// The projections.
     pub projections: Vec<ProjectionReport>,
-    /// The last closeout, and what it quiets.
+    /// The last closeout, and the issues that it accepts.
     #[serde(serialize_with = "sorted::serialize")]
     pub parity: ParitySection,
     /// The state of the policy.
@@ -86,9 +86,9 @@ pub struct PackListReport {
     pub target: String,
     /// The packs.
     pub packs: Vec<Pack>,
-    /// How many are listed.
+    /// Number of listed packs.
     pub pack_count: usize,
-    /// Those that cannot be read.
+    /// Packs that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadablePack>,
 }
@@ -126,7 +126,7 @@ impl Report for PackShowReport {
     const SCHEMA: &'static str = "brigade.pack-show.v1";
 }
 
-/// `tools pack archive`: where the pack is now.
+/// `tools pack archive`: the new place of the pack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -174,9 +174,9 @@ pub struct PackImportReport {
     pub skipped_existing: Vec<SkippedEntry>,
     /// How many.
     pub skipped_existing_count: usize,
-    /// What prevents the import.
+    /// The conflicts that prevent the import.
     pub conflicts: Vec<PackConflict>,
-    /// What was done with the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
     pub next_command: Hint,

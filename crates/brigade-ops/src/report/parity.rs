@@ -25,7 +25,7 @@ pub struct ParityReport {
     pub target: String,
     /// The directory of closeouts.
     pub closeouts_path: String,
-    /// The last closeout, with its `path`; `null` if there is none.
+    /// The last closeout, with its `path`; `null` without a closeout.
     pub latest_closeout: Option<Closeout>,
     /// Number of issues that are not accepted.
     pub projection_issue_count: usize,

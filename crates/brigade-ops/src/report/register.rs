@@ -19,13 +19,13 @@ pub struct RegisterReport {
     pub level: Level,
     /// The catalog file.
     pub config_path: String,
-    /// Whether nothing was written, because the report only shows what would be.
+    /// Whether this is a dry run, which writes nothing.
     pub dry_run: bool,
     /// The tools, in the order of the sources; empty if there are errors.
     pub registered: Vec<RegisteredTool>,
     /// Number of tools.
     pub registered_count: usize,
-    /// What was not taken over.
+    /// Fields that were not adopted.
     pub notes: Vec<RegisterNoteRow>,
     /// Why nothing was written. Empty if all tools were registered.
     pub errors: Vec<RegisterErrorRow>,
@@ -36,7 +36,7 @@ impl Report for RegisterReport {
 }
 
 words! {
-    /// What a registration does with a tool.
+    /// The action of a registration on a tool.
     RegisterAction {
         /// It is added.
         Add = "add",
@@ -56,7 +56,7 @@ words! {
 pub struct RegisteredTool {
     /// The tool.
     pub tool_id: String,
-    /// What is done.
+    /// The action.
     pub action: RegisterAction,
     /// Its family.
     pub family: String,
@@ -64,17 +64,17 @@ pub struct RegisteredTool {
     pub source: Option<ToolSource>,
     /// The level of the catalog.
     pub level: Level,
-    /// Whether it may be used. What can run or install waits for a review.
+    /// Whether it is enabled. A tool that can run or install something needs a review first.
     pub enabled: bool,
     /// The runtime of an MCP server.
     pub runtime_id: Option<String>,
-    /// What it is, in a few words.
+    /// A short description.
     pub detail: String,
     /// The next command to try.
     pub next_command: Option<Hint>,
 }
 
-/// Something that was not taken over.
+/// A field that was not adopted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -94,14 +94,14 @@ pub struct RegisterNoteRow {
 pub struct RegisterErrorRow {
     /// The code. Its meaning never changes.
     pub code: String,
-    /// The definition that was asked for, if there is one.
+    /// The requested definition, if it was named by a reference.
     #[serde(rename = "ref", default)]
     pub reference: Option<String>,
-    /// The field that it is about.
+    /// The field with the error.
     pub field: Option<String>,
     /// The sentence.
     pub message: String,
-    /// The file that has it.
+    /// The file with the error.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,

@@ -36,7 +36,7 @@ pub struct RunListReport {
     pub errors: Vec<BrokenReceipt>,
     /// Number of entries.
     pub error_count: usize,
-    /// The newest run; `null` if there is none.
+    /// The newest run; `null` without runs.
     pub latest: Option<RunSummary>,
     /// The run to list before for the next page, if there is one.
     pub next_before: Option<String>,
@@ -60,7 +60,7 @@ pub struct RunShowReport {
     pub target: String,
     /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The receipt; `null` if there is none.
+    /// The receipt; `null` if no run matches.
     pub run: Box<Receipt>,
     /// Why nothing was found.
     pub(crate) error: RefusalMember<Option<String>>,
@@ -90,11 +90,11 @@ pub struct RunInputsReport {
     /// The tool.
     pub tool_id: String,
     /// The observed run: this one or an earlier equal one, or the start of the kept server that made the call; `null`
-    /// if there is none.
+    /// without an observation.
     pub observed_run_id: Option<String>,
     /// Why nothing was found.
     pub reason: Option<String>,
-    /// Whether the observation saw everything.
+    /// Whether the observation is complete.
     pub complete: bool,
     /// Whether a list was full, so entries are missing.
     pub truncated: bool,
@@ -122,7 +122,7 @@ impl Report for RunInputsReport {
     const SCHEMA: SchemaId = "brigade.run-inputs.v1";
 }
 
-/// Returns whether a number is left out of a document.
+/// Returns whether a document omits the number.
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -144,14 +144,14 @@ pub struct ObserveReport {
     pub errors: Vec<ErrorLine>,
     /// The tool.
     pub tool_id: String,
-    /// Number of the last runs that were looked at.
+    /// Number of examined runs.
     pub run_count: usize,
-    /// Those of them that were observed, or the earlier equal runs or starts of kept servers that were, newest first.
+    /// Their observations, newest first: the run itself, an earlier equal run, or the start of a kept server.
     pub observed_run_ids: Vec<String>,
     /// Why the newest run has no observation; `null` if it has one, or nothing ran.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Whether everything was seen in each observed run; false if no run was observed.
+    /// Whether every observation is complete; false without an observation.
     pub complete: bool,
     /// Files that were used and that neither approvals, arguments, `code` nor `data` cover, by path.
     pub unbound: Vec<UnboundFile>,
@@ -159,11 +159,11 @@ pub struct ObserveReport {
     pub code: Vec<String>,
     /// Patterns to add to `data` of the entry.
     pub data: Vec<String>,
-    /// Files that `code` of the entry names and that runs tried to write. They stay code: only a person can tell that
+    /// Files in `code` of the entry that runs tried to write. They remain code, because only a person can tell that
     /// such a file is state of the tool.
     #[serde(default)]
     pub code_written: Vec<String>,
-    /// Those that were moved from `code` to `data` on request. Nothing binds them any more.
+    /// Files that were moved from `code` to `data` on request. Approvals no longer bind them.
     #[serde(default)]
     pub code_removed: Vec<String>,
     /// Files that earlier observed runs used as code, which approvals bind.
@@ -172,12 +172,12 @@ pub struct ObserveReport {
     /// Number of such files that were forgotten on request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub forgotten: usize,
-    /// What else has to be changed by hand, as sentences.
+    /// Further changes to make by hand, as sentences.
     #[serde(default)]
     pub advice: Vec<String>,
     /// Effects that were used, or tried and denied, and are not declared.
     pub effects_undeclared: Vec<EffectUse>,
-    /// Effects that are declared and were not used. Empty unless everything was seen.
+    /// Declared effects that were not used. Empty unless the observations are complete.
     pub effects_unused: Vec<String>,
     /// Whether the entry was changed.
     pub written: bool,
@@ -203,9 +203,9 @@ pub struct ReplayReport {
     pub runs_path: String,
     /// The queue file.
     pub calls_path: String,
-    /// The replayed run; `null` if there is none.
+    /// The replayed run; `null` if no run matches.
     pub run: RunSummary,
-    /// The plan of the new call; `null` if there is none.
+    /// The plan of the new call; `null` if no call was planned.
     #[serde(serialize_with = "sorted::serialize")]
     pub plan: Box<PlanReport>,
     /// All reasons against the new call, as sentences.
@@ -240,7 +240,7 @@ pub struct LedgerReport {
     pub valid: bool,
     /// Number of checked entries.
     pub checked: u64,
-    /// Whether the receipts are in the ledger. Receipts of v0.30 enter it with the first write.
+    /// Whether the receipts are in the ledger. Receipts of v0.30 are added with the first write.
     pub adopted: bool,
     /// The faults, in order.
     pub findings: Vec<LedgerFinding>,

@@ -208,7 +208,7 @@ pub struct RuntimeStartReport {
     pub(crate) blockers: RefusalMember<Vec<String>>,
     /// The same reasons with code, place and fix.
     pub(crate) blocker_details: RefusalMember<Vec<BlockerDetail>>,
-    /// Why the start that the caller waited for has no ready runtime.
+    /// Why the runtime was not ready after the requested wait.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub not_ready: Option<ReadinessFailure>,
 }
@@ -225,7 +225,7 @@ impl Report for RuntimeStartReport {
     }
 }
 
-/// Why a start that was waited for has no ready runtime. The runtime lives, and continues to start.
+/// Why a runtime was not ready after the requested wait. The runtime is alive, and continues to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -313,7 +313,7 @@ pub struct RuntimeRestartReport {
     pub start: Option<RuntimeStartReport>,
     /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
-    /// Why the start that the caller waited for has no ready runtime.
+    /// Why the runtime was not ready after the requested wait.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub not_ready: Option<ReadinessFailure>,
 }

@@ -21,22 +21,22 @@ pub struct InitReport {
     pub sources: Vec<String>,
     /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
-    /// The workspace that the new one lies within; `null` if there is none, or if there was a workspace before.
+    /// The workspace around the new one; `null` without one, or if the new one already was a workspace.
     pub workspace_above: Option<WorkspaceAbove>,
     /// The next command to try.
     pub next_command: Hint,
 }
 
-/// A workspace that a new one lies within. That is allowed, and may not be meant.
+/// A workspace around a new one. It is allowed, but may not be intended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WorkspaceAbove {
     /// Its root.
     pub target: String,
-    /// What follows from it, as one sentence.
+    /// The consequence, as one sentence.
     pub message: String,
-    /// What to do if it was not meant.
+    /// What to do if it was not intended.
     pub help: Hint,
 }
 

@@ -15,53 +15,53 @@ pub struct UpstreamStart {
     /// The schema id.
     #[serde(deserialize_with = "UpstreamStart::read_schema")]
     pub schema: SchemaId,
-    /// The start, as receipts of its calls name it.
+    /// The id of the start, which receipts of its calls name.
     pub id: String,
-    /// The server, as the catalog names it.
+    /// The name of the server in the catalog.
     pub server_id: String,
     /// The agent whose calls it serves; `null` if agents share it.
     pub agent: Option<String>,
     /// The process; `null` until it runs.
     pub pid: Option<u32>,
-    /// The process with its start time and boot, so that no other one is taken for it.
+    /// The process with its start time and boot, so that it is not confused with another.
     pub process: Option<String>,
     /// The command, without secrets.
     pub command: String,
-    /// The directory that it runs in.
+    /// Its working directory.
     pub cwd: String,
-    /// The program and its bytes.
+    /// The program and its fingerprint.
     pub program: ProgramBinding,
-    /// The files that it was started from.
+    /// The files that it was started with.
     pub files: BTreeMap<String, Fingerprint>,
     /// The tools that it serves.
     pub tools: Vec<String>,
-    /// Their effects, which its sandbox is opened for.
+    /// Their effects, which its sandbox permits.
     pub effects: Vec<String>,
     /// Patterns of the files that it may read as data.
     #[serde(default)]
     pub data: Vec<String>,
     /// Labels of the variables that it gets.
     pub env_labels: Vec<String>,
-    /// What confines it; `null` until it runs.
+    /// Its sandbox; `null` until it runs.
     pub sandbox: Option<SandboxUsed>,
     /// When it was started.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub started_at: Timestamp,
-    /// When it and everything that it started had ended; `null` while it runs, and if the gateway was killed.
+    /// When its process tree had ended; `null` while it runs, and if the gateway was killed.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub ended_at: Option<Timestamp>,
-    /// Why it ended; `null` if it was not needed any more.
+    /// Why it ended; `null` if it was no longer needed.
     pub failure: Option<String>,
-    /// How its process ended, in words.
+    /// How its process ended, as text.
     pub exit: Option<String>,
-    /// The revision of the protocol that it spoke.
+    /// The revision of the protocol.
     pub protocol_version: Option<String>,
-    /// Name and version, as it gave them.
+    /// Name and version, as reported by the server.
     #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
     pub server: Json,
-    /// What it used, if it was observed.
+    /// Its observation, if it was observed.
     pub observed: Option<RunObserved>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The log of its standard output, with bound values masked.
     pub stdout_log_path: String,

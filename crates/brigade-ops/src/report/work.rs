@@ -50,7 +50,7 @@ pub struct InboxItemReport {
     pub target: String,
     /// The inbox file.
     pub imports_path: String,
-    /// The current row; `null` if there is none.
+    /// The current row; `null` if no row matches.
     pub item: InboxItem,
     /// Why no row was found, or why it was not changed.
     pub error: RefusalMember<Option<String>>,
@@ -78,7 +78,7 @@ pub struct BriefReport {
     pub tool_count: usize,
     /// Number of calls that wait for a decision.
     pub pending_approval_count: u64,
-    /// The oldest of these calls; `null` if there is none.
+    /// The oldest of these calls; `null` if no call waits.
     pub oldest_pending_call: Option<Box<Call>>,
     /// Number of approved calls that wait to run.
     pub approved_count: u64,
@@ -121,7 +121,7 @@ pub struct BriefReport {
     /// Decisions of the kitchen that wait, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kitchen_decisions: Vec<DecisionRow>,
-    /// What waits for a person, the oldest first, at most 200: approvals, checkpoints, decisions, questions.
+    /// Everything that waits for a person, oldest first, at most 200: approvals, checkpoints, decisions, questions.
     #[serde(default)]
     pub waiting: Vec<WaitingRow>,
     /// The next command to type.
@@ -131,7 +131,7 @@ pub struct BriefReport {
 }
 
 words! {
-    /// What waits for a person.
+    /// The kind of something that waits for a person.
     WaitingKind {
         /// A call, for its approval.
         Approval = "approval",
@@ -147,7 +147,7 @@ words! {
 }
 
 words! {
-    /// What an answer did.
+    /// The effect of an answer.
     AnswerOutcome {
         /// The call or checkpoint was approved.
         Approved = "approved",
@@ -160,20 +160,21 @@ words! {
     }
 }
 
-/// Something that waits for a person, wherever it is stored.
+/// Something that waits for a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WaitingRow {
     /// Its id, which `work answer` takes.
     pub id: String,
-    /// What it is.
+    /// The kind.
     pub kind: WaitingKind,
-    /// Who asks: `agent:NAME` (`agent:NAME of ID` for an execution), `command-line`, a tool, or a PRD of the kitchen.
+    /// The requester: `agent:NAME` (`agent:NAME of ID` for an execution), `command-line`, a tool, or a PRD of the
+    /// kitchen.
     pub who: String,
-    /// What is asked, without secrets.
+    /// The text of the request, without secrets.
     pub text: String,
-    /// The answers to choose from; empty if it is answered by a text.
+    /// The possible answers; empty if the answer is free text.
     pub choices: Vec<String>,
     /// When it was asked.
     pub created_at: Option<Timestamp>,
@@ -182,7 +183,7 @@ pub struct WaitingRow {
 }
 
 impl WaitingRow {
-    /// Names who asks: the caller and, where it asks for an execution, that.
+    /// Returns the name of the requester: the caller, with its execution if it has one.
     pub(crate) fn who(caller: &str, session: Option<&str>) -> String {
         match session.filter(|session| is_of_execution(session)) {
             Some(execution) => format!("{caller} of {execution}"),
@@ -213,11 +214,11 @@ impl WaitingRow {
         }
     }
 
-    /// How many characters of the text a row has.
+    /// The maximum length of the text in a row, in characters.
     pub(crate) const TEXT: usize = 300;
 }
 
-/// `work answer`: what was answered, and how.
+/// `work answer`: the answered row and the effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -227,11 +228,11 @@ pub struct WorkAnswerReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The id of what was answered.
+    /// The id of the answered row.
     pub id: String,
-    /// What it was, as in the brief.
+    /// Its kind, as in the brief.
     pub kind: WaitingKind,
-    /// What the answer did.
+    /// The effect of the answer.
     pub outcome: AnswerOutcome,
     /// The next command to try.
     pub next_command: Hint,
@@ -242,7 +243,7 @@ impl Report for WorkAnswerReport {
 }
 
 impl WorkAnswerReport {
-    /// Says what an answer did.
+    /// Reports the effect of an answer.
     pub fn new(
         target: String,
         row: &WaitingRow,
@@ -280,7 +281,7 @@ pub struct ImportReport {
     pub issues: usize,
     /// Number of new rows.
     pub created: usize,
-    /// Number of issues that have a row already.
+    /// Number of issues that already have a row.
     pub skipped: usize,
     /// Number of dismissed issues without a change since.
     pub dismissed: usize,

@@ -1,6 +1,6 @@
 //! The logs of finished and running runs.
 //!
-//! A running run has no receipt yet. Its call names it, and its logs grow.
+//! A running run has no receipt yet. It is found through its call, and its logs grow.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ impl Runs {
 
     /// Passes the raw bytes of a run's log in pieces.
     ///
-    /// Following ends with the run, or when the cancel token is set. An error of `sink` breaks it off.
+    /// Following ends with the run, when the cancel token is set, or with an error of `sink`.
     ///
     /// # Errors
     /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error. Following also needs
@@ -79,7 +79,7 @@ impl Runs {
                 follow_log::<Error>(&*file, cancel, &mut is_running, sink)
             }
             (LogReach::EndOfRun, None, ResolvedRun::Running(_)) => {
-                Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
+                Err(Error::new(ErrorKind::Usage, "following a log needs a cancel token"))
             }
         }
     }
@@ -88,7 +88,7 @@ impl Runs {
 /// Opens the log of a stream of a run, and returns its path.
 ///
 /// # Errors
-/// Fails if the log is gone, or on a disk error.
+/// Fails if the log no longer exists, or on a disk error.
 pub fn open_log(
     fs: &dyn Fs,
     run: &ResolvedRun,
@@ -96,18 +96,18 @@ pub fn open_log(
 ) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
     let path: RelPath = format!("{RUNS}/{}.{}.log", run.stored_id(), stream.as_str())
         .parse()
-        .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))?;
+        .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has an invalid log path"))?;
     match fs.open(&path) {
         Ok(file) => Ok((path, file)),
         Err(error) if error.is_not_found() => {
-            let message = format!("the log of run {} is not there any more", escape_terminal(run.id()));
+            let message = format!("the log of run {} no longer exists", escape_terminal(run.id()));
             Err(Failure::new(ErrorKind::NotFound, message))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The word for the run that finished last, unless a run has an id that begins so.
+/// The word for the newest finished run, unless it is the prefix of a run id.
 const LATEST: &str = "latest";
 
 /// Finds a finished or running run.

@@ -1,4 +1,4 @@
-//! Says what the entry of a tool should declare, by what its last runs used, and declares it.
+//! Derives the declarations of a tool's entry from its last runs, and writes them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,31 +20,31 @@ use crate::report::{ObserveReport, Report as _};
 /// Whether to change the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Declare {
-    /// Only say what it should declare.
+    /// Only report the declarations.
     Show,
-    /// Forget what earlier runs of it used as code. Calls that were approved keep what their approval binds.
+    /// Forget the code files that earlier runs used. Approved calls keep what their approval binds.
     Forget,
-    /// Write it into the catalog. This ends approvals of the tool's calls.
+    /// Write the declarations into the catalog. This invalidates approvals of the tool's calls.
     Write {
-        /// Files to take out of `code` and to declare as data, so that nothing binds them any more. Only the caller can
-        /// tell that such a file is no code.
+        /// Files to move from `code` to `data`, so that approvals no longer bind them. Only the caller can tell that
+        /// such a file is not code.
         as_data: Vec<String>,
     },
 }
 
-/// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
+/// Summarizes the files and effects of a tool's last runs, and proposes declarations for its entry. Starts nothing.
 ///
 /// # Errors
-/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::Usage`] if a file is to become data that `code` does
-/// not name or that no run tried to write, [`ErrorKind::InvalidConfig`] if the entry cannot be edited or a run asks for
-/// it, and file errors.
+/// Returns [`Refusal::Tool`] if no tool has this id, and file errors. Returns [`ErrorKind::Usage`] for a file in
+/// `as_data` that `code` does not name or that no run tried to write. Returns [`ErrorKind::InvalidConfig`] if the entry
+/// cannot be edited, or inside a run.
 pub fn observe(
     context: &WorkspaceContext,
     id: &str,
     runs: usize,
     declare: Declare,
 ) -> Result<ObserveReport, Error> {
-    // Held from reading to writing.
+    // The lock is held from reading to writing.
     let (_lock, moved) = match &declare {
         Declare::Show => (None, &[][..]),
         Declare::Forget => {
@@ -72,7 +72,7 @@ pub fn observe(
     let found = seen_runs(&*context.fs, &queue.read()?, tool.id.as_str(), runs)?;
     let mut used =
         ToolUse::new(tool, &found.runs, context.fs.root(), &|path| is_code_file(&*context.fs, path));
-    // What its command binds by now is declared, whatever these runs had bound.
+    // Files that an approval of the current command binds need no declaration.
     let mut advice: Vec<String> = Vec::new();
     if !used.unbound.is_empty() {
         let none = Ok(Json::Object(Object::new()));
@@ -85,14 +85,14 @@ pub fn observe(
     let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;
     advice.extend(used.unbound.iter().find(is_blank).map(|file| {
         format!(
-            "rename \"{}\" to declare it: the catalog holds no names that begin or end with a blank",
+            "rename \"{}\" to declare it: the catalog cannot name files that begin or end with a space",
             escape_terminal(&file.path)
         )
     }));
     let fits = |pattern: &str| {
         matches!(matching_files(&*context.fs, pattern, PatternUse::Code), Ok(PatternMatches::All(_)))
     };
-    // A link opens nothing, whatever declares it.
+    // Declaring a link has no effect.
     let leads = |path: &str| links_on(&*context.fs, &context.fs.root().join(path)).is_empty();
     let declarable = used.unbound.iter().filter(|file| leads(&file.path)).cloned();
     let declarable = declarable.chain(beside_databases(&*context.fs, &used.unbound)).collect();
@@ -105,7 +105,7 @@ pub fn observe(
     patterns.code.extend(linked);
     if let Some(path) = moved.iter().find(|path| !used.state.contains(*path)) {
         let message = format!(
-            "{} is no file that `code` of the tool names and that one of these runs tried to write",
+            "{} is not a file that `code` of the tool names and that one of these runs tried to write",
             escape_terminal(path)
         );
         return Err(Error::new(ErrorKind::Usage, message).hint("edit `code` and `data` in its entry"));
@@ -144,7 +144,7 @@ pub fn observe(
     })
 }
 
-/// Lists the files that SQLite reads with a database which a run was not let read, where they are.
+/// Lists the existing files that SQLite reads with a database that a run was not allowed to read.
 fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     let denied =
         |file: &&UnboundFile| file.denied && file.kind == FileUse::Data && is_database(fs, &file.path);
@@ -159,12 +159,12 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     unbound.iter().filter(denied).flat_map(beside).filter(is_there).collect()
 }
 
-/// How directories of installed packages of JavaScript are called.
+/// The name of directories of installed JavaScript packages.
 const PACKAGES: &str = "node_modules";
 
-/// Makes patterns of the packages of JavaScript that a path leads through by links: the directories of the links, and
-/// what they lead to elsewhere in the workspace. Each package depends on others by links of its own, so these count,
-/// too: a run would come to them one after the other.
+/// Returns patterns for the JavaScript packages that a path reaches through links: the directories of the links, and
+/// their targets in the workspace. Links to the dependencies of each package are included as well. Otherwise each run
+/// would find one more.
 fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
     const MAX_PATTERNS: usize = 1_000;
     let below = |folder: &Path| format!("{}/**", pattern_of(&folder.to_string_lossy()));
@@ -188,7 +188,7 @@ fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTr
         let store = store.map(below).filter(|pattern| fits(pattern));
         let own = if is_directory { below(real.as_path()) } else { pattern_of(real.as_str()) };
         found.insert(store.unwrap_or(own));
-        // pnpm puts what a package depends on beside it.
+        // pnpm puts the dependencies of a package beside it.
         let beside = nearest_packages(real.as_path()).filter(|packages| {
             packages.parent().and_then(Path::parent).is_some_and(|store| store.ends_with(".pnpm"))
         });
@@ -202,7 +202,7 @@ fn nearest_packages(path: &Path) -> Option<&Path> {
     path.ancestors().skip(1).find(|folder| folder.ends_with(PACKAGES))
 }
 
-/// Lists the packages in a directory that are links, also of scopes.
+/// Lists the packages in a directory that are links, including scoped packages.
 fn links_in(fs: &dyn Fs, folder: &Path) -> Vec<RelPath> {
     let Some(folder) = folder.to_str().and_then(|folder| folder.parse::<RelPath>().ok()) else {
         return Vec::new();

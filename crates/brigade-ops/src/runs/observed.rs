@@ -1,4 +1,4 @@
-//! What runs used: their own observation, that of an earlier equal run, or that of the server's process that made the
+//! Finds the observations of runs: of the run itself, of an earlier equal run, or of the server process that made the
 //! call.
 
 use brigade_call::{Receipt, RunObserved, SeenRun};
@@ -8,23 +8,23 @@ use brigade_queue::{FoundReceipt, QueueError, RunFilter, View};
 
 use crate::upstreams::start_of;
 
-/// The last runs of a tool, as far as they were observed.
+/// The observations of a tool's last runs.
 #[derive(Clone, Debug, Default)]
 pub struct SeenRuns {
-    /// Number of runs that were looked at.
+    /// Number of examined runs.
     pub looked_at: usize,
-    /// The observations that stand for them, newest first, each once.
+    /// Their observations, newest first, without duplicates.
     pub runs: Vec<SeenRun>,
-    /// Why the newest run has none, if it has none.
+    /// Why the newest run has no observation.
     pub why_not: Option<String>,
 }
 
-/// What stands for the observation of a run.
+/// The observation of a run.
 #[derive(Clone, Debug)]
 pub enum ObservedRun {
-    /// Its own observation, or that of another run or process.
+    /// The observation of the run itself, or of another run or process.
     Run(Box<SeenRun>),
-    /// There is none; the text says why.
+    /// No observation. The text is the reason.
     Nothing(String),
 }
 
@@ -38,10 +38,7 @@ impl ObservedRun {
     }
 }
 
-/// Returns the observation that stands for a run.
-///
-/// # Errors
-/// When the store fails.
+/// Returns the observation of a run.
 pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<ObservedRun, QueueError> {
     if let Some(start) = &receipt.mcp_start_id {
         return Ok(of_start(fs, start, receipt));
@@ -55,11 +52,11 @@ pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<Obser
     })
 }
 
-/// Returns what the process of a kept server used, which made a call.
+/// Returns the observation of the kept server that made a call.
 fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> ObservedRun {
     let Some(start) = start_of(fs, id) else {
         return ObservedRun::Nothing(format!(
-            "its server was kept, and the record of that start ({id}) is not there any more"
+            "its server was kept, but the record of that start ({id}) no longer exists"
         ));
     };
     let lives = || {
@@ -86,9 +83,6 @@ fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> ObservedRun {
 }
 
 /// Returns the observations of the last runs of a tool.
-///
-/// # Errors
-/// When the store fails.
 pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Result<SeenRuns, QueueError> {
     let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
     let mut found = SeenRuns::default();

@@ -1,4 +1,4 @@
-//! Starts the commands of entries that tell whether a tool is there and in which version, and keeps what they told.
+//! Runs the commands of entries that check the presence and version of a tool, and stores the results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use brigade_workspace::{Config, FactReader, KeptCheck, KeptChecks, StartInput, W
 
 use brigade_policy::Failure;
 
-/// The longest time of one command. The policy can lower it.
+/// The maximum time of one command. The policy can lower it.
 const OBSERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Observes tools, each command once.
@@ -25,18 +25,18 @@ pub(crate) struct ToolObserver<'a> {
     told: HashMap<String, Answer>,
 }
 
-/// What a command told now.
+/// The result of a command.
 #[derive(Clone)]
 struct Answer {
     at: Timestamp,
-    /// Whether it succeeded; `None` if it told nothing.
+    /// Whether it succeeded; `None` without a result.
     succeeded: Option<bool>,
     version: Option<Version>,
     problem: Option<String>,
 }
 
 impl<'a> ToolObserver<'a> {
-    /// Starts nothing yet.
+    /// Creates an observer that has started nothing.
     pub(crate) fn new(context: &'a WorkspaceContext, config: &'a Config) -> ToolObserver<'a> {
         ToolObserver {
             context,
@@ -48,15 +48,15 @@ impl<'a> ToolObserver<'a> {
         }
     }
 
-    /// Returns what is wrong with what was kept before.
+    /// Returns the problem of the stored results, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         self.kept.problem(!self.told.is_empty())
     }
 
-    /// Starts the check of a tool, if nothing else answers it, and its version command.
+    /// Runs the version command of a tool, and its check if nothing else answers it.
     ///
     /// # Errors
-    /// When the disk fails. What a command tells, and why it is not started, is no error.
+    /// Fails on a disk error. A failed command, or one that may not start, is a result and not an error.
     pub(crate) fn observe(&mut self, tool: &Tool) -> Result<ObservedPresence, Failure> {
         let mut observed = ObservedPresence::default();
         if let Some(command) = tool.check_to_run() {
@@ -78,7 +78,7 @@ impl<'a> ToolObserver<'a> {
     }
 
     fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
-        // Looked at before the command starts, like the files that it is started from.
+        // Found before the command starts, like its files.
         let program = self.facts.program_of(tool);
         let answer = match self.told.get(command) {
             Some(answer) => answer.clone(),
@@ -107,7 +107,7 @@ impl<'a> ToolObserver<'a> {
             }
         };
         let program = program.expect("a verified start has its program open");
-        // Looked at before it starts, so that no change in the meantime goes unseen.
+        // Read before it starts, so that a change during the run is noticed.
         let files = KeptCheck::before(&*self.context.fs, &start, at);
         let told = brigade_exec::check(&Conversation {
             start: &start,
@@ -129,10 +129,10 @@ impl<'a> ToolObserver<'a> {
         Ok(Answer { at, succeeded: Some(succeeded), version, problem })
     }
 
-    /// Keeps what was told for those who start nothing.
+    /// Stores the results for commands that start nothing.
     ///
     /// # Errors
-    /// When the disk fails. What was kept before stays.
+    /// Fails on a disk error. The earlier results then remain.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         if self.told.is_empty() {
             return Ok(());

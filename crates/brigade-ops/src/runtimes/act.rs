@@ -26,8 +26,8 @@ use crate::runtimes::Runtimes;
 impl Runtimes {
     /// Starts a runtime and waits until it is ready. `progress` gets every step.
     ///
-    /// A running runtime is left alone. Without `wait`, the start checks readiness for a moment. A runtime that is not
-    /// ready by then continues as `starting`.
+    /// A running runtime is not restarted. Without `wait`, the start checks readiness only for a moment. A runtime that
+    /// is not ready then continues as `starting`.
     ///
     /// # Errors
     /// Returns [`Refusal::RuntimeStart`] if it may not start or ends before it is ready, and file errors.

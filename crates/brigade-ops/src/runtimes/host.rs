@@ -15,7 +15,7 @@ use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes};
 use crate::doctor::error::UpkeepError;
 use crate::doctor::site::Site;
 
-/// Where the state of runtimes is kept, relative to the workspace.
+/// The directory of the state of runtimes, relative to the workspace.
 pub const STATE: &str = ".brigade/tools/runtime";
 
 /// The state of the configuration file.
@@ -74,7 +74,7 @@ impl FoundRuntimes {
     }
 }
 
-/// What runtimes may use of the host, and what confines their health commands.
+/// The resources of the host that runtimes may use, and the sandbox of their health commands.
 pub struct RuntimeHost<'a> {
     host: Host<'a>,
     runtimes: brigade_runtime::Host,
@@ -97,7 +97,7 @@ impl HealthSandbox for RuntimeHost<'_> {
         let grants = &mut decision.sandbox.grants;
         let installed = self.host.installed_in(start.argv(), start.directory());
         grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        // Where `[paths] outside` lets it run.
+        // The working directory, which `[paths] outside` may permit.
         grants.read_paths.push(start.directory().to_string_lossy().into_owned());
         let made = confine_start(&decision, self.host.fs.root(), self.host.home());
         let (temporary, sandbox) = made.map_err(|error| format!("no private temporary folder: {error}"))?;
@@ -110,9 +110,6 @@ impl HealthSandbox for RuntimeHost<'_> {
 }
 
 /// Returns the environment, outside directories and bound values for runtimes.
-///
-/// # Errors
-/// Returns file errors.
 pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHost<'a>, FsError> {
     let mut outside = Vec::new();
     let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();

@@ -51,8 +51,8 @@ impl Runtimes {
         })
     }
 
-    /// Passes the last lines of a log and then every new line, without secrets. Ends when the cancel token is set. An
-    /// error of `sink` breaks it off.
+    /// Passes the last lines of a log and then every new line, without secrets. Ends when the cancel token is set, or
+    /// with an error of `sink`.
     ///
     /// # Errors
     /// Fails if the runtime does not exist, there is no cancel token, or on a file error.
@@ -64,7 +64,7 @@ impl Runtimes {
         sink: &mut dyn FnMut(&str) -> io::Result<()>,
     ) -> Result<ControlFlow<io::Error>, Error> {
         let Some(cancel) = &self.context.cancel else {
-            return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
+            return Err(Error::new(ErrorKind::Usage, "following a log needs a cancel token"));
         };
         let configured = runtimes::configured_runtimes(&self.context)?;
         let runtime = find_runtime(&configured.runtimes, id)?;

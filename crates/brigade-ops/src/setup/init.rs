@@ -58,7 +58,7 @@ pub fn write_starter(
     Ok(init_report(context, file, above, next))
 }
 
-/// Looks for a workspace around a new one. Commands in the new one do not see it any more.
+/// Looks for a workspace around a new one. Commands in the new one no longer find it.
 fn workspace_above(context: &WorkspaceContext) -> Result<Option<WorkspaceAbove>, Failure> {
     let root = context.fs.root();
     if context.files.is_some() || context.fs.exists(&RelPath::from_static(MARKER))? {

@@ -1,4 +1,4 @@
-//! What is damaged of the state.
+//! Finds damage in the state.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -11,36 +11,33 @@ use crate::doctor::incoming::left_incoming;
 use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 
-/// Something of the state that cannot be read or trusted.
+/// A part of the state that cannot be read or trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDamage {
     /// The file, relative to the workspace.
     pub file: String,
     /// The line, from 1.
     pub line: Option<u64>,
-    /// What is wrong, without a final stop.
+    /// The problem, without a final period.
     pub problem: String,
-    /// What to do about it.
+    /// The step that fixes it.
     pub next: Option<NextStep>,
 }
 
-/// What was found of the state.
+/// The result of checking the state.
 #[derive(Clone, Debug)]
 pub struct StateCheck {
-    /// What the journal found. Its temporary files are those of all of the state, sorted.
+    /// The result for the journal. Its temporary files are those of the whole state, sorted.
     pub check: Check,
-    /// What is damaged.
+    /// The damage.
     pub damage: Vec<StateDamage>,
-    /// How many calls there are of each status.
+    /// Number of calls by status.
     pub calls: BTreeMap<String, u64>,
-    /// How many runs there are of each status.
+    /// Number of runs by status.
     pub runs: BTreeMap<String, u64>,
 }
 
 /// Checks calls and receipts, and lists unreadable records. Changes nothing.
-///
-/// # Errors
-/// Returns file errors.
 pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
     let view = site.queue.read()?;
     let mut check = match site.journal {
@@ -75,8 +72,7 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
             .iter()
             .map(|path| of_file(path, "the ledger does not name it", NextStep::VerifyRuns)),
     );
-    let forgotten =
-        "its call does not know of this run: calls.jsonl is older than the ledger, or lost a part";
+    let forgotten = "its call does not name this run: calls.jsonl is older than the ledger, or lost a part";
     let of_forgotten = |path: &String| of_file(path, forgotten, NextStep::CompactState);
     damage.extend(check.forgotten_receipts.iter().map(of_forgotten));
     damage.extend(view.checkpoints()?.errors.iter().map(|bad| {

@@ -1,4 +1,4 @@
-//! Clears the state.
+//! Compacts the state.
 
 use brigade_fs::remove_if_left;
 use brigade_queue::Compaction;
@@ -8,7 +8,7 @@ use crate::doctor::incoming::left_incoming;
 use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 
-/// The result of clearing the state.
+/// The result of compacting the state.
 #[derive(Clone, Debug, Default)]
 pub struct CompactResult {
     /// The result for the journal.
@@ -21,7 +21,7 @@ pub struct CompactResult {
 /// Adopts the state of v0.30.
 ///
 /// # Errors
-/// Returns file errors and errors of the queue.
+/// Returns errors of files and of the queue.
 pub fn compact(site: &Site<'_>) -> Result<CompactResult, UpkeepError> {
     let now = site.now();
     // Taking the lock records the runs whose runner is gone.

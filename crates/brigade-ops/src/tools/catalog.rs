@@ -1,4 +1,4 @@
-//! What the catalog says: its tools, and their contracts.
+//! Lists the tools of the catalog and their contracts.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,11 @@ use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
 use crate::tools::finding::{ListFilter, discovered_entries, notes, notes_with_cache};
 
 /// Lists the enabled tools from the catalog, without reading other files.
-///
-/// # Errors
-/// Returns file errors.
 pub fn lines(context: &WorkspaceContext) -> Result<ToolLinesReport, Failure> {
     Ok(lines_of_all(context, &load::catalog(context)?))
 }
 
-/// Lists the enabled tools that fit. Reads other files only to see whether tools are there.
-///
-/// # Errors
-/// Returns file errors.
+/// Lists the enabled tools that match a filter. Reads other files only to check whether tools are present.
 pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolLinesReport, Failure> {
     if filter.is_empty() {
         return lines(context);
@@ -58,7 +52,7 @@ pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolL
     })
 }
 
-/// Returns whether the catalog behind a list is sound, and its errors. The tools of Brigade are there without one.
+/// Returns whether the catalog of a list is valid, and its errors. Built-in tools need no catalog.
 pub(crate) fn soundness(catalog: &Catalog, filter: &ListFilter) -> (bool, Vec<ErrorLine>) {
     if filter.is_of_brigade() && is_missing(catalog) {
         return (true, Vec::new());
@@ -85,7 +79,7 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
         tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::new).collect(),
         next: {
             match (catalog.is_valid(), is_missing(catalog)) {
-                // A catalog that a person left empty: the built-in tools are not proposed.
+                // A person left the catalog empty, so the built-in tools are not proposed.
                 (true, _) => NextStep::Edit(Place::file(CATALOG)),
                 (false, true) => NextStep::Init,
                 (false, false) => NextStep::Diagnose,
@@ -97,7 +91,7 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
 /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
 ///
 /// # Errors
-/// Tells the errors of the catalog if no tool has this id. Also returns file errors.
+/// Returns the errors of the catalog if no tool has this id. Also returns file errors.
 pub fn describe(
     context: &WorkspaceContext,
     id: &str,
@@ -139,9 +133,6 @@ pub fn describe(
 
 /// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
 /// such as missing projections, are left to the doctor.
-///
-/// # Errors
-/// Returns file errors.
 pub fn contracts(context: &WorkspaceContext) -> Result<ContractsReport, Failure> {
     let config = gather::config(context)?;
     let tools = load::enabled(&config.catalog);

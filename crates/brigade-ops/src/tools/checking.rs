@@ -1,4 +1,4 @@
-//! Looking whether tools are there.
+//! Checks whether tools are present.
 
 use brigade_catalog::{Presence, Tool, ToolState};
 use brigade_core::Report as _;
@@ -9,7 +9,7 @@ use crate::report::{CheckCounts, CheckReport, CheckedTool, spell_hints};
 use crate::runs::observing::ToolObserver;
 use crate::tools::finding::{notes, presences, runtimes_for};
 
-/// Which tools to look for.
+/// The tools to check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckSelection {
     /// The tools with these ids, aliases or qualified ids. They may be disabled.
@@ -18,17 +18,17 @@ pub enum CheckSelection {
     All,
 }
 
-/// Whether to start what tells more.
+/// Whether to run commands that show more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunChecks {
     /// Start nothing. Uses the cached result of the last check while its files are unchanged.
     No,
-    /// Start install checks that nothing else answers, and version commands: without a shell, in the sandbox of a call
-    /// that only reads, with `PATH` and `HOME` alone, for at most 10 s each.
+    /// Run version commands, and install checks that nothing else answers. They run without a shell, in the sandbox of
+    /// a read-only call, with only `PATH` and `HOME`, for at most 10 s each.
     Yes,
 }
 
-/// Looks whether tools are there.
+/// Checks whether tools are present.
 ///
 /// # Errors
 /// Returns [`ErrorKind::NotFound`](brigade_core::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
@@ -72,7 +72,7 @@ pub fn check(
     })
 }
 
-/// Looks whether tools are there, and starts what tells more.
+/// Checks whether tools are present, and runs their check and version commands.
 pub(crate) fn observed_presences(
     context: &WorkspaceContext,
     config: &Config,
@@ -86,16 +86,16 @@ pub(crate) fn observed_presences(
     let mut found = Vec::new();
     for tool in tools {
         let observed = observing.observe(tool)?;
-        // Where no version is required, the state says nothing of it.
+        // Without a required version, the state does not report an unknown version.
         if let (None, Some(why)) = (&tool.version, &observed.version_problem) {
             notes.push(format!("{}: its version is not known: {why}", tool.id));
         }
         found.push(reader.with(tool, &observed));
     }
     notes.extend(observing.problem());
-    // What was seen is true without being kept.
+    // The results are valid even if they cannot be stored.
     if let Err(error) = observing.keep() {
-        notes.push(format!("what was observed is not kept: {error}"));
+        notes.push(format!("the results of the checks were not stored: {error}"));
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! Finding tools: by words, by what they are good for, and by how they were used.
+//! Finds tools by words, by capabilities, and by usage.
 
 use std::collections::BTreeMap;
 
@@ -34,33 +34,33 @@ pub struct ListFilter {
     pub families: Vec<Family>,
     /// Tools of one of these levels.
     pub levels: Vec<Level>,
-    /// Only tools that are there.
+    /// Only tools that are present.
     pub available: bool,
 }
 
-/// Returns the tools of Brigade, which are named only where somebody asks for their family.
+/// Returns the built-in tools, if their family is requested.
 fn built_in<'t>(config: &Config, families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
     let is_asked_for = families.contains(&Family::Builtin);
     load::built_in(config).filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
 }
 
 impl ListFilter {
-    /// Returns whether it leaves nothing out.
+    /// Returns whether it matches all tools.
     pub fn is_empty(&self) -> bool {
         *self == ListFilter::default()
     }
 
-    /// Returns whether only tools of Brigade are wanted.
+    /// Returns whether only built-in tools match.
     pub(crate) fn is_of_brigade(&self) -> bool {
         !self.families.is_empty() && self.families.iter().all(|family| *family == Family::Builtin)
     }
 
-    /// Returns whether discovered entries are wanted, too.
+    /// Returns whether discovered entries can match.
     pub(crate) fn includes_discovered(&self) -> bool {
         self.levels.contains(&Level::Discovered)
     }
 
-    /// Returns whether the entry of a tool fits. Whether the tool is there is another question.
+    /// Returns whether the entry of a tool matches. Does not check whether the tool is present.
     fn takes(&self, tool: &Tool) -> bool {
         let has_any = |asked: &[String], own: Vec<&str>| {
             asked.is_empty() || {
@@ -77,8 +77,8 @@ impl ListFilter {
             && has_any(&self.capabilities, tool.all_capabilities())
     }
 
-    /// Returns whether a discovered entry fits. It states no category and no capability, and nobody looked whether it
-    /// is there.
+    /// Returns whether a discovered entry matches. It declares neither categories nor capabilities, and its presence is
+    /// unknown.
     fn matches_discovered(&self, entry: &DiscoveredEntry) -> bool {
         let is_one = |words: &[&str], own: &str| words.is_empty() || words.contains(&own);
         let sources: Vec<&str> = self.sources.iter().map(|source| source.as_str()).collect();
@@ -90,15 +90,12 @@ impl ListFilter {
             && !self.available
     }
 
-    /// Returns the tools of Brigade that fit.
+    /// Returns the built-in tools that match.
     pub fn built_in(&self, config: &Config) -> impl Iterator<Item = &'static Tool> {
         built_in(config, &self.families).filter(|tool| self.takes(tool))
     }
 
-    /// Returns the positions of the enabled tools that fit.
-    ///
-    /// # Errors
-    /// Returns file errors.
+    /// Returns the positions of the enabled tools that match.
     pub fn places(&self, context: &WorkspaceContext, config: &Config) -> Result<Vec<usize>, Failure> {
         let tools = config.catalog.tools();
         let mut places: Vec<usize> =
@@ -112,7 +109,7 @@ impl ListFilter {
     }
 }
 
-/// Shows one tool, its projections, and whether it is there. The tool may be disabled.
+/// Shows one tool, its projections, and whether it is present. The tool may be disabled.
 ///
 /// # Errors
 /// Returns [`ErrorKind::NotFound`] if no tool has this id, and file errors.
@@ -137,11 +134,8 @@ pub fn show(context: &WorkspaceContext, id: &str) -> Result<ShowReport, Failure>
     })
 }
 
-/// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
-/// stand apart and in any order.
-///
-/// # Errors
-/// Returns file errors.
+/// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Its words may
+/// occur anywhere, in any order.
 pub fn search(context: &WorkspaceContext, query: &str, families: &[Family]) -> Result<SearchReport, Failure> {
     let config = gather::config(context)?;
     let is_of_family =
@@ -174,15 +168,14 @@ pub fn search(context: &WorkspaceContext, query: &str, families: &[Family]) -> R
     })
 }
 
-/// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
-/// nothing.
+/// Finds enabled tools by capability, category or source, and says which can be called, and why not. Starts nothing.
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
 pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport, Failure> {
     let is_of_a_kind = !query.sources.is_empty() || !query.families.is_empty();
     if query.capabilities.is_empty() && query.categories.is_empty() && !is_of_a_kind {
-        let error = Failure::new(ErrorKind::Usage, "nothing to look for is given");
+        let error = Failure::new(ErrorKind::Usage, "the query is empty");
         return Err(error.hint("give a capability, a category, a source or a family"));
     }
     let config = gather::config(context)?;
@@ -208,7 +201,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
             |text: &SearchText| text.compare([entry.name.as_str()], entry.description.as_deref()).is_some();
         let is_of_source = query.sources.is_empty()
             || query.sources.iter().any(|source| source.as_str() == entry.source.as_str());
-        // What only a harness runs: its own tools, and skills.
+        // Tools of a harness, and skills, run only in a harness.
         let is_of_harness = entry.source != EntrySource::Mcp;
         let is_offered = harness_tools == HarnessTools::Offered || !is_of_harness;
         query.families.is_empty()
@@ -226,7 +219,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
             disabled.map(|tool| format!("`{}`", escape_terminal(tool.id.as_str()))).collect();
         if !ids.is_empty() {
             notes.push(format!(
-                "{} has the capability {}, and is disabled",
+                "{} has the capability {} but is disabled",
                 ids.join(", "),
                 escape_terminal(gap)
             ));
@@ -261,7 +254,7 @@ pub fn stats(context: &WorkspaceContext, id: Option<&str>) -> Result<StatsReport
     let tools: Vec<ToolStats> = match id {
         None => by_tool.iter().map(|(id, receipts)| stats_of(id, receipts, catalog.tool(id))).collect(),
         Some(id) => {
-            // Receipts of a tool that is gone stay.
+            // The receipts of a removed tool still exist.
             let id = known.map_or(id.trim(), |tool| tool.id.as_str());
             match by_tool.get(id) {
                 Some(receipts) => vec![stats_of(id, receipts, known)],
@@ -278,7 +271,7 @@ pub fn stats(context: &WorkspaceContext, id: Option<&str>) -> Result<StatsReport
     })
 }
 
-/// Looks whether tools are there.
+/// Checks whether tools are present.
 pub fn presences(
     context: &WorkspaceContext,
     config: &Config,
@@ -290,8 +283,8 @@ pub fn presences(
     Ok(tools.iter().map(|tool| reader.presence(tool)).collect())
 }
 
-/// Returns what was observed of a tool that is a reason not to call it: a check that failed, or a version that does not
-/// suit. Starts nothing.
+/// Returns observations that speak against calling a tool: a failed check, or a version that is not accepted. Starts
+/// nothing.
 pub fn doubts(context: &WorkspaceContext, config: &Config, tool_id: &str) -> Vec<String> {
     let Some(tool) = config.catalog.tool(tool_id).filter(|tool| tool.claims_presence()) else {
         return Vec::new();
@@ -309,18 +302,18 @@ pub fn runtimes_for(context: &WorkspaceContext, tools: &[&Tool]) -> Result<Runti
     if needs_one { load::runtimes(context) } else { Ok(Runtimes::default()) }
 }
 
-/// Returns why no call of a tool would run, whatever its arguments: what a plan says of it. Programs, schemas and
-/// scripts that many tools name are looked at once.
+/// Returns the blockers that apply to every call of a tool, whatever its arguments. Programs, schemas and scripts that
+/// many tools name are checked once.
 fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateReason>, Failure> {
     match tool.runs_in() {
         Some(brigade_catalog::RunsIn::Brigade) => {}
         Some(brigade_catalog::RunsIn::Harness) => {
-            return Ok(vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")]);
+            return Ok(vec![StateReason::new("runs_in_harness", "only an agent program runs it")]);
         }
         None => {
             let why = match tool.is_remote() {
                 true => "a remote server is inventory, and never runs",
-                false => "nothing runs tools of its family",
+                false => "Brigade does not run tools of this family",
             };
             return Ok(vec![StateReason::new("not_executable", why)]);
         }
@@ -330,7 +323,7 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
     Ok(standing_blockers(&planned).iter().map(reason).collect())
 }
 
-/// Returns the names of the tools that were imported from the server of an entry that is a whole server.
+/// Returns the names of the tools imported from a server, for an entry that describes the whole server.
 fn suggested_capabilities(catalog: &Catalog, tool: &Tool) -> Vec<String> {
     let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     if tool.source() != Some(ToolSource::Mcp) || is_named(&tool.mcp_tool_name) {
@@ -351,8 +344,8 @@ fn shadowed_rows(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
     hidden.map(|hidden| ShadowedRow::from_tool(&hidden.tool)).collect()
 }
 
-/// Returns the discovered entries that a function takes, as they were remembered last, and when that was. A cache that
-/// cannot be read suggests nothing. The entry that `connect` writes is Brigade itself.
+/// Returns the remembered entries that a function accepts, and when they were discovered. An unreadable cache suggests
+/// nothing. The entry that `connect` writes is left out, because it is Brigade itself.
 fn suggestions(
     context: &WorkspaceContext,
     fits: impl Fn(&DiscoveredEntry) -> bool,
@@ -365,10 +358,7 @@ fn suggestions(
     (fitting.map(Suggestion::from_entry).collect(), Some(found.made_at))
 }
 
-/// Returns the discovered entries that fit, as remembered, and when that was.
-///
-/// # Errors
-/// Returns file errors.
+/// Returns the remembered entries that match, and when they were discovered.
 pub fn discovered_entries(
     context: &WorkspaceContext,
     filter: &ListFilter,
@@ -382,7 +372,7 @@ pub fn discovered_entries(
     })
 }
 
-/// Returns what is wrong with the catalog as a whole, and with the cache of discovered entries.
+/// Returns the problems of the whole catalog and of the cache of discovered entries.
 pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) -> Vec<String> {
     let mut notes = notes(catalog);
     match read_remembered(&*context.fs, &Masks::default()) {
@@ -391,7 +381,7 @@ pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) ->
                 RememberedFileError::Damaged => "the next sync replaces it",
                 RememberedFileError::Newer => "sync leaves it alone; use that version, or delete the file",
             };
-            notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
+            notes.push(format!("`{DISCOVERED}` is not used: {why}; {then}"));
         }
         Ok(Memory::Found(found)) => {
             let note = |what: String| format!("`{DISCOVERED}`: {what}; the next sync replaces them");
@@ -402,20 +392,20 @@ pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) ->
     notes
 }
 
-/// Returns what is wrong with the catalog as a whole, and with entries of the user's file: errors of the project's file
-/// stand elsewhere.
+/// Returns the problems of the whole catalog and of entries in the user's file. Errors in the project's file are
+/// reported elsewhere.
 pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
         let is_newer = issue.field.as_deref() == Some("schema");
-        // Entries under a misspelt header are no entries.
+        // Entries under a misspelt header do not count as entries.
         let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
         issue.entry.is_none() && (is_unread || is_newer || is_misspelt)
     };
     let is_of_user_entry = |issue: &&ConfigIssue| issue.entry.is_some() && issue.severity == Severity::Error;
     let of_files = catalog.issues().iter().chain(catalog.user_issues()).filter(is_of_file);
     let issues = of_files.chain(catalog.user_issues().iter().filter(is_of_user_entry));
-    // The steps for errors stand elsewhere.
+    // The steps for errors are reported elsewhere.
     let note = |issue: &ConfigIssue| {
         let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
         ConfigIssue { hint, ..issue.clone() }.to_string()
@@ -424,7 +414,7 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
-    // An installation is no use of the tool: it is counted apart.
+    // Installations are not runs of the tool, so they are counted separately.
     let (installations, receipts): (Vec<&Receipt>, Vec<&Receipt>) =
         receipts.iter().partition(|receipt| receipt.is_installation());
     let count =
@@ -462,7 +452,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
     }
 }
 
-/// Removes the noise of binary fractions: 3 times 0.002 is 0.006.
+/// Rounds away errors of binary fractions: 3 times 0.002 is 0.006.
 fn round_amount(amount: f64) -> f64 {
     let rounded = (amount * 1e9).round() / 1e9;
     if rounded.is_finite() { rounded } else { amount }

@@ -22,17 +22,11 @@ use crate::tools::finding::{ListFilter, discovered_entries, notes_with_cache};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
 /// checks neither the chain of receipts nor the files of clients; [`diagnose_catalog`] does.
-///
-/// # Errors
-/// Returns file errors.
 pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
     list_of(context, &ListFilter::default())
 }
 
-/// Lists the tools that fit, and otherwise what [`list`] does.
-///
-/// # Errors
-/// Returns file errors.
+/// Lists like [`list`], but only the tools that match a filter.
 pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<CatalogReport, Failure> {
     let parts = Parts { health: Checks::Skip, ledger: LedgerCheck::Trust, clients: false, ..Parts::all() };
     catalog_report(context, &parts, &DoctorRequest::default(), filter)
@@ -138,7 +132,8 @@ fn issue_rows(context: &WorkspaceContext, issues: Vec<Issue>) -> Rows<IssueRepor
     Rows::new(issues.len(), move |index| IssueReport::new(&issues[index], &absolute, &words))
 }
 
-/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
+/// Summarizes the enabled tools, or those at the `wanted` positions. The facts are those of all enabled tools, in
+/// order.
 fn tool_rows(
     context: &WorkspaceContext,
     catalog: Catalog,

@@ -17,7 +17,7 @@ use crate::setup::Setup;
 /// The directory of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
 
-/// What a server lists.
+/// The tool list of a server.
 pub struct ServerListing<'l> {
     /// The runtime whose command is the server.
     pub runtime: &'l Runtime,
@@ -27,7 +27,7 @@ pub struct ServerListing<'l> {
     pub tools: &'l [ListedTool],
 }
 
-/// What became of listed tools.
+/// The result of importing listed tools.
 pub struct ImportResult {
     /// The tools, in list order.
     pub tools: Vec<ImportedTool>,
@@ -47,12 +47,12 @@ impl Setup<'_> {
         dry_run: bool,
         absolute: impl Fn(&str) -> String,
     ) -> Result<ImportResult, Failure> {
-        // Held from reading to writing, because another process may import at the same time.
+        // The lock is held from reading to writing, because another process may import at the same time.
         let _lock = if dry_run { None } else { Some(self.lock_catalog()?) };
         let text = self.text_of_catalog()?;
         if let Some(line) = edit::broken_line(&text) {
             let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
-            return Err(Failure::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
+            return Err(Failure::new(ErrorKind::InvalidConfig, message).hint("fix that line by hand first"));
         }
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
         let ids = import_ids(listed.runtime, listed.tools, &catalog);
@@ -120,10 +120,10 @@ fn why_skipped(
     }
     let old = fs.read(&RelPath::composed(schema_path), CONFIG_LIMIT);
     let differs = old.is_ok_and(|old| old != schema.as_bytes());
-    differs.then(|| format!("`{schema_path}` is there and says something else"))
+    differs.then(|| format!("`{schema_path}` already exists with another content"))
 }
 
-/// Finds what of the stored schema of a tool is not supported.
+/// Finds the unsupported parts of a tool's stored schema.
 fn schema_problems(schema: &str) -> Vec<String> {
     match compile_schema(schema.as_bytes()) {
         SchemaFact::Unsound(problems) => problems.iter().map(ToString::to_string).collect(),

@@ -2,7 +2,7 @@
 //!
 //! The server is the command of a runtime. It is started with the checks of a call, lists its tools, and is ended. An
 //! imported entry always asks for approval and has no permissions or effects. Its calls are refused until a person adds
-//! them. Existing entries and files are never replaced.
+//! some. Existing entries and files are never replaced.
 
 use crate::setup::Setup;
 use crate::{ImportResult, ServerListing, find_runtime};

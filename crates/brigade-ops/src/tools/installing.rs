@@ -1,7 +1,7 @@
-//! Queues installations of tools, and judges them by whether the tool is there afterwards.
+//! Queues installations of tools. An installation succeeds only if the tool is present afterwards.
 //!
-//! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
-//! runs is the [script](Tool::installation) that the entry of the tool describes.
+//! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. It runs
+//! the [script](Tool::installation) that the entry of the tool describes.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +29,11 @@ use crate::tools::finding::{notes, presences};
 pub struct InstallRequest {
     /// The tools.
     pub tools: InstallSelection,
-    /// The program of the alternative to take. Without it, the first one that is on `PATH` is taken.
+    /// The program of the alternative to use. By default, the first one on `PATH` is used.
     pub with: Option<String>,
     /// Whether to only report what would be queued.
     pub dry_run: bool,
-    /// Whether to queue installations that are blocked. They cannot be approved as they are.
+    /// Whether to queue blocked installations. They cannot be approved until the blockers are resolved.
     pub blocked: OnBlocked,
 }
 
@@ -105,7 +105,7 @@ pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<I
             Row::Blocked(row) => report.blocked.push(row),
             Row::Planned { program, plan } => {
                 let (call, created) = stored.next().flatten().unzip();
-                // A rejection stands.
+                // A rejected installation is not queued again.
                 if let Some(rejected) = call.as_ref().filter(|call| call.status == CallStatus::Rejected) {
                     report.blocked.push(rejected_before(context, rejected));
                     continue;
@@ -139,7 +139,7 @@ fn next_of(call: &Call) -> Option<NextStep> {
     }
 }
 
-/// Looks which stored calls would stand for those of plans. None is new.
+/// Finds the stored calls that equal the plans. Stores nothing, so no call is new.
 fn stored(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
     let now = context.now();
     let queue = context.queue();
@@ -178,7 +178,7 @@ fn plan_row(
     request: &InstallRequest,
 ) -> Result<Row, Failure> {
     if tool.is_broken && tool.installable().is_none() {
-        // What its table says is not known.
+        // A broken `[tool.install]` table is unknown.
         let errors = errors_of_tool(&config.catalog, tool).into_iter().map(entry_blocker).collect();
         return Ok(blocked(context, tool, NotInstalled::Blocked, errors));
     }
@@ -202,7 +202,7 @@ fn plan_row(
     Ok(Row::Planned { program, plan: Box::new(plan) })
 }
 
-/// Chooses the command: the first whose program is on `PATH`, or the one of the program that was asked for.
+/// Chooses the command: the one with the requested program, else the first whose program is on `PATH`.
 fn choose<'t>(
     context: &WorkspaceContext,
     config: &Config,
@@ -229,7 +229,7 @@ fn choose<'t>(
         match Argv::parse(line) {
             Ok(argv) if !is_meant(&argv) => {}
             Ok(argv) if reader.finds_program(&argv, context.fs.root()) => return Ok(line),
-            // The plan says what is wrong with such a command.
+            // The plan reports the problem of such a command.
             Ok(argv) if risk::judge(&argv).is_empty() => {}
             Ok(_) | Err(_) => refused = refused.or(Some(line.as_str())),
         }
@@ -265,7 +265,7 @@ fn program_name(program: &str) -> &str {
 fn rejected_before(context: &WorkspaceContext, call: &Call) -> BlockedInstall {
     let message = format!("the same installation was rejected: {}", call.id);
     let blocker = Blocker::new(reasons::STATUS, message).hint(Hint::to(
-        "see why; an installation that says something else can be queued",
+        "see why; a different installation can be queued",
         NextStep::ShowCall(call.id.clone()),
     ));
     blocked_row(context, &call.tool_id, NotInstalled::Blocked, vec![blocker])
@@ -310,7 +310,7 @@ pub struct Installing {
 }
 
 impl Installing {
-    /// Looks at the tool of an installation before it runs. `None` for other calls.
+    /// Checks the tool of an installation before it runs. `None` for other calls.
     pub fn begin(context: &WorkspaceContext, config: &Config, call: &Call) -> Option<Installing> {
         if call.kind() != CallKind::Install {
             return None;
@@ -320,7 +320,7 @@ impl Installing {
         Some(Installing { tool_id: call.tool_id.clone(), before })
     }
 
-    /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
+    /// Checks again after the run. A run that succeeded while the tool is still missing counts as failed.
     pub fn judge(self, context: &WorkspaceContext, config: &Config, finished: RunResult) -> RunResult {
         let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
         let seen = look_again(context, config, tool);
@@ -334,7 +334,7 @@ impl Installing {
         };
         if finished.status == RunStatus::Completed && seen.state == ToolState::Missing {
             let code = InstallRun::NOT_EFFECTIVE;
-            let failure = format!("{code}: the command succeeded, and the tool is still missing");
+            let failure = format!("{code}: the command succeeded, but the tool is still missing");
             install.code = Some(code.to_owned());
             finished.status = RunStatus::Failed;
             finished.receipt.status = RunStatus::Failed;
@@ -352,11 +352,11 @@ impl Installing {
     }
 }
 
-/// Says what the sandbox kept from an installation that failed, as far as that was seen, and where more is allowed.
+/// Returns the writes that the sandbox denied to a failed installation, if they were observed, and how to allow them.
 fn closed_to(receipt: &Receipt) -> Option<String> {
     const MAX_NAMED: usize = 3;
     let sandbox = receipt.sandbox.as_ref()?;
-    // Without a sandbox, nothing says what may be written.
+    // Without a sandbox, writes were not limited.
     sandbox.write.as_ref()?;
     let is_noise = |path: &str| path.starts_with("/dev/") || path.split('/').any(|part| part == PYTHON_CACHE);
     let denied = receipt.observed.iter().flat_map(|observed| observed.denied.iter().flatten());
@@ -380,7 +380,7 @@ fn closed_to(receipt: &Receipt) -> Option<String> {
     ))
 }
 
-/// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.
+/// Checks one tool. Without the runtimes, the state of a tool that depends on one is unknown.
 fn look(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
     let seen = presences(context, config, &[tool]).ok().and_then(|mut seen| seen.pop());
     seen.unwrap_or_else(Presence::unknown)

@@ -1,6 +1,7 @@
-//! Registers tools of files and of agent programs in a catalog: the only way in.
+//! Registers tools of files and of agent programs in a catalog.
 //!
-//! What can run or install is written disabled, and always asks for approval. All tools are written, or none.
+//! An entry that can run or install something is disabled, and always asks for approval. All tools are written, or
+//! none.
 
 mod target;
 
@@ -25,28 +26,28 @@ use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterR
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
 
-/// The most tools of a registration: nobody reviews more, and each is put into the text of the catalog.
+/// The maximum number of tools in a registration. More cannot be reviewed, and each edits the text of the catalog.
 const MAX_TOOLS: usize = 1_000;
 
-/// The most tools that a note names.
+/// The maximum number of tools that a note names.
 const MAX_NAMED: usize = 5;
 
 /// Options of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterRequest {
-    /// What is registered.
+    /// The tools to register.
     pub sources: Vec<RegisterSource>,
     /// The level of the catalog: of the project or of the user.
     pub level: Level,
     /// Another id for the only tool.
     pub id: Option<String>,
-    /// Whether entries that are there are replaced.
+    /// Whether existing entries are replaced.
     pub replace: bool,
     /// Whether to only report what would be done.
     pub dry_run: bool,
 }
 
-/// Something to register.
+/// A source of tools to register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegisterSource {
     /// A file with tools.
@@ -60,8 +61,8 @@ pub enum RegisterSource {
 /// Registers tools of files and of agent programs. Starts nothing.
 ///
 /// # Errors
-/// Tells the report if a source or the catalog speaks against a tool; then nothing is written, and its `errors` are all
-/// reasons. Also fails if an id is given for several tools, and on file errors.
+/// Returns the report if a source or the catalog refuses a tool. Then nothing is written, and its `errors` list every
+/// reason. Also fails if an id is given for several tools, and on file errors.
 pub fn register(
     context: &WorkspaceContext,
     request: &RegisterRequest,
@@ -128,7 +129,8 @@ pub fn register(
         match after.filter(|_| is_writing) {
             Some(after) if target.fs.is_some() => target.write(&before, &after)?,
             Some(_) => {
-                // The directory of the user is made for what can be written, and then it may have files already.
+                // The directory of the user is created only when there is something to write. It may already have files
+                // by then.
                 target.make()?;
                 let _lock = target.lock(context)?;
                 report.registered.clear();
@@ -152,7 +154,7 @@ pub fn register(
 
 /// Refuses a registration because of the errors of its report.
 fn not_registered(report: RegisterReport) -> FailureReport<Box<RegisterReport>> {
-    // A file that is named and cannot be read: the command line is wrong.
+    // An unreadable file is an error of the command line.
     let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
     let kind = if report.errors.iter().any(is_misuse) { ErrorKind::Usage } else { ErrorKind::Refused };
     let failure =
@@ -160,7 +162,7 @@ fn not_registered(report: RegisterReport) -> FailureReport<Box<RegisterReport>> 
     FailureReport::refused(failure, Box::new(report))
 }
 
-/// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
+/// Searches the files of agent programs: those that the catalog selects, and those that a reference names.
 fn look_for(context: &WorkspaceContext, references: &[&str]) -> Result<Discovery, Failure> {
     let mut harnesses = load::catalog(context)?.chosen_harnesses()?.map(<[String]>::to_vec);
     if let Some(harnesses) = &mut harnesses {
@@ -171,7 +173,7 @@ fn look_for(context: &WorkspaceContext, references: &[&str]) -> Result<Discovery
     Ok(look_at_machine(&Machine::new(&*context.fs, &context.environment, load::masks_of(context)), &look))
 }
 
-/// What a tool is from, as errors name it.
+/// The source of a tool, for errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     File(String),
@@ -188,14 +190,14 @@ impl Source {
     }
 }
 
-/// What the sources say.
+/// The content of the sources.
 #[derive(Default)]
 struct SourceFindings {
     tools: Vec<Registration>,
-    /// What each tool is from.
+    /// The source of each tool.
     sources: Vec<Source>,
     definitions: Vec<DiscoveredEntry>,
-    /// What the sources say of `harness_tools` under `[registry]`.
+    /// The value of `harness_tools` under `[registry]` in the sources.
     harness_tools: Option<bool>,
     notes: Vec<RegisterNoteRow>,
     errors: Vec<RegisterErrorRow>,
@@ -238,10 +240,10 @@ impl SourceFindings {
                     ),
                     DefinitionLookupError::Unknown { near: Some(near) } => (
                         registering::REF_UNKNOWN,
-                        format!("nothing of this name was found; did you mean `{near}`?"),
+                        format!("no definition has this name; did you mean `{near}`?"),
                     ),
                     DefinitionLookupError::Unknown { near: None } => {
-                        (registering::REF_UNKNOWN, "nothing of this name was found".to_owned())
+                        (registering::REF_UNKNOWN, "no definition has this name".to_owned())
                     }
                 };
                 let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
@@ -297,13 +299,13 @@ impl SourceFindings {
         Ok(())
     }
 
-    /// Names the files that cannot be read, and may have what a reference names.
+    /// Reports unreadable files that may contain the definition of a reference.
     fn name_unread(&mut self, discovered: &Discovery, name: &str) {
         let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
         let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
         let id = name.split_once('@').map_or(name, |(id, _)| id);
         let is_meant = |issue: &&DiscoveryIssue| {
-            // What is no entry is named by the id that it would have.
+            // Issues of invalid entries have the id that the entry would have.
             (codes.contains(&issue.code) || issue.entry_id.as_deref() == Some(id))
                 && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
         };
@@ -338,7 +340,7 @@ impl SourceFindings {
     fn rename(&mut self, id: &str) -> Result<(), Failure> {
         let [registration] = &mut self.tools[..] else {
             let error =
-                Failure::new(ErrorKind::Usage, "an id is given to one tool, and there is not exactly one");
+                Failure::new(ErrorKind::Usage, "an id can be given only if there is exactly one tool");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
         let id = usable_id(id)?;
@@ -385,7 +387,7 @@ fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
     }
 }
 
-/// Puts all tools into the texts, and reports them. `None` if one is refused.
+/// Adds all tools to the texts, and reports them. `None` if one is refused.
 fn put_all(
     context: &WorkspaceContext,
     request: &RegisterRequest,
@@ -457,11 +459,11 @@ fn put_all(
         }
         let of_id =
             runtime.as_ref().and_then(|runtime| runtimes.runtime(runtime.id.as_str()).zip(Some(runtime)));
-        // A registration that was killed may have left a runtime that nothing uses.
+        // A killed registration may have left a runtime that nothing uses.
         let is_left = |there: &Runtime, runtime: &Runtime| {
             !is_known && !there.enabled && there.command == runtime.command
         };
-        // Only the runtime that the replaced entry uses is replaced with it. What is not replaced is refused above.
+        // Only the runtime of the replaced entry is replaced with it. Other conflicts were refused above.
         let is_own = |there: &Runtime| {
             let known = catalog.tool(id);
             known.is_some_and(|known| known.runtime_id.as_deref() == Some(there.id.as_str()))
@@ -474,13 +476,13 @@ fn put_all(
             let others: Vec<String> = others.take(MAX_NAMED).collect();
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
-                let message = "there is a runtime with this id, which belongs to something else; give this one another id";
+                let message = "another tool uses a runtime with this id; give this one another id";
                 report.errors.push(refusal(registering::ID_TAKEN, field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {
                     code: registering::RUNTIME_SHARED.into(),
                     field,
-                    message: format!("the runtime is replaced for {}, too", others.join(", ")),
+                    message: format!("the runtime is also replaced for {}", others.join(", ")),
                 });
             }
         }
@@ -491,7 +493,7 @@ fn put_all(
                 continue;
             }
             let (code, message) = match check_label(label) {
-                // The plan says what such a variable changes.
+                // The plan reports the effect of such a variable.
                 Ok(_) | Err(LabelProblem::Dangerous) => continue,
                 Err(_) if label.contains(MARK) && !label.contains('=') => {
                     let message =
@@ -507,7 +509,7 @@ fn put_all(
                 }
             };
             report.errors.push(refusal(code, field, message));
-            // A name that is refused is not noted, too.
+            // A refused name needs no note.
             report.notes.retain(|note| note.field != format!("{id}.env.{label}"));
         }
         let secrets = tool.secret_texts().into_iter().map(|secret| secret.field);
@@ -531,7 +533,7 @@ fn put_all(
     let runtimes_before = runtimes;
     for Registration { tool, runtime, detail } in tools.iter().filter(|_| report.errors.is_empty()) {
         let is_new = catalog.tool(tool.id.as_str()).is_none();
-        // What a person switched off or reviewed was another entry.
+        // A new entry does not inherit the `enabled` state that a person set for the old one.
         let tool = &Tool { enabled: tool.enabled && is_new, ..tool.clone() };
         let put = edit::put_entry(&after.catalog, tool, &Object::new());
         let runtimes =
@@ -587,11 +589,11 @@ fn put_all(
         report.registered.clear();
         return None;
     }
-    // What was not written cannot be reviewed.
+    // In a dry run there is nothing to review.
     for row in report.registered.iter_mut().filter(|_| !request.dry_run) {
         let tool = catalog.tool(&row.tool_id);
         let runtime = row.runtime_id.as_deref().and_then(|id| runtimes.runtime(id));
-        // What waits for a review is read and completed by a person where it stands.
+        // An entry that waits for a review is completed in its file.
         let step = match (runtime, tool.filter(|tool| !tool.enabled)) {
             (Some(runtime), _) => NextStep::Edit(runtime.place_of("enabled")),
             (None, Some(tool)) => NextStep::Edit(tool.place_of("enabled")),
@@ -602,13 +604,13 @@ fn put_all(
     Some(after)
 }
 
-/// Writes what a source says of the tools of harnesses, unless the file says something already.
+/// Writes the `harness_tools` setting of a source, unless the file already has one.
 fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: &mut RegisterReport) {
     let field = "settings.fallback_harness";
     let (code, message) = match catalog.settings().harness_tools {
         Some(known) if known == truth => return,
         Some(known) => {
-            let message = format!("the file says `harness_tools = {known}` under [registry], which stays");
+            let message = format!("the file says `harness_tools = {known}` under [registry], which is kept");
             (registering::FALLBACK_HARNESS_IGNORED, message)
         }
         None => match edit::set_harness_tools(&after.catalog, truth) {
@@ -629,7 +631,7 @@ fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: 
     report.notes.push(RegisterNoteRow { code: code.into(), field: field.to_owned(), message });
 }
 
-/// Notes the runtime of a replaced entry, if no entry uses it any more.
+/// Returns a note if no entry uses the runtime of a replaced entry any more.
 fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) -> Option<RegisterNoteRow> {
     let left = catalog.tool(new.id.as_str())?.runtime_id.as_deref()?;
     let is_used = |tool: &Tool| tool.runtime_id.as_deref() == Some(left);
@@ -642,7 +644,7 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
         code: registering::RUNTIME_LEFT.into(),
         field: format!("{}.runtime_id", new.id),
         message: format!(
-            "the runtime `{left}` of the replaced entry stays in {file}; remove it if nobody needs it"
+            "the runtime `{left}` of the replaced entry stays in {file}; remove it if it is not needed"
         ),
     })
 }

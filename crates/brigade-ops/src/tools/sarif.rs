@@ -1,4 +1,4 @@
-//! Issues as SARIF 2.1.0, which editors and code hosts show next to the lines.
+//! Writes issues as SARIF 2.1.0, which editors and code hosts show next to the lines.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The record of each start of a kept server, and its logs.
+//! Writes the record and logs of each start of a kept server.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,7 +22,7 @@ use brigade_workspace::WorkspaceContext;
 /// The directory of the records.
 pub(super) const STARTS: &str = ".brigade/tools/runtime/upstreams";
 
-/// The number of records of ended servers that stay, and the size of the largest that is read.
+/// The maximum number of records of ended servers, and the maximum size of a record that is read.
 const MAX_RECORDS: usize = 40;
 const LIMIT: u64 = 4 << 20;
 
@@ -52,20 +52,20 @@ impl Paths {
 
     fn remove(&self, fs: &dyn Fs) {
         for path in [&self.stdout, &self.stderr, &self.record] {
-            // What cannot be removed now is tried at the next start.
+            // A file that cannot be removed is removed at the next start.
             let _ = fs.remove(path);
         }
     }
 }
 
-/// Makes the name of a start. Later ones come behind earlier ones.
+/// Creates the name of a start. Names sort by time.
 pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
     let random: String =
         brigade_process::random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("start-{:017}-{random}", now.unix_micros().max(0)))
 }
 
-/// Creates the logs of a start, and removes what is left of old ones.
+/// Creates the logs of a start, and removes old ones.
 pub(super) fn logs(context: &WorkspaceContext, id: &str) -> Result<(Logs, Paths), Failure> {
     let fs = &*context.fs;
     fs.create_dir_all(&RelPath::from_static(STARTS))?;
@@ -104,7 +104,7 @@ pub(crate) fn start_of(fs: &dyn Fs, id: &str) -> Option<UpstreamStart> {
     read(fs, &Paths::new(Some(id).filter(|_| is_name)?).record)
 }
 
-/// What a record is about.
+/// The subject of a record.
 pub(super) struct RecordSubject<'a> {
     pub(super) tool: &'a Tool,
     pub(super) served: Vec<&'a Tool>,
@@ -192,7 +192,7 @@ impl Recorder {
 
     fn write(&self) {
         let text = pretty_text(&self.record).expect("a record is JSON");
-        // Nothing waits for the record, and the receipts of calls name what they need.
+        // An error is only logged, because receipts of calls do not depend on the record.
         if let Err(error) = self.fs.write_atomic(&self.path, text.as_bytes(), FileMode::Private) {
             tracing::warn!(%error, "the record of a server could not be written");
         }

@@ -22,16 +22,13 @@ use crate::inbox::InboxStore;
 use crate::report::{BriefReport, WaitingRow};
 use crate::work::inbox_counts;
 
-/// The most rows of what waits.
+/// The maximum number of waiting rows.
 const MAX_WAITING: usize = 200;
 
-/// Summarizes pending decisions, with those of the kitchen that wait, the oldest first. Changes and starts nothing, and
-/// runs no health command.
+/// Summarizes pending decisions, including those of the kitchen, oldest first. Changes and starts nothing, and runs no
+/// health command.
 ///
-/// A workspace that has a kitchen needs no catalog. `questions` are those of agents that wait.
-///
-/// # Errors
-/// Returns file errors.
+/// A workspace with a kitchen needs no catalog. `questions` are the open questions of agents.
 pub fn brief(
     context: &WorkspaceContext,
     kitchen_decisions: Vec<DecisionRow>,
@@ -54,14 +51,14 @@ pub fn brief(
     let checkpoint =
         queue.checkpoints.iter().filter(|found| found.stored.checkpoint.status == CheckpointStatus::Pending);
     let pending_checkpoints: Vec<_> = checkpoint.collect();
-    // An answer lets only these go on.
+    // Only these can continue after an answer.
     let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
     let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
     let top =
         |areas: &[Area]| top_issue_of(context, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
     let has_no_catalog = has_kitchen && !context.fs.exists(&RelPath::from_static(CATALOG))?;
-    // What is wrong with tools is no reason where there are none.
+    // Without a catalog, issues of tools do not decide the next step.
     let pressing: Vec<Issue> = match has_no_catalog {
         true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),
         false => issues.clone(),

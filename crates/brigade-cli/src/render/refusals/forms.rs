@@ -95,7 +95,7 @@ pub(crate) struct PlanRefused {
     pub(super) diagnosis: Diagnosis,
 }
 
-/// The runtimes, if there is none with the requested id.
+/// The runtimes, if no runtime has the requested id.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct RuntimeRefused {

@@ -1,34 +1,32 @@
-//! Requests to end a run that another process runs.
+//! Files that request the end of a run in another process.
 //!
-//! A request is a file in `.brigade/tools/runtime/ending` with the name of the run, which says who asks. Only the
-//! process that runs the call can end it in order: it looks for requests while it runs calls, takes the file, and ends
-//! the run.
+//! A request is a file in `.brigade/tools/runtime/ending` with the name of the run. It contains the name of the
+//! requester. Only the process that runs the call can end it properly: it polls for requests while it runs calls,
+//! removes the file, and ends the run.
 
 use brigade_core::RunId;
 use brigade_fs::{FileKind, FileMode, Fs, FsError, RelPath};
 
-/// Where the requests are.
+/// The directory of requests.
 const ENDING: &str = ".brigade/tools/runtime/ending";
 
-/// The length of the longest name of who asks.
+/// The maximum length of a requester's name.
 const WHO: u64 = 4096;
 
-/// Asks the process of a run to end it, in the name of somebody.
-///
-/// # Errors
-/// Fails on a disk error.
+/// Asks the process of a run to end it, in the name of `who`.
 pub(super) fn request_end(fs: &dyn Fs, run: &RunId, who: &str) -> Result<(), FsError> {
     fs.create_dir_all(&folder())?;
     fs.write_atomic(&path(run), who.as_bytes(), FileMode::Private)
 }
 
-/// Lists the runs that are to end.
+/// Lists the runs with a request.
 pub(super) fn requested_ends(fs: &dyn Fs) -> Vec<RunId> {
     let entries = fs.list_dir(&folder()).unwrap_or_default().into_iter();
     entries.filter(|entry| entry.kind == FileKind::File).filter_map(|entry| entry.name.parse().ok()).collect()
 }
 
-/// Takes the request to end a run, and returns who asks. `None` if there is none, or another process took it.
+/// Removes the request to end a run, and returns the requester. `None` without a request, or if another process was
+/// first.
 pub(super) fn take_requested_end(fs: &dyn Fs, run: &RunId) -> Option<String> {
     let path = path(run);
     let who = fs.read(&path, WHO).ok()?;

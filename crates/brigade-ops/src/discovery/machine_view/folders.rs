@@ -1,4 +1,4 @@
-//! Directories of skills and commands.
+//! Reads directories of skills and commands.
 
 use brigade_core::IssueType;
 use std::collections::HashSet;
@@ -13,17 +13,17 @@ use brigade_harness::{
 use super::machine::{DirectoryNames, FileContent, MachinePath};
 use super::{HarnessSearch, source};
 
-/// The deepest directory of commands.
+/// The maximum depth of a directory of commands.
 const DEPTH: usize = 5;
 
-/// The most directories of commands below one directory.
+/// The maximum number of directories of commands below one directory.
 const MAX_FOLDERS: usize = 200;
 
-/// What was seen of one directory of the table.
+/// The state of walking one directory of the table.
 struct Walk<'w> {
     harness: &'static Harness,
     shelf: &'static SkillDirectory,
-    /// Files of this harness that were read, however they were reached.
+    /// Files of this harness that were read, by any path.
     seen: &'w mut HashSet<FileId>,
     count: usize,
     folders: usize,
@@ -97,7 +97,7 @@ impl HarnessSearch<'_> {
         self.report_left_out(&source, unnamed, left_out);
     }
 
-    /// Tells how many names of a directory are not read.
+    /// Reports how many names of a directory were not read.
     pub(super) fn report_left_out(&mut self, source: &Source<'_>, unnamed: u64, left_out: u64) {
         if 0 < unnamed {
             let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
@@ -113,8 +113,8 @@ impl HarnessSearch<'_> {
         self.read(walk, file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
     }
 
-    /// Reads the commands of a directory and of those below it, the nearest first: a file that links reach again, too,
-    /// has its shortest name.
+    /// Reads the commands of a directory and its subdirectories, nearest first. A file that links reach several times
+    /// gets its shortest name.
     fn commands(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
         let is_toml = walk.shelf.holds == FolderContent::TomlCommands;
         let ending = if is_toml { ".toml" } else { ".md" };

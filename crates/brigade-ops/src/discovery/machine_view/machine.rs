@@ -1,4 +1,4 @@
-//! Files of a workspace and of its user, read with limits.
+//! Reads files of a workspace and its user, with limits.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use brigade_fs::{DirEntry, DiskFs, FileId, FileKind, Fs, FsError, FsErrorKind, L
 use brigade_harness::Extent;
 use brigade_workspace::{is_program, user_path};
 
-/// The most names of a directory.
+/// The maximum number of names read from a directory.
 const MAX_NAMES: usize = 2_000;
 
-/// The files and variables that decide what is found.
+/// The files and variables that a search reads.
 pub struct Machine<'m> {
     fs: &'m dyn Fs,
     environment: &'m HostEnvironment,
     /// The workspace, absolute.
     pub(super) workspace: String,
-    /// Hides bound values in what is found.
+    /// Masks bound values in the result.
     pub(super) masks: Masks,
 }
 
-/// A path, and where it leads.
+/// A path, and its place in the workspace.
 #[derive(Clone, Debug)]
 pub(super) struct MachinePath {
     /// The path, absolute.
@@ -34,7 +34,7 @@ pub(super) struct MachinePath {
 }
 
 impl MachinePath {
-    /// Returns what has a name in a directory; `None` if no file of ours can have it.
+    /// Returns the path of a name in this directory; `None` if the name is not valid.
     pub(super) fn inner(&self, name: &str) -> Option<MachinePath> {
         let inside = match &self.inside {
             Some(inside) => Some(inside.join(name).ok()?),
@@ -45,12 +45,12 @@ impl MachinePath {
     }
 }
 
-/// What was read at a path.
+/// The result of reading a path.
 #[derive(Clone, Debug)]
 pub(super) enum FileContent {
     Absent,
     Unreadable(String),
-    /// It is there, and is not read because files before it hold too much.
+    /// It exists, but was not read because the budget is used up.
     Full,
     Read {
         bytes: Vec<u8>,
@@ -61,20 +61,19 @@ pub(super) enum FileContent {
 /// The names of a directory.
 pub(super) struct DirectoryNames {
     pub(super) names: Vec<String>,
-    /// How many names there are beyond those.
+    /// The number of further names.
     pub(super) others: u64,
-    /// How many names are not UTF-8.
+    /// The number of names that are not UTF-8.
     pub(super) unnamed: u64,
 }
 
 impl<'m> Machine<'m> {
-    /// Looks at the files of a workspace, and of the user whose variables these are. `masks` hides bound values in what
-    /// is found.
+    /// Creates the view of a workspace and of the user with these variables. `masks` hides bound values in the result.
     pub fn new(fs: &'m dyn Fs, environment: &'m HostEnvironment, masks: Masks) -> Machine<'m> {
         Machine { fs, environment, workspace: fs.root().display().to_string(), masks }
     }
 
-    /// Returns whether a home directory is known, in which the user's files are.
+    /// Returns whether the home directory of the user is known.
     pub(super) fn has_home(&self) -> bool {
         self.environment.home().is_some()
     }
@@ -83,12 +82,12 @@ impl<'m> Machine<'m> {
         self.environment.get(name)?.to_str().map(str::to_owned)
     }
 
-    /// Makes a path of the table absolute; `None` if what it is relative to is not known.
+    /// Makes a path of the table absolute; `None` if its base directory is unknown.
     pub(super) fn absolute(&self, path: &Path) -> Option<PathBuf> {
         user_path(self.environment, path)
     }
 
-    /// Finds out where a path of the table is.
+    /// Resolves a path of the table.
     pub(super) fn spot(&self, path: &Path, extent: Extent) -> Option<MachinePath> {
         let (path, inside) = match extent {
             Extent::Project => (self.fs.root().join(path), Some(path.to_str()?.parse().ok()?)),
@@ -111,7 +110,7 @@ impl<'m> Machine<'m> {
         self.fs.metadata_outside(path).is_ok()
     }
 
-    /// Looks at a path without opening it, and finds out where it is in the workspace when links lead there.
+    /// Returns the metadata of a path without opening it, and its place in the workspace if links lead there.
     fn metadata(&self, spot: &MachinePath) -> Result<(Metadata, Option<RelPath>), FsError> {
         let Some(inside) = &spot.inside else { return Ok((self.fs.metadata_outside(&spot.path)?, None)) };
         match self.fs.metadata(inside) {
@@ -126,7 +125,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Reads a file. Nothing but a plain file is opened.
+    /// Reads a file. Only regular files are opened.
     pub(super) fn read(&self, spot: &MachinePath, limit: u64) -> FileContent {
         let read = || {
             let (metadata, inside) = self.metadata(spot)?;
@@ -150,7 +149,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lists a directory; `None` if it is not there.
+    /// Lists a directory; `None` if it does not exist.
     pub(super) fn list(&self, spot: &MachinePath) -> Result<Option<DirectoryNames>, String> {
         let list = || {
             let (metadata, inside) = self.metadata(spot)?;
@@ -166,7 +165,7 @@ impl<'m> Machine<'m> {
                 }
             };
             let (entries, others) = fs.list_some(&folder, MAX_NAMES)?;
-            // Of more names than are read, nobody asks which are text.
+            // If there are more names than the limit, the unreadable ones are not counted.
             let unnamed = if others == 0 { fs.unreadable_names(&folder)?.len() as u64 } else { 0 };
             Ok((entries, others, unnamed))
         };
@@ -186,7 +185,7 @@ fn is_absent(error: &FsError) -> bool {
     matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
 }
 
-/// Says why a file is not read, for somebody who did not name it.
+/// Returns why a file was not read, in words that do not assume that the user named it.
 fn why(error: &FsError) -> String {
     match &error.kind {
         FsErrorKind::NotAFile => "it is not a file".to_owned(),

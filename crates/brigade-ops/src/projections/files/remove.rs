@@ -16,7 +16,7 @@ const FILE_LIMIT: u64 = 64 << 20;
 pub enum Prune {
     /// Keep them.
     Keep,
-    /// Tell what would be removed.
+    /// Report what would be removed.
     Tell,
     /// Remove them.
     Remove,
@@ -25,18 +25,18 @@ pub enum Prune {
 /// The result of removing orphans, as documents have it.
 #[derive(Clone, Debug, Default)]
 pub struct PruneResult {
-    /// Those that were removed, or would be.
+    /// Orphans that were removed; in a dry run, those to remove.
     pub gone: Vec<OrphanReport>,
-    /// Those that are still there.
+    /// Orphans that remain.
     pub kept: Vec<OrphanReport>,
-    /// Those that the disk did not let be removed.
+    /// Orphans whose removal failed.
     pub failed: Vec<FailedProjection>,
 }
 
 /// Removes the orphans that may be removed; `absolute` makes a path as reports have it.
 ///
 /// # Errors
-/// When the disk fails to make the removal durable.
+/// Fails if the removal cannot be made durable.
 pub fn prune(
     fs: &dyn Fs,
     orphans: &[Orphan],

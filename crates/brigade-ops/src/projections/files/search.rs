@@ -1,4 +1,4 @@
-//! Finds managed files that no catalog entry wants any more.
+//! Finds managed files that no catalog entry needs any more.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! The files of a level that registrations are written to.
+//! Writes registrations to the files of a level.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::report::RegisterErrorRow;
 /// The files of a level.
 pub(super) struct Target {
     level: Level,
-    /// The directory; absent if it is not there.
+    /// The directory; `None` if it does not exist.
     pub(super) fs: Option<Arc<dyn Fs>>,
     /// The same directory, absolute.
     folder: PathBuf,
@@ -26,11 +26,11 @@ pub(super) struct Target {
     registered: RelPath,
     lock: RelPath,
     pub(super) shown: DisplayPaths,
-    /// What is registered from the files of agent programs.
+    /// The definitions registered from files of agent programs.
     pub(super) definitions: Vec<DiscoveredEntry>,
 }
 
-/// The files of a level, as places name them.
+/// The paths of the files, as messages show them.
 pub(super) struct DisplayPaths {
     pub(super) catalog: String,
     pub(super) runtimes: String,
@@ -92,7 +92,7 @@ impl Target {
         })
     }
 
-    /// Returns the file that keeps what is registered now beside what the tools were registered from that stay.
+    /// Returns the new cache of definitions: the ones registered now, and those of remaining tools.
     fn remembered(&self, fs: &dyn Fs, after: &Texts) -> Result<Option<NewFile>, Failure> {
         if self.definitions.is_empty() {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Target {
         Ok(Some((path, kept.to_text(), FileMode::Private)))
     }
 
-    /// Makes the directory of the user.
+    /// Creates the directory of the user.
     pub(super) fn make(&mut self) -> Result<(), Failure> {
         self.fs = Some(Arc::new(DiskFs::make(&self.folder)?));
         Ok(())
@@ -121,12 +121,11 @@ impl Target {
         Ok(Some(fs.lock(&self.lock, &holder, context.timeout).map_err(|error| self.told(error))?))
     }
 
-    /// Names the files of the user that are not used, because others can write them: what stands there would become
-    /// trusted with what is written.
+    /// Returns errors for files of the user that others can write. Writing to them would make their content trusted.
     pub(super) fn not_used(&self) -> Vec<RegisterErrorRow> {
         let Some(fs) = self.fs.as_ref().filter(|_| self.level == Level::User) else { return Vec::new() };
         let row = |path: &RelPath| {
-            // What cannot be looked at cannot be read either, and reading says so.
+            // A file without metadata cannot be read either, and reading reports it.
             let why = why_unsafe(&fs.metadata(path).ok()?)?;
             let message = format!("{}; {} first", why.message(), why.remedy());
             let file = Some(self.folder.join(path.as_path()).display().to_string());
@@ -153,8 +152,8 @@ impl Target {
         })
     }
 
-    /// Returns the file that a path of the level means. A link of the user stays, and the file behind it is written, if
-    /// that is a file of the level, too.
+    /// Resolves a path of the level. A link of the user is kept, and its target is written, if the target is a file of
+    /// the level.
     fn real(&self, fs: &dyn Fs, path: &RelPath) -> Result<RelPath, Failure> {
         // Nothing of the project is written outside of the directory of its catalog.
         let home = (self.level != Level::User).then(|| self.catalog.parent());
@@ -175,8 +174,8 @@ impl Target {
         Err(Failure::new(ErrorKind::Environment, message).coded(codes::PATH_OUTSIDE))
     }
 
-    /// Writes all files, or none. The catalog is the last, so that a crash leaves no tool without its runtime: a
-    /// disabled runtime without a tool does nothing.
+    /// Writes all files, or none. The catalog is written last, so that a crash leaves no tool without its runtime. A
+    /// disabled runtime without a tool has no effect.
     pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (catalog, runtimes) = (self.real(&**fs, &self.catalog)?, self.real(&**fs, &self.runtimes)?);
@@ -189,7 +188,7 @@ impl Target {
         Ok(())
     }
 
-    /// Names a file of the user absolutely: its path is relative to a directory that nobody sees.
+    /// Makes the path of a user's file absolute in an error. It is relative to a directory that messages do not show.
     fn told(&self, error: FsError) -> FsError {
         if self.level == Level::User { error.below(&self.folder) } else { error }
     }

@@ -10,7 +10,7 @@ fn request(source: RegisterSource) -> RegisterRequest {
     RegisterRequest { sources: vec![source], level: Level::Project, id: None, replace: false, dry_run: false }
 }
 
-/// Registers a source where `greet` is a tool already, which is refused: first for the reason with this code.
+/// Registers a source in a catalog that already has `greet`. Expects a refusal whose first reason has this code.
 #[track_caller]
 fn check(source: RegisterSource, kind: ErrorKind, code: impl Code) {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
