@@ -122,9 +122,9 @@ impl Registry<'_> {
     /// Two levels, beside all entries in one file.
     fn levels(&self) -> Result<Table, Failure> {
         let (one, two) = (Place::new(0)?, Place::new(0)?);
-        write_file(&one.root.join(".brigade/tools.toml"), &entries(0..ENTRIES))?;
-        write_file(&two.root.join(".brigade/tools.toml"), &entries(0..ENTRIES / 2))?;
-        write_file(&two.home.join(".config/brigade/tools.toml"), &entries(ENTRIES / 2..ENTRIES))?;
+        write_file(&one.root.join(".brigade/tools.toml"), entries(0..ENTRIES))?;
+        write_file(&two.root.join(".brigade/tools.toml"), entries(0..ENTRIES / 2))?;
+        write_file(&two.home.join(".config/brigade/tools.toml"), entries(ENTRIES / 2..ENTRIES))?;
         let half = thousands(ENTRIES / 2);
         let title = format!("{half} entries of the project and {half} of the user");
         let mut table = Table::new(title);
@@ -169,24 +169,24 @@ fn write_harnesses(home: &Path) -> Result<(), Failure> {
     for (path, key, form) in JSON {
         let servers: Map<String, Value> =
             names.by_ref().take(share).map(|name| (name.clone(), form(&name))).collect();
-        write_file(&home.join(path), &format!("{:#}\n", json!({*key: servers})))?;
+        write_file(&home.join(path), format!("{:#}\n", json!({*key: servers})))?;
     }
     let codex = names.by_ref().take(share).map(|name| {
         format!("[mcp_servers.{name}]\ncommand = \"npx\"\nargs = [\"-y\", \"@example/{name}@1.2.3\"]\nenv = {{ API_KEY = \"${{API_KEY}}\" }}\n")
     });
-    write_file(&home.join(".codex/config.toml"), &codex.collect::<String>())?;
+    write_file(&home.join(".codex/config.toml"), codex.collect::<String>())?;
     let goose = names.by_ref().take(share).map(|name| {
         format!("  {name}:\n    type: stdio\n    name: {name}\n    enabled: true\n    cmd: npx\n    args: [-y, \"@example/{name}@1.2.3\"]\n    env_keys: [API_KEY]\n")
     });
     write_file(
         &home.join(".config/goose/config.yaml"),
-        &format!("extensions:\n{}", goose.collect::<String>()),
+        format!("extensions:\n{}", goose.collect::<String>()),
     )?;
     let rest = names.map(|name| {
         format!("  - name: {name}\n    command: npx\n    args: [-y, \"@example/{name}@1.2.3\"]\n    env:\n      API_KEY: x\n")
     });
     let head = "name: Mine\nversion: 0.0.1\nschema: v1\nmcpServers:\n";
-    write_file(&home.join(".continue/config.yaml"), &format!("{head}{}", rest.collect::<String>()))
+    write_file(&home.join(".continue/config.yaml"), format!("{head}{}", rest.collect::<String>()))
 }
 
 #[cfg(test)]
