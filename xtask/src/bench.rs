@@ -29,9 +29,6 @@ pub use mcp::{McpClientArguments, mcp_client};
 pub use measure::measure_children;
 
 /// Measure commands on workspaces of several sizes
-///
-/// If the variable BRIGADE_ORIGINAL names the `brigade` of v0.30, its commands are measured too, on a copy of each
-/// workspace.
 #[derive(Debug, clap::Args)]
 pub struct BenchArguments {
     /// Use smaller workspaces and fewer turns
@@ -69,9 +66,6 @@ pub struct ParseTomlArguments {
     file: PathBuf,
 }
 
-/// The variable that names the binary of v0.30.
-const ORIGINAL: &str = "BRIGADE_ORIGINAL";
-
 pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let built = this
@@ -94,8 +88,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         }
     };
     let bench = Bench {
-        brigade: Program::ours(binary),
-        original: std::env::var_os(ORIGINAL).map(|path| Program::original(path.into())),
+        brigade: Program::new(binary),
         measurer: Measurer::new(built.join("xtask")),
         turns: if arguments.quick { 7 } else { 15 },
     };
@@ -155,7 +148,6 @@ pub fn parse_toml(arguments: &ParseTomlArguments) -> Result<(), Failure> {
 
 struct Bench {
     brigade: Program,
-    original: Option<Program>,
     measurer: Measurer,
     turns: usize,
 }
@@ -203,17 +195,12 @@ impl Bench {
         let size = Size { tools, calls: 0, runs: 0 };
         let folder = Folder::new(size)?;
         let file = folder.root.join(".brigade/tools.toml");
-        let parse = Process {
-            program: self.measurer.program().to_owned(),
-            arguments: vec!["parse-toml".to_owned(), file.display().to_string()],
-            folder: folder.root.clone(),
-            input: None,
-            variables: None,
-        };
+        let arguments = vec!["parse-toml".to_owned(), file.display().to_string()];
+        let parse = Process { arguments, ..Process::new(self.measurer.program(), &folder.root) };
         let nothing = idle_process(&folder.root);
         let (reference, name) = if tools < 1_000 { (nothing, "/bin/true") } else { (parse, "the parse") };
         let title = format!("A catalog of {} tools, beside {name}", table::thousands(tools));
-        let mut table = Table::new(title, self.original.is_some());
+        let mut table = Table::new(title);
         let few = [Target::Times(3.0), Target::Memory(12 << 20)];
         let targets = |ratio: Option<f64>| -> Vec<Target> {
             match (tools, ratio) {
@@ -268,7 +255,7 @@ impl Bench {
             table::thousands(size.calls),
             table::thousands(size.runs)
         );
-        let mut table = Table::new(title, self.original.is_some());
+        let mut table = Table::new(title);
         let adoption = self.brigade.process(&long.root, call("queue", usize::MAX));
         table.rows.push(Row::new("the first write: adoption", self.measurer.once(adoption)?));
         let targets = || [Target::Times(1.5), Target::Within(Duration::from_millis(20))];
@@ -287,9 +274,7 @@ impl Bench {
                 &|turn| self.brigade.process(&none.root, reference(turn)),
                 &|turn| self.brigade.process(&long.root, subject(turn)),
             )?;
-            let mut row = Row::new(&format!("call {verb}"), figures).targets(targets());
-            row.original = self.original_time(&|_| about(verb, &ids, 0), long)?;
-            table.rows.push(row);
+            table.rows.push(Row::new(&format!("call {verb}"), figures).targets(targets()));
         }
         for line in ["call run --next", "run latest"] {
             let command = Command::new(line, line).targets(targets());
@@ -300,13 +285,12 @@ impl Bench {
 
     /// Measures commands that read or write large amounts of data, on an adopted history.
     fn bulk(&self, size: Size, folder: &Folder) -> Result<Table, Failure> {
-        let mut table = Table::new("Much at once".to_owned(), self.original.is_some());
+        let mut table = Table::new("Much at once".to_owned());
         let list = words("call list --json");
         let bytes = self.brigade.output_length(&folder.root, &list)?;
         let name = format!("call list --json, {:.0} MB", bytes as f64 / 1e6);
-        let mut row = Row::new(&name, self.alone(&list, folder)?)
+        let row = Row::new(&name, self.alone(&list, folder)?)
             .targets([Target::Throughput { bytes, megabytes_a_second: 100.0 }, Target::Memory(32 << 20)]);
-        row.original = self.original_time(&|_| list.clone(), folder)?;
         table.rows.push(row);
         for line in ["run verify", "run list --json", "doctor", "state check", "state compact"] {
             let words = words(line);
@@ -318,9 +302,6 @@ impl Bench {
                 }
                 if line == "run list --json" {
                     row = row.targets([Target::Memory(32 << 20)]);
-                }
-                if line == "run list --json" || line == "doctor" {
-                    row.original = self.original_time(&|_| words.clone(), folder)?;
                 }
                 table.rows.push(row);
             }
@@ -348,9 +329,7 @@ impl Bench {
     ) -> Result<Row, Failure> {
         let subject = |turn| self.brigade.process(&folder.root, (command.words)(turn));
         let figures = self.measurer.compare(self.turns, reference, &subject)?;
-        let mut row = Row::new(command.name, figures).targets(command.targets.iter().copied());
-        row.original = self.original_time(&*command.words, folder)?;
-        Ok(row)
+        Ok(Row::new(command.name, figures).targets(command.targets.iter().copied()))
     }
 
     /// Measures a command on one workspace, compared with the same command on another.
@@ -363,24 +342,6 @@ impl Bench {
         let process = |_| self.brigade.process(&folder.root, words.to_vec());
         self.measurer.compare(3, &|_| idle_process(&folder.root), &process)
     }
-
-    /// Measures the same command of v0.30 once, on a separate copy of the workspace.
-    fn original_time(
-        &self,
-        words: &dyn Fn(usize) -> Vec<String>,
-        folder: &Folder,
-    ) -> Result<Option<Duration>, Failure> {
-        let Some(original) = &self.original else { return Ok(None) };
-        let mut words = words(0);
-        if let [first, _, id] = &mut *words
-            && first == "call"
-            && id.starts_with("call-")
-        {
-            // Ids differ between the programs.
-            *id = original.ids(&folder.copy, "pending")?.into_iter().next().unwrap_or_default();
-        }
-        Ok(Some(self.measurer.once(original.process(&folder.copy, words))?.median))
-    }
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -389,13 +350,7 @@ fn words(line: &str) -> Vec<String> {
 
 /// A process that does nothing.
 fn idle_process(folder: &Path) -> Process {
-    Process {
-        program: "/bin/true".into(),
-        arguments: Vec::new(),
-        folder: folder.to_owned(),
-        input: None,
-        variables: None,
-    }
+    Process::new(Path::new("/bin/true"), folder)
 }
 
 /// Calls for `call queue --stdin`.
@@ -409,21 +364,17 @@ fn lines(count: usize) -> String {
     (0..count).map(line).collect()
 }
 
-/// A generated workspace, and a copy for v0.30.
+/// A generated workspace.
 struct Folder {
     _holder: tempfile::TempDir,
     root: PathBuf,
-    copy: PathBuf,
 }
 
 impl Folder {
     fn new(size: Size) -> Result<Folder, Failure> {
         let holder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
-        let (root, copy) = (holder.path().join("ours"), holder.path().join("original"));
+        let root = holder.path().join("workspace");
         generate(&root, size)?;
-        if std::env::var_os(ORIGINAL).is_some() {
-            generate(&copy, size)?;
-        }
-        Ok(Folder { _holder: holder, root, copy })
+        Ok(Folder { _holder: holder, root })
     }
 }

@@ -14,7 +14,6 @@ use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 use left_out::{Expectation, LeftOutScenarios};
 use suite::{Suite, Verdict};
-use workspace::Workspace;
 
 /// The revisions of the protocol whose scenarios are run.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
@@ -36,8 +35,8 @@ pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<
     let left_out = LeftOutScenarios::of_repository()?;
     let suite = Suite::install(&arguments.node)?;
     run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
-    let workspace = Workspace::make(repository)?;
-    let server = workspace.serve()?;
+    let workspace = workspace::make(repository)?;
+    let server = workspace::serve(&workspace)?;
     let (mut passed, mut listed, mut wrong) = (0, 0, Vec::new());
     for revision in REVISIONS {
         let scenarios = suite.scenarios(revision)?;

@@ -18,7 +18,7 @@ use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 use install::InstalledServers;
 use servers::{Expect, Server};
-use workspace::Workspace;
+use workspace::ServerWorkspace;
 
 /// Call tools of published MCP servers through plan, approval and run
 ///
@@ -106,7 +106,7 @@ fn drive(
     installed: &InstalledServers,
     server: &Server,
 ) -> Result<Vec<String>, Failure> {
-    let workspace = Workspace::make(brigade, installed, server)?;
+    let workspace = ServerWorkspace::make(brigade, installed, server)?;
     let unsupported = workspace.unsupported()?;
     let mut findings: Vec<String> = unsupported
         .iter()

@@ -23,6 +23,7 @@ mod schemas;
 mod skills;
 mod tidy;
 mod torture;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -30,6 +30,14 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Writes a file, creating its parent directories.
+pub fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(Failure::at(parent))?;
+    }
+    fs::write(path, bytes).map_err(Failure::at(path))
+}
+
 /// The root of the checkout that this program was built from.
 #[derive(Debug)]
 pub struct Repository {
@@ -77,11 +85,7 @@ impl Repository {
 
     /// Writes a file, creating its parent directories.
     pub fn write(&self, relative: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let path = self.root.join(relative);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-        }
-        fs::write(&path, bytes).map_err(Failure::at(&path))
+        write_file(&self.root.join(relative), bytes)
     }
 
     /// Removes a file.

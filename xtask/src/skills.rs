@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use crate::cargo::{cargo, output, run_command};
+use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
+use crate::workspace::Workspace;
 
 /// The validator of the Agent Skills format, with its version.
 const VALIDATOR: &str = "skills-ref==0.1.1";
@@ -65,12 +64,14 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
     run_command(&mut cargo(repository, ["build", "--quiet", "--package", "brigade-cli"]))?;
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let program = this.with_file_name("brigade");
-    let starter = ProjectedWorkspace::empty(repository, &program, "starter")?;
-    starter.brigade(&["init"])?;
-    let every = ProjectedWorkspace::empty(repository, &program, "every")?;
+    let (starter, every) = (Workspace::new(&program)?, Workspace::new(&program)?);
+    let run = |workspace: &Workspace, words: &[&str]| {
+        run_command(workspace.command(&[&["tools"], words].concat()).stdout(Stdio::null()))
+    };
+    run(&starter, &["init"])?;
     let long = format!("---\nname: long\ndescription: {}\n---\n# Body\n", "word ".repeat(500).trim_end());
     let sources = SOURCES.into_iter().chain([("long", "skill", long.as_str())]);
-    let places = every.skill_places()?;
+    let places = skill_places(&every)?;
     let mut catalog = String::new();
     for (id, family, source) in sources {
         every.write(&format!("tools/{id}.md"), source)?;
@@ -89,9 +90,9 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
     every.write(".brigade/tools.toml", &catalog)?;
     let mut judged = 0;
     for projected in [starter, every] {
-        projected.brigade(&["apply", "--all"])?;
+        run(&projected, &["apply", "--all"])?;
         let mut skills = Vec::new();
-        find_skills(&projected.folder, &mut skills)?;
+        find_skills(&projected.root(), &mut skills)?;
         for skill in &skills {
             run_command(
                 Command::new(validator).arg("validate").arg(skill).stdin(Stdio::null()).stdout(Stdio::null()),
@@ -106,59 +107,20 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A workspace whose projections are checked.
-struct ProjectedWorkspace {
-    program: PathBuf,
-    folder: PathBuf,
-}
-
-impl ProjectedWorkspace {
-    fn empty(repository: &Repository, program: &Path, name: &str) -> Result<ProjectedWorkspace, Failure> {
-        let folder = repository.root().join("target/skills/workspaces").join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(Failure::at(&folder))?;
+/// Returns every harness that reads skills, with the path of a skill.
+fn skill_places(workspace: &Workspace) -> Result<Vec<(String, String)>, Failure> {
+    let mut found = Vec::new();
+    let list = workspace.tools(&["harness", "list"])?;
+    for harness in list["harnesses"].as_array().into_iter().flatten() {
+        let name = harness["name"].as_str().unwrap_or_default();
+        let shown = workspace.tools(&["harness", "show", name])?;
+        let mut places = shown["places"].as_array().into_iter().flatten();
+        let place = places.find(|place| place["format"] == "agent-skill");
+        if let Some(path) = place.and_then(|place| place["path"].as_str()) {
+            found.push((name.to_owned(), path.to_owned()));
         }
-        fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
-        Ok(ProjectedWorkspace { program: program.to_owned(), folder })
     }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg("tools").args(words).arg("--target").arg(&self.folder).stdin(Stdio::null());
-        command
-    }
-
-    fn brigade(&self, words: &[&str]) -> Result<(), Failure> {
-        run_command(self.command(words).stdout(Stdio::null()))
-    }
-
-    fn document(&self, words: &[&str]) -> Result<Value, Failure> {
-        let text = output(self.command(words).arg("--json"))?;
-        serde_json::from_str(&text).map_err(|error| Failure::new(format!("{words:?}: {error}")))
-    }
-
-    fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.join(path);
-        let folder = path.parent().expect("a file is in a directory");
-        fs::create_dir_all(folder).map_err(Failure::at(folder))?;
-        fs::write(&path, text).map_err(Failure::at(&path))
-    }
-
-    /// Returns every harness that reads skills, with the path of a skill.
-    fn skill_places(&self) -> Result<Vec<(String, String)>, Failure> {
-        let mut found = Vec::new();
-        let list = self.document(&["harness", "list"])?;
-        for harness in list["harnesses"].as_array().into_iter().flatten() {
-            let name = harness["name"].as_str().unwrap_or_default();
-            let shown = self.document(&["harness", "show", name])?;
-            let mut places = shown["places"].as_array().into_iter().flatten();
-            let place = places.find(|place| place["format"] == "agent-skill");
-            if let Some(path) = place.and_then(|place| place["path"].as_str()) {
-                found.push((name.to_owned(), path.to_owned()));
-            }
-        }
-        Ok(found)
-    }
+    Ok(found)
 }
 
 /// Finds the directories of skills.

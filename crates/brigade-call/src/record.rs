@@ -200,8 +200,8 @@ impl Call {
 
     /// Writes the record: the keys of v0.30, our own, and all unknown ones.
     pub fn to_record(&self) -> Object {
-        let record = to_json(&self.members(Some(RECORD_VERSION))).expect("a call is JSON");
-        to_record(record, &Extra::from(self.extra.clone()))
+        let record = self.members(Some(RECORD_VERSION));
+        to_record(&record, &Extra::from(self.extra.clone())).expect("a call is JSON")
     }
 
     /// Writes the same as [`Call::to_record`], as text to which members can be added.

@@ -14,13 +14,13 @@
 mod canonical;
 mod de;
 mod document;
+mod key_text;
 mod number;
 mod parse;
 mod peek;
 mod record;
 mod reprint;
 mod rows;
-mod ser;
 mod sorted_text;
 mod token;
 mod tree;
@@ -35,11 +35,12 @@ pub use document::{DocumentWriter, ListWriter, write_document, write_list, write
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{RawJson, members};
-pub use record::{Extra, RecordDeserializer, exact, from_record, matching, present, sorted, to_record};
+pub use record::{Extra, RecordDeserializer, exact, from_record, matching, present, sorted};
 pub use reprint::{MemberFormat, reprint};
 pub use rows::Rows;
-pub use ser::{hand_over, to_json};
-pub use sorted_text::{RecordLine, RecordText, compact_text, pretty_text, serialize_record};
+pub use sorted_text::{
+    RecordLine, RecordText, compact_text, pretty_text, serialize_record, to_json, to_record,
+};
 pub use token::Text;
 pub use tree::{PlacedData, PlacedEntry, PlacedValue};
 pub use write::write_strings;

@@ -365,9 +365,9 @@ pub(crate) fn put(
             });
         }
     };
-    document.check_keys(&shelf)?;
-    let Some(member) = document.only(&shelf, NAME)? else {
-        let (text, entry_at, opened) = document.insert(&shelf, NAME, &node);
+    document.check_keys(shelf)?;
+    let Some(member) = document.only(shelf, NAME)? else {
+        let (text, entry_at, opened) = document.insert(shelf, NAME, &node);
         let traces = Traces { opened, ..Traces::default() };
         return Ok(EntryInsertion {
             text,
@@ -391,7 +391,7 @@ pub(crate) fn put(
     let both = entry.over(&value);
     let layout = match own_line(text, member.key_at.start) {
         Some(indent) => Layout::Lines(indent.to_owned()),
-        None => document.layout(&shelf),
+        None => document.layout(shelf),
     };
     let mut written = String::new();
     Node::Entry(&both).write(&layout, &document.unit, document.end, &mut written);
@@ -442,17 +442,17 @@ pub(crate) fn take(
     }
     let document = Document::parse(text)?;
     let ServerContainer::There(shelf) = document.shelf(client)? else { return Ok(None) };
-    document.check_keys(&shelf)?;
-    let Some(member) = document.only(&shelf, NAME)? else { return Ok(None) };
+    document.check_keys(shelf)?;
+    let Some(member) = document.only(shelf, NAME)? else { return Ok(None) };
     if !is_own(&document.value(member), noted) {
         return Err(EditRefusal::Foreign { at: at(text, member.key_at.start) });
     }
     let entry_at = member.key_at.start..member.value.at.end;
     let container = document.only(&document.root, client.container)?;
-    let is_made = traces.container && shelf.members().len() == 1 && !has_comments(text, &shelf, member);
+    let is_made = traces.container && shelf.members().len() == 1 && !has_comments(text, shelf, member);
     let Some(container) = container.filter(|container| is_made && container.value.at == shelf.at) else {
         let opened = traces.opened && !traces.container;
-        return Ok(Some((document.remove(&shelf, member, opened), entry_at)));
+        return Ok(Some((document.remove(shelf, member, opened), entry_at)));
     };
     let is_alone = document.root.members().len() == 1 && !has_comments(text, &document.root, container);
     if traces.document && is_alone {

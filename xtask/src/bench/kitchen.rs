@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::measure::{Measurer, Process};
 use super::program::Program;
 use super::table::{Row, Table, Target, thousands};
-use crate::repository::Failure;
+use crate::repository::{Failure, write_file};
 
 /// The number of tasks of a measured service.
 const SERVED: usize = 10;
@@ -74,9 +74,7 @@ impl Place {
     }
 
     fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
-        let path = self.root.join(path);
-        fs::create_dir_all(path.parent().unwrap_or(&self.root)).map_err(Failure::at(&path))?;
-        fs::write(&path, text).map_err(Failure::at(&path))
+        write_file(&self.root.join(path), text)
     }
 
     fn program(&self, path: &str, text: &str) -> Result<(), Failure> {
@@ -124,21 +122,11 @@ impl Place {
 
     fn process(&self, brigade: &Program, line: &str) -> Process {
         let arguments = line.split(' ').map(str::to_owned).collect();
-        Process { arguments, ..self.started(brigade.path()) }
-    }
-
-    fn started(&self, program: &Path) -> Process {
-        Process {
-            program: program.to_owned(),
-            arguments: Vec::new(),
-            folder: self.root.clone(),
-            input: None,
-            variables: None,
-        }
+        Process { arguments, ..Process::new(brigade.path(), &self.root) }
     }
 
     fn script(&self, name: &str) -> Process {
-        self.started(&self.root.join(name))
+        Process::new(&self.root.join(name), &self.root)
     }
 }
 
@@ -156,7 +144,7 @@ impl Bench<'_> {
     /// Measures whole services of a few tasks, compared with their workers alone.
     fn tasks(&self) -> Result<Table, Failure> {
         let title = format!("A service of {SERVED} tasks, one after the other, beside its workers alone");
-        let mut table = Table::new(title, false);
+        let mut table = Table::new(title);
         let tasks: Vec<Value> = (0..SERVED).map(|number| task(number, &[])).collect();
         for (name, settings, files, milliseconds) in [
             ("in place", "worktrees = \"off\"\nmax_parallel = 1", 0, 20),
@@ -183,7 +171,7 @@ impl Bench<'_> {
     /// Measures status and validation of many tasks.
     fn histories(&self) -> Result<Table, Failure> {
         let title = format!("{} tasks, {} attempts", thousands(TASKS), thousands(ATTEMPTS));
-        let mut table = Table::new(title, false);
+        let mut table = Table::new(title);
         let place = Place::new("", WORKER)?;
         // Each task depends on up to three earlier ones, chosen by a fixed sequence.
         let mut seed = 7_usize;
@@ -206,7 +194,8 @@ impl Bench<'_> {
         fs::write(&journal, text).map_err(Failure::at(&journal))?;
         let prd = place.root.join(path_of("long"));
         let arguments = vec!["parse-json".to_owned(), prd.display().to_string()];
-        let parse = || Process { arguments: arguments.clone(), ..place.started(self.measurer.program()) };
+        let parse =
+            || Process { arguments: arguments.clone(), ..Process::new(self.measurer.program(), &place.root) };
         let path = path_of("long");
         for (line, targets) in [
             (format!("status {path} --brief"), vec![Target::Times(2.0)]),
@@ -224,7 +213,7 @@ impl Bench<'_> {
     /// Measures workers that print much at once.
     fn output(&self) -> Result<Table, Failure> {
         let title = format!("{LOUD} workers that print {MEGABYTES} MB each at once");
-        let mut table = Table::new(title, false);
+        let mut table = Table::new(title);
         let loud = LOUD_WORKER.replace("MEGABYTES", &MEGABYTES.to_string());
         let place = Place::new(&format!("max_parallel = {LOUD}"), &loud)?;
         place.repository(1)?;

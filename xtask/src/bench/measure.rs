@@ -29,6 +29,19 @@ pub struct Process {
     pub variables: Option<Vec<(String, String)>>,
 }
 
+impl Process {
+    /// A process without arguments and input, in the environment of this one.
+    pub fn new(program: &Path, folder: &Path) -> Process {
+        Process {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            folder: folder.to_owned(),
+            input: None,
+            variables: None,
+        }
+    }
+}
+
 /// The measurements of several consecutive processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Measurements {

@@ -8,26 +8,16 @@ use serde_json::Value;
 use super::measure::Process;
 use crate::repository::Failure;
 
-/// The time limit for one command of v0.30, in seconds.
-const LIMIT: &str = "120";
-
 /// A program with the command `tools`.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
-    /// The prefix of its command line: nothing, or a time limit.
-    before: Vec<String>,
 }
 
 impl Program {
-    /// Creates the program under development.
-    pub fn ours(path: PathBuf) -> Program {
-        Program { path, before: Vec::new() }
-    }
-
-    /// Creates v0.30, which may take very long.
-    pub fn original(path: PathBuf) -> Program {
-        Program { path, before: ["timeout", "-s", "KILL", LIMIT].map(str::to_owned).to_vec() }
+    /// Names the program under development.
+    pub fn new(path: PathBuf) -> Program {
+        Program { path }
     }
 
     /// Returns the path of the program.
@@ -37,12 +27,8 @@ impl Program {
 
     /// Returns the process of `tools` with more arguments.
     pub fn process(&self, folder: &Path, words: Vec<String>) -> Process {
-        let name = self.path.display().to_string();
-        let mut line = self.before.clone();
-        line.extend([name, "tools".to_owned()]);
-        line.extend(words);
-        let program = line.remove(0).into();
-        Process { program, arguments: line, folder: folder.to_owned(), input: None, variables: None }
+        let arguments = ["tools".to_owned()].into_iter().chain(words).collect();
+        Process { arguments, ..Process::new(&self.path, folder) }
     }
 
     /// Returns whether the program has a command.

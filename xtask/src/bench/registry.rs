@@ -9,7 +9,7 @@ use super::measure::{Measurer, Process};
 use super::program::Program;
 use super::table::{Row, Table, Target, thousands};
 use super::workspace::{Size, entry, generate, tool_id};
-use crate::repository::Failure;
+use crate::repository::{Failure, write_file};
 
 /// The number of MCP servers in the files of the 17 harnesses.
 const SERVERS: usize = 500;
@@ -53,7 +53,7 @@ fn listed(name: &str) -> Value {
 /// Measures everything about the registry.
 pub fn measure(brigade: &Program, measurer: &Measurer, turns: usize) -> Result<Vec<Table>, Failure> {
     let bench = Registry { brigade, measurer, turns };
-    Ok(vec![bench.discovery()?, bench.levels()?, bench.entries()?])
+    Ok(vec![bench.discovery()?, bench.levels()?])
 }
 
 struct Registry<'a> {
@@ -106,7 +106,7 @@ impl Registry<'_> {
         let (bare, full) = (Place::new(4)?, Place::new(4)?);
         write_harnesses(&full.home)?;
         let title = format!("17 harnesses with {SERVERS} servers, beside `list` of 4 tools");
-        let mut table = Table::new(title, false);
+        let mut table = Table::new(title);
         let quick = [Target::Times(4.0), Target::Memory(24 << 20)];
         table.rows.push(self.row("discover --json", &quick, (&full, "list"), (&full, "discover --json"))?);
         let same = [Target::Times(1.05)];
@@ -122,12 +122,12 @@ impl Registry<'_> {
     /// Measures two levels, compared with all entries in one file.
     fn levels(&self) -> Result<Table, Failure> {
         let (one, two) = (Place::new(0)?, Place::new(0)?);
-        write(&one.root.join(".brigade/tools.toml"), &entries(0..ENTRIES, false))?;
-        write(&two.root.join(".brigade/tools.toml"), &entries(0..ENTRIES / 2, false))?;
-        write(&two.home.join(".config/brigade/tools.toml"), &entries(ENTRIES / 2..ENTRIES, false))?;
+        write_file(&one.root.join(".brigade/tools.toml"), entries(0..ENTRIES))?;
+        write_file(&two.root.join(".brigade/tools.toml"), entries(0..ENTRIES / 2))?;
+        write_file(&two.home.join(".config/brigade/tools.toml"), entries(ENTRIES / 2..ENTRIES))?;
         let half = thousands(ENTRIES / 2);
         let title = format!("{half} entries of the project and {half} of the user");
-        let mut table = Table::new(title, false);
+        let mut table = Table::new(title);
         let show = format!("show {} --json", tool_id(7));
         let within = |times: f64| [Target::Times(times)];
         let name = format!("show --json, beside {} in one file", thousands(ENTRIES));
@@ -148,29 +148,14 @@ impl Registry<'_> {
         )?);
         Ok(table)
     }
-
-    /// Measures entries with `[tool.install]`, compared with entries without.
-    fn entries(&self) -> Result<Table, Failure> {
-        let (without, with) = (Place::new(0)?, Place::new(0)?);
-        write(&without.root.join(".brigade/tools.toml"), &entries(0..ENTRIES, false))?;
-        write(&with.root.join(".brigade/tools.toml"), &entries(0..ENTRIES, true))?;
-        let title = format!("{} entries with [tool.install], beside entries without", thousands(ENTRIES));
-        let mut table = Table::new(title, false);
-        let show = format!("show {} --json", tool_id(7));
-        table.rows.push(self.row("show --json", &[Target::Times(1.2)], (&without, &show), (&with, &show))?);
-        Ok(table)
-    }
 }
 
-/// Returns entries with capabilities. Ten entries share each capability.
-fn entries(numbers: std::ops::Range<usize>, is_installable: bool) -> String {
+/// Returns entries with capabilities, of which ten entries share each.
+fn entries(numbers: std::ops::Range<usize>) -> String {
     let mut text = String::new();
     for number in numbers {
         text.push_str(entry(number).trim_end());
         text.push_str(&format!("\ncapabilities = [\"capability {}\"]\n", number % (ENTRIES / 10)));
-        if is_installable {
-            text.push_str("[tool.install]\ncheck = \"which sh\"\ncommand = \"pip install example\"\n");
-        }
         text.push('\n');
     }
     text
@@ -184,28 +169,24 @@ fn write_harnesses(home: &Path) -> Result<(), Failure> {
     for (path, key, form) in JSON {
         let servers: Map<String, Value> =
             names.by_ref().take(share).map(|name| (name.clone(), form(&name))).collect();
-        write(&home.join(path), &format!("{:#}\n", json!({*key: servers})))?;
+        write_file(&home.join(path), format!("{:#}\n", json!({*key: servers})))?;
     }
     let codex = names.by_ref().take(share).map(|name| {
         format!("[mcp_servers.{name}]\ncommand = \"npx\"\nargs = [\"-y\", \"@example/{name}@1.2.3\"]\nenv = {{ API_KEY = \"${{API_KEY}}\" }}\n")
     });
-    write(&home.join(".codex/config.toml"), &codex.collect::<String>())?;
+    write_file(&home.join(".codex/config.toml"), codex.collect::<String>())?;
     let goose = names.by_ref().take(share).map(|name| {
         format!("  {name}:\n    type: stdio\n    name: {name}\n    enabled: true\n    cmd: npx\n    args: [-y, \"@example/{name}@1.2.3\"]\n    env_keys: [API_KEY]\n")
     });
-    write(&home.join(".config/goose/config.yaml"), &format!("extensions:\n{}", goose.collect::<String>()))?;
+    write_file(
+        &home.join(".config/goose/config.yaml"),
+        format!("extensions:\n{}", goose.collect::<String>()),
+    )?;
     let rest = names.map(|name| {
         format!("  - name: {name}\n    command: npx\n    args: [-y, \"@example/{name}@1.2.3\"]\n    env:\n      API_KEY: x\n")
     });
     let head = "name: Mine\nversion: 0.0.1\nschema: v1\nmcpServers:\n";
-    write(&home.join(".continue/config.yaml"), &format!("{head}{}", rest.collect::<String>()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-    }
-    fs::write(path, text).map_err(Failure::at(path))
+    write_file(&home.join(".continue/config.yaml"), format!("{head}{}", rest.collect::<String>()))
 }
 
 #[cfg(test)]

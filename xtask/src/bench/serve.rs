@@ -1,8 +1,7 @@
 //! Measures `brigade serve`: calls of a kept server compared with a direct client of an equal one, calls of built-in
 //! tools, the start, many tools and many sessions.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::measure::Figures;
 use super::program::Program;
 use super::table::{Row, Table, Target};
-use crate::repository::Failure;
+use crate::repository::{Failure, write_file};
 
 /// A server that answers at once.
 const SERVER: &str = r#"
@@ -73,7 +72,7 @@ const AT_ONCE: usize = 4;
 
 /// Measures the gateway.
 pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
-    let mut table = Table::new("The gateway, with 100 tools".to_owned(), false);
+    let mut table = Table::new("The gateway, with 100 tools".to_owned());
     let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
     write_workspace(folder.path(), 100)?;
     calls(brigade, folder.path(), turns * 60, &mut table)?;
@@ -104,10 +103,7 @@ fn write_workspace(root: &Path, tools: usize) -> Result<(), Failure> {
         (".brigade/tools/policy.toml", POLICY.to_owned()),
         (".brigade/tools/runtimes.toml", runtime.to_owned()),
     ] {
-        let path = root.join(path);
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-        std::fs::write(&path, text).map_err(Failure::at(&path))?;
+        write_file(&root.join(path), &text)?;
     }
     Ok(())
 }
@@ -117,9 +113,9 @@ fn failed(error: std::io::Error) -> Failure {
 }
 
 /// A client over standard input and output.
-struct Client {
+pub struct Client {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next: u64,
 }
@@ -132,22 +128,31 @@ impl Drop for Client {
 }
 
 impl Client {
-    fn start(mut command: Command, root: &Path) -> Result<Client, Failure> {
+    pub fn start(mut command: Command, root: &Path) -> Result<Client, Failure> {
         command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
-        let input = child.stdin.take().expect("was piped");
+        let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("was piped"));
         let mut client = Client { child, input, output, next: 0 };
         client.ask("initialize", &hello())?;
-        writeln!(client.input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)
-            .map_err(failed)?;
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(client)
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+    fn send(&mut self, message: &Value) -> Result<(), Failure> {
+        let input = self.input.as_mut().expect("is open until the end");
+        input.write_all(format!("{message}\n").as_bytes()).map_err(failed)
+    }
+
+    /// Closes the input of the server, and waits until it ends.
+    pub fn end(mut self) -> Result<(), Failure> {
+        self.input = None;
+        self.child.wait().map(drop).map_err(failed)
+    }
+
+    pub fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
         self.next += 1;
-        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        self.input.write_all(format!("{request}\n").as_bytes()).map_err(failed)?;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}))?;
         loop {
             let mut line = String::new();
             if self.output.read_line(&mut line).map_err(failed)? == 0 {
@@ -160,27 +165,24 @@ impl Client {
         }
     }
 
-    /// Calls any tool. Returns how long that took, and the structured result.
+    /// Calls a tool. Returns how long that took, and the result.
     fn tool(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value), Failure> {
         let params = json!({"name": tool, "arguments": arguments});
         let asked = Instant::now();
-        let answer = self.ask("tools/call", &params)?;
+        let mut answer = self.ask("tools/call", &params)?;
         let took = asked.elapsed();
         let is_right = answer["result"].is_object() && answer["result"]["isError"] != true;
         match is_right {
-            true => Ok((took, answer["result"]["structuredContent"].clone())),
+            true => Ok((took, answer["result"].take())),
             false => Err(Failure::new(format!("the call failed: {answer}"))),
         }
     }
 
-    /// Calls a tool, and returns how long that took.
+    /// Calls a tool that says a text again, and returns how long that took.
     fn call(&mut self, tool: &str, text: &str) -> Result<Duration, Failure> {
-        let params = json!({"name": tool, "arguments": {"text": text}});
-        let asked = Instant::now();
-        let answer = self.ask("tools/call", &params)?;
-        let took = asked.elapsed();
-        let is_right = answer["result"]["content"][0]["text"] == text;
-        if is_right { Ok(took) } else { Err(Failure::new(format!("the call failed: {answer}"))) }
+        let (took, result) = self.tool(tool, &json!({"text": text}))?;
+        let is_right = result["content"][0]["text"] == text;
+        if is_right { Ok(took) } else { Err(Failure::new(format!("the call failed: {result}"))) }
     }
 }
 
@@ -343,7 +345,8 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     for number in 0..MEMORIES {
         let (word, stone, harbour) = (number % 97, number * 7, number % 13);
         let content = format!("lane{number} leads word{word} by stone{stone} to harbour {harbour}");
-        let (_, said) = client.tool("memory.add", &json!({"category": "fact", "content": content}))?;
+        let (_, result) = client.tool("memory.add", &json!({"category": "fact", "content": content}))?;
+        let said = &result["structuredContent"];
         if said["saved"] != true || said["deduped"] == true {
             return Err(Failure::new(format!("a memory was not kept as its own: {said}")));
         }
@@ -376,16 +379,16 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
 
 /// A client over HTTP with a session.
 struct HttpSession {
-    stream: BufReader<TcpStream>,
+    agent: ureq::Agent,
+    address: String,
     id: Option<String>,
     next: u64,
 }
 
 impl HttpSession {
     fn begin(address: &str) -> Result<HttpSession, Failure> {
-        let stream = TcpStream::connect(address).map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
-        let mut session = HttpSession { stream: BufReader::new(stream), id: None, next: 0 };
+        let agent = ureq::Agent::new_with_defaults();
+        let mut session = HttpSession { agent, address: address.to_owned(), id: None, next: 0 };
         session.ask("initialize", &hello())?;
         session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(session)
@@ -405,53 +408,16 @@ impl HttpSession {
 
     /// Sends a message, and returns the body of the answer.
     fn post(&mut self, message: &Value) -> Result<String, Failure> {
-        let body = message.to_string();
-        let session = match &self.id {
-            Some(id) => format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-11-25\r\n"),
-            None => String::new(),
-        };
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{session}\r\n",
-            body.len()
-        );
-        self.stream.get_mut().write_all((head + &body).as_bytes()).map_err(failed)?;
-        let (mut length, mut is_chunked, mut first) = (0, false, String::new());
-        self.stream.read_line(&mut first).map_err(failed)?;
-        if !first.contains(" 200 ") && !first.contains(" 202 ") {
-            return Err(Failure::new(format!("the gateway answered {first}")));
+        let mut request = self.agent.post(&self.address).header("Content-Type", "application/json");
+        request = request.header("Accept", "application/json, text/event-stream");
+        if let Some(id) = &self.id {
+            request = request.header("Mcp-Session-Id", id).header("MCP-Protocol-Version", "2025-11-25");
         }
-        loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line).map_err(failed)?;
-            let Some((name, value)) = line.trim().split_once(':') else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().unwrap_or_default(),
-                "transfer-encoding" => is_chunked = true,
-                "mcp-session-id" => self.id = Some(value.trim().to_owned()),
-                _ => {}
-            }
-        }
-        let mut bytes = Vec::new();
-        loop {
-            if is_chunked {
-                let mut line = String::new();
-                self.stream.read_line(&mut line).map_err(failed)?;
-                length = usize::from_str_radix(line.trim(), 16).unwrap_or_default();
-            }
-            let start = bytes.len();
-            bytes.resize(start + length, 0);
-            self.stream.read_exact(&mut bytes[start..]).map_err(failed)?;
-            if !is_chunked {
-                break;
-            }
-            let mut end = [0; 2];
-            self.stream.read_exact(&mut end).map_err(failed)?;
-            if length == 0 {
-                break;
-            }
-        }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let failed = |error: ureq::Error| Failure::new(format!("the gateway answered: {error}"));
+        let mut answer = request.send(message.to_string()).map_err(failed)?;
+        let id = answer.headers().get("mcp-session-id").and_then(|id| id.to_str().ok());
+        self.id = id.map(str::to_owned).or(self.id.take());
+        answer.body_mut().read_to_string().map_err(failed)
     }
 }
 
@@ -463,8 +429,7 @@ fn sessions(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("was piped")).read_line(&mut line).map_err(failed)?;
     let document: Value = serde_json::from_str(&line).unwrap_or_default();
-    let address = document["address"].as_str().unwrap_or_default();
-    let address = address.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let address = document["address"].as_str().unwrap_or_default().to_owned();
     let measured = || -> Result<Figures, Failure> {
         let listed = |session: &mut HttpSession| -> Result<Duration, Failure> {
             let asked = Instant::now();

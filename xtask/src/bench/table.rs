@@ -64,13 +64,11 @@ pub struct Row {
     name: String,
     figures: Figures,
     targets: Vec<Target>,
-    /// The time of the same command in v0.30.
-    pub original: Option<Duration>,
 }
 
 impl Row {
     pub fn new(name: &str, figures: Figures) -> Row {
-        Row { name: name.to_owned(), figures, targets: Vec::new(), original: None }
+        Row { name: name.to_owned(), figures, targets: Vec::new() }
     }
 
     pub fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Row {
@@ -91,23 +89,21 @@ impl Row {
 #[derive(Debug)]
 pub struct Table {
     title: String,
-    with_original: bool,
     /// The commands, in the order of measurement.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    pub fn new(title: String, with_original: bool) -> Table {
-        Table { title, with_original, rows: Vec::new() }
+    pub fn new(title: String) -> Table {
+        Table { title, rows: Vec::new() }
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "### {}\n", self.title)?;
-        let (heading, line) = if self.with_original { (" 0.30.0, ms |", " ---: |") } else { ("", "") };
-        writeln!(f, "| command | median, ms | reference, ms | ratio | peak, MB |{heading} targets |")?;
-        writeln!(f, "| :--- | ---: | ---: | ---: | ---: |{line} :--- |")?;
+        writeln!(f, "| command | median, ms | reference, ms | ratio | peak, MB | targets |")?;
+        writeln!(f, "| :--- | ---: | ---: | ---: | ---: | :--- |")?;
         for row in &self.rows {
             let Figures { median, reference, peak, code } = &row.figures;
             let (ratio, peak) = (row.figures.ratio(), *peak as f64 / f64::from(1 << 20));
@@ -117,11 +113,7 @@ impl fmt::Display for Table {
                 None => " (ended by a signal)".to_owned(),
             };
             write!(f, "| {}{failed} | {} | {} ", row.name, milliseconds(*median), milliseconds(*reference))?;
-            write!(f, "| {ratio:.2} | {peak:.1} |")?;
-            if self.with_original {
-                write!(f, " {} |", row.original.map(milliseconds).unwrap_or_default())?;
-            }
-            writeln!(f, " {} |", row.verdicts())?;
+            writeln!(f, "| {ratio:.2} | {peak:.1} | {} |", row.verdicts())?;
         }
         Ok(())
     }

@@ -5,14 +5,14 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::repository::Failure;
+use crate::repository::{Failure, write_file};
 
 /// The size of a workspace.
 #[derive(Clone, Copy, Debug)]
@@ -241,11 +241,7 @@ fn short_of(bytes: &[u8]) -> String {
 }
 
 fn write(root: &Path, relative: &str, text: &str) -> Result<(), Failure> {
-    let path: PathBuf = root.join(relative);
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-    }
-    fs::write(&path, text).map_err(Failure::at(&path))
+    write_file(&root.join(relative), text)
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
 use crate::repository::{Failure, Repository};
+use crate::workspace::Workspace;
 
 /// The MCP server that the gateway serves.
 const SERVER: &str = "fixtures/mcp/conformance.py";
@@ -84,14 +84,7 @@ description = "A text for testing."
 source_path = "prompt.md"
 "#;
 
-/// A temporary workspace.
-#[derive(Debug)]
-pub struct Workspace {
-    folder: tempfile::TempDir,
-    brigade: PathBuf,
-}
-
-/// A running server. Dropping it ends the server.
+/// A server of it. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
     pub address: String,
@@ -105,95 +98,57 @@ impl Drop for Server {
     }
 }
 
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        for runtime in SERVERS {
-            let _ = self.command(&["tools", "runtime", "stop", runtime]).output();
-        }
+/// Imports and enables the tools, and starts their runtime.
+pub fn make(repository: &Repository) -> Result<Workspace, Failure> {
+    let workspace = Workspace::new(&repository.root().join("target/debug/brigade"))?;
+    let server = repository.root().join(SERVER);
+    workspace.write("server.py", &fs::read_to_string(&server).map_err(Failure::at(&server))?)?;
+    workspace.write(".brigade/tools/policy.toml", POLICY)?;
+    workspace.write(".brigade/tools/runtimes.toml", RUNTIMES)?;
+    for runtime in SERVERS {
+        workspace.import(&[runtime])?;
     }
+    let path = workspace.root().join(".brigade/tools.toml");
+    let imported = fs::read_to_string(&path).map_err(Failure::at(&path))?;
+    let (catalog, names) = reviewed(&imported);
+    workspace.write(".brigade/tools.toml", &format!("{catalog}{PROMPT}"))?;
+    workspace.write("prompt.md", "This is a simple prompt for testing.\n")?;
+    let covered: Vec<&String> =
+        names.iter().filter(|name| !CONFIRMED_TOOLS.contains(&name.as_str())).collect();
+    let rule =
+        format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
+    let policy = format!("{POLICY}{rule}{READS}");
+    workspace.write(".brigade/tools/policy.toml", &policy)?;
+    for runtime in SERVERS {
+        workspace.start(runtime)?;
+    }
+    Ok(workspace)
 }
 
-impl Workspace {
-    /// Imports and enables the tools, and starts their runtime.
-    pub fn make(repository: &Repository) -> Result<Workspace, Failure> {
-        let folder = tempfile::tempdir()
-            .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))?;
-        let workspace = Workspace { folder, brigade: repository.root().join("target/debug/brigade") };
-        let server = repository.root().join(SERVER);
-        workspace.write("server.py", &fs::read_to_string(&server).map_err(Failure::at(&server))?)?;
-        workspace.write(".brigade/tools/policy.toml", POLICY)?;
-        workspace.write(".brigade/tools/runtimes.toml", RUNTIMES)?;
-        for runtime in SERVERS {
-            workspace.tools(&["import", "mcp", runtime])?;
-        }
-        let path = workspace.folder.path().join(".brigade/tools.toml");
-        let imported = fs::read_to_string(&path).map_err(Failure::at(&path))?;
-        let (catalog, names) = reviewed(&imported);
-        workspace.write(".brigade/tools.toml", &format!("{catalog}{PROMPT}"))?;
-        workspace.write("prompt.md", "This is a simple prompt for testing.\n")?;
-        let covered: Vec<&String> =
-            names.iter().filter(|name| !CONFIRMED_TOOLS.contains(&name.as_str())).collect();
-        let rule =
-            format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
-        let policy = format!("{POLICY}{rule}{READS}");
-        workspace.write(".brigade/tools/policy.toml", &policy)?;
-        for runtime in SERVERS {
-            workspace.tools(&["runtime", "start", runtime])?;
-        }
-        Ok(workspace)
-    }
-
-    fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.path().join(path);
-        let parent = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-        fs::write(&path, text).map_err(Failure::at(&path))
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.brigade);
-        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn tools(&self, words: &[&str]) -> Result<(), Failure> {
-        let output = self.command(&[&["tools"], words].concat()).output();
-        let output = output
-            .map_err(|error| Failure::new(format!("cannot run {}: {error}", self.brigade.display())))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => {
-                let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                Err(Failure::new(format!("`brigade tools {}` failed: {said}", words.join(" "))))
-            }
-        }
-    }
-
-    /// Serves the workspace to the agent `local`, without a token.
-    pub fn serve(&self) -> Result<Server, Failure> {
-        // The configuration must allow the origin of the suite, which contains the port.
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = port.map_err(|error| Failure::new(format!("no port is free: {error}")))?.port();
-        let config = format!(
-            "[http]\nallowed_origins = [\"http://127.0.0.1:{port}\", \"http://localhost:{port}\"]\n\n\
+/// Serves the workspace to the agent `local`, without a token.
+pub fn serve(workspace: &Workspace) -> Result<Server, Failure> {
+    // The origin of the suite must stand in the configuration, and it has the port in it.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = port.map_err(|error| Failure::new(format!("no port is free: {error}")))?.port();
+    let config = format!(
+        "[http]\nallowed_origins = [\"http://127.0.0.1:{port}\", \"http://localhost:{port}\"]\n\n\
              [[agent]]\nname = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n{UPSTREAM}"
-        );
-        self.write(".brigade/tools/gateway.toml", &config)?;
-        let address = format!("127.0.0.1:{port}");
-        let mut command = self.command(&["serve", "--http", &address, "--no-token", "--as", "local"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let child = child.map_err(|error| Failure::new(format!("the server does not start: {error}")))?;
-        let mut server = Server { address: String::new(), child };
-        let mut line = String::new();
-        if let Some(output) = server.child.stdout.take() {
-            let read = BufReader::new(output).read_line(&mut line);
-            read.map_err(|error| Failure::new(format!("the server says nothing: {error}")))?;
-        }
-        let ready: Value = serde_json::from_str(&line)
-            .map_err(|_| Failure::new("the server did not start; `brigade serve` says why"))?;
-        server.address = ready["address"].as_str().unwrap_or_default().to_owned();
-        Ok(server)
+    );
+    workspace.write(".brigade/tools/gateway.toml", &config)?;
+    let address = format!("127.0.0.1:{port}");
+    let mut command = workspace.command(&["serve", "--http", &address, "--no-token", "--as", "local"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let child = child.map_err(|error| Failure::new(format!("the server does not start: {error}")))?;
+    let mut server = Server { address: String::new(), child };
+    let mut line = String::new();
+    if let Some(output) = server.child.stdout.take() {
+        let read = BufReader::new(output).read_line(&mut line);
+        read.map_err(|error| Failure::new(format!("the server says nothing: {error}")))?;
     }
+    let ready: Value = serde_json::from_str(&line)
+        .map_err(|_| Failure::new("the server did not start; `brigade serve` says why"))?;
+    server.address = ready["address"].as_str().unwrap_or_default().to_owned();
+    Ok(server)
 }
 
 /// Enables imported entries and renames them to the names of the server. Also returns these names.

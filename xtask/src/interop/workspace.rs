@@ -1,7 +1,7 @@
 //! A workspace for one server, and the binary that runs in it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -10,30 +10,29 @@ use super::install::{InstalledServers, NODE_MODULES};
 use super::servers::{Server, Trial};
 use crate::cargo::run_command;
 use crate::repository::Failure;
+use crate::workspace::Workspace;
 
 /// An environment value that no server may see.
 const CANARY: &str = "canary-EXAMPLE-4711";
 
-/// A temporary workspace.
-pub struct Workspace {
-    folder: tempfile::TempDir,
-    brigade: PathBuf,
-}
+/// A workspace for one server.
+pub struct ServerWorkspace(Workspace);
 
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        let _ = self.command(&["tools", "runtime", "stop", "helper"]).output();
-    }
-}
-
-impl Workspace {
-    pub fn make(brigade: &Path, installed: &InstalledServers, server: &Server) -> Result<Workspace, Failure> {
-        let folder = installed.place()?;
-        let workspace = Workspace { folder, brigade: brigade.to_owned() };
-        workspace.write("outside/secret.txt", "a secret\n")?;
-        workspace.write("workspace/beside.txt", "not to be served\n")?;
-        workspace.write("workspace/data/old.txt", "old\n")?;
-        workspace.write("workspace/home/.keep", "")?;
+impl ServerWorkspace {
+    pub fn make(
+        brigade: &Path,
+        installed: &InstalledServers,
+        server: &Server,
+    ) -> Result<ServerWorkspace, Failure> {
+        let mut workspace = Workspace::within(installed.place()?, brigade)?;
+        let root = workspace.root();
+        workspace.variable("HOME", root.join("home").display().to_string());
+        workspace.variable("INTEROP_MEMORY", root.join("data/memory.jsonl").display().to_string());
+        workspace.variable("INTEROP_CANARY", CANARY);
+        workspace.write("../outside/secret.txt", "a secret\n")?;
+        workspace.write("beside.txt", "not to be served\n")?;
+        workspace.write("data/old.txt", "old\n")?;
+        workspace.write("home/.keep", "")?;
         for words in [
             &["init", "--quiet"][..],
             &["add", "beside.txt"],
@@ -54,7 +53,7 @@ impl Workspace {
         let python = fs::canonicalize(installed.python()).map_err(Failure::at(&installed.python()))?;
         let prefix = python.parent().and_then(Path::parent).unwrap_or(&python);
         workspace.write(
-            "workspace/.brigade/tools/policy.toml",
+            ".brigade/tools/policy.toml",
             &format!(
                 "allowed_families = [\"mcp\"]\nallowed_effects = [\"local-read\", \"local-write\"]\n\
                  required_approval_modes = [\"always\"]\nmax_timeout = 60\n\
@@ -67,64 +66,25 @@ impl Workspace {
         if server.command.contains(NODE_MODULES) {
             link_tree(&installed.node_modules(), &workspace.root().join(NODE_MODULES))?;
         }
+        let workspace = ServerWorkspace(workspace);
+        // The only runtime of the workspace is the server itself.
         let command = workspace.fill(&server.command);
-        workspace.runtime(&command)?;
+        let runtime =
+            format!("[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = {command:?}\ntimeout = 20\n");
+        workspace.0.write(".brigade/tools/runtimes.toml", &runtime)?;
         Ok(workspace)
-    }
-
-    fn root(&self) -> PathBuf {
-        self.folder.path().join("workspace")
     }
 
     /// Replaces the placeholders for directories.
     fn fill(&self, text: &str) -> String {
-        let outside = self.folder.path().join("outside");
-        text.replace("{workspace}", &self.root().display().to_string())
+        let outside = self.0.folder().join("outside");
+        text.replace("{workspace}", &self.0.root().display().to_string())
             .replace("{outside}", &outside.display().to_string())
-    }
-
-    fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.path().join(path);
-        let parent = path.parent().expect("paths in here have a folder");
-        fs::create_dir_all(parent).map_err(Failure::at(parent))?;
-        fs::write(&path, text).map_err(Failure::at(&path))
-    }
-
-    /// Writes the only runtime of the workspace, which is the server itself.
-    fn runtime(&self, command: &str) -> Result<(), Failure> {
-        let text =
-            format!("[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = {command:?}\ntimeout = 20\n");
-        self.write("workspace/.brigade/tools/runtimes.toml", &text)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.brigade);
-        command
-            .args(words)
-            .current_dir(self.root())
-            .stdin(Stdio::null())
-            .env("HOME", self.root().join("home"))
-            .env("INTEROP_MEMORY", self.root().join("data/memory.jsonl"))
-            .env("INTEROP_CANARY", CANARY);
-        command
-    }
-
-    /// Runs a command of `tools` and returns its document, whatever its exit code.
-    fn tools(&self, words: &[&str]) -> Result<Value, Failure> {
-        let words = [&["tools"][..], words, &["--json"]].concat();
-        let output = self
-            .command(&words)
-            .output()
-            .map_err(|error| Failure::new(format!("cannot run {}: {error}", self.brigade.display())))?;
-        serde_json::from_slice(&output.stdout).map_err(|_| {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            Failure::new(format!("`brigade {}` printed no document: {errors}", words.join(" ")))
-        })
     }
 
     /// Lists the tools of the server whose input schemas are not supported.
     pub fn unsupported(&self) -> Result<Vec<String>, Failure> {
-        let imported = self.tools(&["import", "mcp", "helper", "--dry-run"])?;
+        let imported = self.0.tools(&["import", "mcp", "helper", "--dry-run"])?;
         let tools = imported["tools"].as_array().cloned().unwrap_or_default();
         if tools.is_empty() || imported["listed_count"] != tools.len() {
             return Err(Failure::new(format!("not every tool was listed: {imported}")));
@@ -135,17 +95,14 @@ impl Workspace {
 
     /// Imports the tools that are called, reviews their entries, and starts the runtime.
     pub fn import(&self, server: &Server) -> Result<(), Failure> {
-        let mut words = vec!["import", "mcp", "helper"];
+        let mut words = vec!["helper"];
         for trial in &server.trials {
             if !words.contains(&trial.tool) {
                 words.extend(["--tool", trial.tool]);
             }
         }
-        let imported = self.tools(&words)?;
-        if imported["added_count"].as_u64().is_none_or(|count| count == 0) {
-            return Err(Failure::new(format!("nothing was imported: {imported}")));
-        }
-        let path = self.root().join(".brigade/tools.toml");
+        self.0.import(&words)?;
+        let path = self.0.root().join(".brigade/tools.toml");
         let catalog = fs::read_to_string(&path).map_err(Failure::at(&path))?;
         let labels = if server.env_labels.is_empty() {
             String::new()
@@ -160,13 +117,12 @@ impl Workspace {
             .replace("enabled = false", "enabled = true")
             .replace("approval_mode = \"always\"\n", &reviewed);
         fs::write(&path, catalog).map_err(Failure::at(&path))?;
-        let started = self.tools(&["runtime", "start", "helper"])?;
-        if started["started"] == 1 { Ok(()) } else { Err(Failure::new(format!("no runtime: {started}"))) }
+        self.0.start("helper")
     }
 
     /// Queues, approves and runs a call, and returns its receipt.
     pub fn call(&self, server: &Server, trial: &Trial) -> Result<Value, Failure> {
-        let path = self.root().join(".brigade/tools.toml");
+        let path = self.0.root().join(".brigade/tools.toml");
         let catalog = fs::read_to_string(&path).map_err(Failure::at(&path))?;
         let timeouts = catalog.lines().map(|line| match line.strip_prefix("timeout = ") {
             Some(_) => format!("timeout = {}\n", trial.timeout),
@@ -177,15 +133,8 @@ impl Workspace {
         let id = tool_id(&catalog, trial.tool)
             .ok_or_else(|| Failure::new(format!("{} has no entry for {}", server.id, trial.tool)))?;
         let args = self.fill(&trial.args.to_string());
-        let queued = self.tools(&["call", "queue", &id, "--args", &args])?;
-        let call = queued["call"]["id"].as_str().filter(|_| queued["created"] == 1).ok_or_else(|| {
-            Failure::new(format!("not queued: {} {}", queued["reason"], queued["blockers"]))
-        })?;
-        let approved = self.tools(&["call", "approve", call])?;
-        if approved["call"]["status"] != "approved" {
-            return Err(Failure::new(format!("not approved: {}", approved["blockers"])));
-        }
-        let run = self.tools(&["call", "run", call])?;
+        let call = self.0.approved(&id, &args)?;
+        let run = self.0.tools(&["call", "run", &call])?;
         if run["receipt"].is_null() {
             return Err(Failure::new(format!("not run: {}", run["blockers"])));
         }
@@ -195,7 +144,7 @@ impl Workspace {
     /// Returns the files that contain the canary, and files written outside the sandbox.
     pub fn leaks(&self) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
-        let mut folders = vec![self.folder.path().to_owned()];
+        let mut folders = vec![self.0.folder().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).map_err(Failure::at(&folder))? {
                 let path = entry.map_err(Failure::at(&folder))?.path();
@@ -208,7 +157,7 @@ impl Workspace {
                 }
             }
         }
-        if self.folder.path().join("outside/new.txt").exists() {
+        if self.0.folder().join("outside/new.txt").exists() {
             found.push("a server wrote outside of its sandbox".to_owned());
         }
         Ok(found)

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use brigade_core::{Json, Object, json};
+use brigade_core::{Json, Object};
 use brigade_policy::CallKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -79,7 +79,7 @@ impl Serialize for RunSummary {
         let mut members: Object = RunSummary::MEMBERS.iter().map(member).collect();
         // Receipts of runs have no `kind`.
         members.insert("kind".to_owned(), Json::from(self.kind_word()));
-        json::hand_over(Json::Object(members), serializer)
+        members.serialize(serializer)
     }
 }
 

@@ -91,6 +91,11 @@ pub(super) fn parse(bytes: &[u8], dialect: Dialect) -> Result<Json, JsonError> {
     document(&mut tokens, dialect).map_err(|kind| locate(bytes, tokens.at(), kind))
 }
 
+/// Reads what was written here, however deep it is nested.
+pub(super) fn parse_own(text: &str) -> ParseResult<Json> {
+    document(&mut Tokens::of_any_depth(text), Dialect::Lenient)
+}
+
 /// Checks that the bytes are UTF-8.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, JsonError> {
     std::str::from_utf8(bytes).map_err(|error| locate(bytes, error.valid_up_to(), JsonErrorKind::NotUtf8))

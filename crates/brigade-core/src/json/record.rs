@@ -9,7 +9,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::de::Members;
 use super::sorted_text::is_text;
-use super::{Json, Mismatch, Object, from_json, hand_over, to_json};
+use super::{Mismatch, Object, from_json, to_json};
 
 /// The members of a record that its type does not know. They are written back unchanged.
 ///
@@ -147,42 +147,6 @@ fn split(members: Object, known: &[&'static str]) -> Extra {
     extra.absent = known.iter().zip(is_present).filter(|(_, is)| !is).map(|(name, _)| *name).collect();
     extra.members = unknown.into_iter().collect();
     extra
-}
-
-/// Returns the members of a record: those of its type, and those in `extra`.
-pub fn to_record(derived: Json, extra: &Extra) -> Object {
-    let Json::Object(mut members) = derived else {
-        unreachable!("the derived form of a record is an object");
-    };
-    for name in &extra.absent {
-        if members.get(*name).is_some_and(is_empty) {
-            members.remove(*name);
-        }
-    }
-    for name in &extra.nulls {
-        if !members.contains_key(*name) {
-            members.insert((*name).to_owned(), Json::Null);
-        }
-    }
-    for (name, value) in &extra.members {
-        // A known member whose value had another type keeps that value until a new one is set.
-        if members.get(name).is_none_or(is_empty) {
-            members.insert(name.clone(), value.clone());
-        }
-    }
-    members
-}
-
-/// Returns whether a value is empty, as an omitted member would be.
-fn is_empty(value: &Json) -> bool {
-    match value {
-        Json::Null => true,
-        Json::Bool(value) => !value,
-        Json::Number(number) => number.as_str() == "0",
-        Json::String(text) => text.is_empty(),
-        Json::Array(elements) => elements.is_empty(),
-        Json::Object(members) => members.is_empty(),
-    }
 }
 
 const NO_FIELDS: &[&str] = &[];
@@ -327,7 +291,7 @@ pub mod sorted {
         if is_text::<S>() {
             return value.serialize(serializer);
         }
-        hand_over(to_json(value).map_err(serde::ser::Error::custom)?, serializer)
+        to_json(value).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 
     /// Reads the value.
@@ -346,7 +310,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::json::{Dialect, Number};
+    use crate::json::{Dialect, Json, Number};
     use crate::{CallId, Timestamp};
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

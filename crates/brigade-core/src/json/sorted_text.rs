@@ -1,8 +1,8 @@
-//! Writes values as text with sorted keys, without building them.
+//! The serializer: writes values as text with sorted keys, without building them. [`to_json`] reads that text back.
 //!
-//! What is stored has sorted keys, and is written in every call. [`to_json`] makes a string and a node of a tree for
-//! each member, which are read once and thrown away. Here the members of an object are written in the order in which
-//! they come, and put in order when the object ends, if they need it.
+//! What is stored has sorted keys, and is written in every call, so no string and no node of a tree is made for each
+//! member. The members of an object are written in the order in which they come, and put in order when the object ends,
+//! if they need it.
 
 use std::any::type_name;
 use std::borrow::Cow;
@@ -15,11 +15,31 @@ use serde::ser::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::key_text::KeyText;
 use super::number::RAW_VALUE;
+use super::parse::parse_own;
 use super::peek::RawJson;
-use super::ser::KeyText;
 use super::write::{indent, write_string};
-use super::{Dialect, Extra, Json, Mismatch, Number, Object, from_json, hand_over, to_json, to_record};
+use super::{Dialect, Extra, Json, Mismatch, Number, Object, from_json};
+
+/// Converts a value to [`Json`] through its serde form. Numbers keep their digits, including `NaN`.
+///
+/// # Errors
+/// Fails if a map key is not a string, or if a `Serialize` implementation fails.
+pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, Mismatch> {
+    parse_own(&compact_text(value)?).map_err(|_| Mismatch::new("expected JSON"))
+}
+
+/// Returns the members of a record: those of its derived form, and those in `extra`.
+///
+/// # Errors
+/// Like [`to_json`].
+pub fn to_record<T: Serialize>(derived: &T, extra: &Extra) -> Result<Object, Mismatch> {
+    match parse_own(RecordText::new(derived, extra)?.into_line().as_str()) {
+        Ok(Json::Object(members)) => Ok(members),
+        _ => unreachable!("the derived form of a record is an object"),
+    }
+}
 
 /// Writes what `to_json(value)?.to_compact()` does.
 ///
@@ -60,8 +80,7 @@ pub fn serialize_record<T: Serialize, S: Serializer>(
         }
         return parts.end();
     }
-    let derived = to_json(derived).map_err(serde::ser::Error::custom)?;
-    hand_over(Json::Object(to_record(derived, extra)), serializer)
+    to_record(derived, extra).map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
 /// Returns whether a serializer writes sorted text.
@@ -80,7 +99,7 @@ pub struct RecordText {
 }
 
 impl RecordText {
-    /// Writes the members of a record, as [`to_record`] returns them.
+    /// Writes the members of a record: those of its derived form, and those in `extra`.
     ///
     /// # Errors
     /// Like [`to_json`].
@@ -186,7 +205,8 @@ impl<'a> ExtraMembers<'a> {
         ExtraMembers { absent, nulls, members: Cow::Borrowed(extra.members()) }
     }
 
-    /// Changes the members of a record as [`to_record`] does.
+    /// Omits and adds members of a record. A known member whose value had another type keeps that value until a new one
+    /// is set.
     fn merge(&self, members: &mut Vec<Member>, out: &mut String, level: Level) {
         let is_empty = |member: &Member, out: &str| EMPTY.contains(&&out[member.value.clone()]);
         members.retain(|member| !(self.absent.contains(&member.key) && is_empty(member, out)));

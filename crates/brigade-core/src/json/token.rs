@@ -12,6 +12,9 @@ use super::parse::{Dialect, JsonErrorKind};
 /// The maximum nesting depth of arrays and objects.
 pub(super) const MAX_DEPTH: usize = 128;
 
+/// The number of levels that one number holds the bits of.
+const LEVELS: usize = u128::BITS as usize;
+
 /// A piece of a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
@@ -119,8 +122,11 @@ pub(super) struct Tokens<'a> {
     expect: Expect,
     comma: Option<usize>,
     depth: usize,
+    max_depth: usize,
     /// One bit per level, innermost last: set for an object.
     objects: u128,
+    /// The bits of the levels around, if there are more than one number holds.
+    outer: Vec<u128>,
 }
 
 type ScanResult<T> = Result<T, JsonErrorKind>;
@@ -128,7 +134,23 @@ type ScanResult<T> = Result<T, JsonErrorKind>;
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
         let at = if dialect != Dialect::Strict && text.starts_with('\u{feff}') { 3 } else { 0 };
-        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, depth: 0, objects: 0 }
+        Tokens {
+            text,
+            at,
+            start: at,
+            dialect,
+            expect: Expect::Value,
+            comma: None,
+            depth: 0,
+            max_depth: MAX_DEPTH,
+            objects: 0,
+            outer: Vec::new(),
+        }
+    }
+
+    /// The tokens of a text that was written by this program, and may be nested in any depth.
+    pub(super) fn of_any_depth(text: &'a str) -> Tokens<'a> {
+        Tokens { max_depth: usize::MAX, ..Tokens::new(text, Dialect::Lenient) }
     }
 
     /// The end of the last token, or the position of the error.
@@ -263,8 +285,11 @@ impl<'a> Tokens<'a> {
     }
 
     fn open(&mut self, is_object: bool) -> ScanResult<Token<'a>> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == self.max_depth {
             return Err(JsonErrorKind::TooDeep);
+        }
+        if self.depth != 0 && self.depth.is_multiple_of(LEVELS) {
+            self.outer.push(std::mem::take(&mut self.objects));
         }
         self.at += 1;
         self.depth += 1;
@@ -278,6 +303,9 @@ impl<'a> Tokens<'a> {
         self.at += 1;
         self.depth -= 1;
         self.objects >>= 1;
+        if self.depth != 0 && self.depth.is_multiple_of(LEVELS) {
+            self.objects = self.outer.pop().unwrap_or_default();
+        }
         self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
         token
     }

@@ -115,6 +115,19 @@ impl Serialize for DerivedForm<'_> {
 }
 
 #[test]
+fn a_value_may_be_nested_in_any_depth() {
+    let nest = |value: Json, level: usize| match level % 3 {
+        0 => Json::object([("a", value), ("b", Json::Null)]),
+        _ => Json::Array(vec![Json::Null, value]),
+    };
+    for depth in [1, 127, 128, 129, 255, 256, 257, 600] {
+        same(&(0..depth).fold(Json::from(1), nest));
+        let value = (0..depth).fold(Json::from(1), nest);
+        assert_eq!(to_json(&value), Ok(value));
+    }
+}
+
+#[test]
 fn errors_name_the_member() {
     let bad = BTreeMap::from([("a", vec![BTreeMap::from([((1, 2), 3)])])]);
     let error = to_json(&bad).unwrap_err().to_string();
