@@ -35,6 +35,7 @@ use brigade_core::{Json, words};
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use argued::{ArgumentRefusal, is_object_id, is_plain_name, refused_arguments, workflow_scope};
+pub use brigade_policy::approval::ToolApproval;
 pub use cmd::{COMMAND, CommandArgs, CommandOutput, OmittedText, command_argument, command_entry, cut_note};
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
@@ -75,7 +76,7 @@ pub struct Definition {
     /// The modes that select it.
     pub modes: &'static [Mode],
     /// Its own approval, which profiles and policy only make stricter.
-    pub approval: Approval,
+    pub approval: ToolApproval,
     /// Whether a judge is asked about its calls first.
     pub judge: Judge,
     /// Other names that call it.
@@ -92,24 +93,6 @@ pub struct Definition {
     pub is_control: bool,
     /// Which of its arguments a context limits.
     pub arguments: ArgumentKinds<'static>,
-}
-
-words! {
-    /// The approval that a built-in tool asks for itself.
-    Approval {
-        /// None: no call is queued.
-        None = "none",
-        /// A rule of the policy may approve its calls; without one, a person does.
-        Rule = "rule",
-        /// A person approves each call; in `permission.full-auto`, a rule may.
-        Ask = "ask",
-        /// A person approves each call.
-        Always = "always",
-        /// None for a call that narrows, which the gateway answers; a person approves each other one.
-        ToWiden = "none to narrow, always to widen",
-        /// That of the tool that it names.
-        OfNamedTool = "as the named tool",
-    }
 }
 
 words! {
@@ -138,7 +121,7 @@ const ROW: Definition = Definition {
     access: AccessLevel::User,
     tiers: &[Tier::Universal],
     modes: &[],
-    approval: Approval::Rule,
+    approval: ToolApproval::Rule,
     judge: Judge::NotAsked,
     aliases: &[],
     needs: &[],
@@ -208,8 +191,8 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
     entries.get_or_init(|| {
         let of = |row: &&Definition| {
             let approval = match row.approval {
-                Approval::Always | Approval::ToWiden => ApprovalMode::Always,
-                Approval::None | Approval::Rule | Approval::Ask | Approval::OfNamedTool => {
+                ToolApproval::Always | ToolApproval::ToWiden => ApprovalMode::Always,
+                ToolApproval::None | ToolApproval::Rule | ToolApproval::Ask | ToolApproval::OfNamedTool => {
                     ApprovalMode::OnRequest
                 }
             };
@@ -306,7 +289,7 @@ impl Definition {
     /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
     pub fn is_queued(&self) -> bool {
         // A tool that asks for calls of another one leaves their approval to these.
-        self.is_recorded || !matches!(self.approval, Approval::None | Approval::OfNamedTool)
+        self.is_recorded || !self.approval.is_not_needed()
     }
 }
 

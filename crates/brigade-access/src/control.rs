@@ -61,6 +61,7 @@ impl ControlTool {
             tiers: &[Tier::Universal],
             modes: &[],
             is_judged: false,
+            approval_mode: None,
             arguments: ArgumentKinds::default(),
         }
     }

@@ -303,7 +303,8 @@ mod tests {
             };
             let (full, compact) = (ListedTool::full(shown.clone()), ListedTool::compact(shown));
             let said = full.description.clone().unwrap_or_default();
-            let row = ToolRow::new(&id, &id, &said, Some("catalog"), Gate::Allow);
+            let row =
+                ToolRow::new(&id, &id, &said, Some("catalog"), brigade_policy::approval::ApprovalNeed::Rule);
             CostedTool { id: id.clone(), full, compact, row }
         };
         (0..count).map(tool).collect()

@@ -9,7 +9,6 @@
 //!
 //! ```
 //! use brigade_catalog::{Family, Tool};
-//! use brigade_policy::Gate;
 //! use brigade_access::{GatewayConfig, Profiles, Rights, ToolTraits};
 //!
 //! let text = b"[[agent]]\nname = 'reader'\nprofiles = ['permission.plan']\n";
@@ -18,7 +17,7 @@
 //! let rights = Rights::new(profiles, config.agent("reader").unwrap(), &[])?;
 //!
 //! let mut tool = Tool::new("deploy", Family::Script)?;
-//! assert!(rights.shows(&ToolTraits::from_tool(&tool)) && rights.gate(&ToolTraits::from_tool(&tool)) == Gate::Allow);
+//! assert!(rights.shows(&ToolTraits::from_tool(&tool)));
 //! tool.effects = vec!["local-write".to_owned()];
 //! assert!(!rights.shows(&ToolTraits::from_tool(&tool)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,13 +64,13 @@ pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved,
 pub use offers::Offer;
 pub use profiles::{Action, Profile, ProfileVerdict, Profiles, Rule, RuleLimits, SHIPPED};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
-pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
+pub use rights::{Opinion, Rights, UnknownProfile};
 pub use session::{
     FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution,
     lane_entry_lock, lane_lock, lane_of,
 };
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use spending::{AgentUsage, Limit, LimitExceeded, LimitUnit, MINUTE};
-pub use told::{FoundTools, ToolDescription, ToolRow, gate_in_words};
+pub use told::{FoundTools, ToolDescription, ToolRow, need_in_words};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
-pub use visible::{Facts, HiddenReason, gate, is_judged, visible};
+pub use visible::{Facts, HiddenReason, visible};

@@ -5,7 +5,7 @@ mod read;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use brigade_core::{ConfigIssue, Place, closest, words};
+use brigade_core::{ConfigIssue, Place, closest};
 use brigade_policy::LocatedValue;
 use brigade_policy::document::text_of;
 
@@ -14,24 +14,12 @@ use crate::rights::UnknownProfile;
 use crate::slot::{ProfileName, Slot};
 use crate::traits::ToolTraits;
 
+pub use brigade_policy::approval::Action;
+
 /// The file name in places of the shipped profiles.
 pub const SHIPPED: &str = "shipped profiles";
 
 const SHIPPED_TEXT: &str = include_str!("profiles/shipped.toml");
-
-words! {
-    /// What a rule says about calls of the tools that it matches, from the mildest to the strictest.
-    Action {
-        /// Nothing against them.
-        Allow = "allow",
-        /// A judge is asked first. Without a judge, a person.
-        Judge = "judge",
-        /// A person approves each.
-        Ask = "ask",
-        /// They are refused, and the tool is not shown.
-        Deny = "deny",
-    }
-}
 
 /// Limits of the calls that a rule decides. They only narrow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,15 +4,21 @@ use std::sync::Arc;
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{ErrorKind, Hint, Json, NextStep, OperationError, Place};
-use brigade_policy::Gate;
+use brigade_policy::approval::{
+    self, Action, Approval, ArgumentCheck, CallFacts, Request, ToolApproval, ToolFacts,
+};
 use thiserror::Error;
 
+use crate::builtin::{COMMAND, definition};
 use crate::gateway::Agent;
 use crate::limits::{self, CallLimits, LimitViolation, SameWords};
-use crate::profiles::{Action, Profile, ProfileVerdict, Profiles, Rule};
+use crate::profiles::{Profile, ProfileVerdict, Profiles, Rule};
 use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
+
+/// The permission that leaves to rules what others ask a person about.
+const FULL_AUTO: &str = "permission.full-auto";
 
 /// The profiles of an agent: one in each slot, guards, and what is laid over them.
 ///
@@ -56,17 +62,6 @@ impl OperationError for UnknownProfile {
     fn is_about_request(&self) -> bool {
         true
     }
-}
-
-/// What the profiles of an agent say about a tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether every profile shows the tool and none denies it.
-    pub is_shown: bool,
-    /// Whether a person approves each call.
-    pub gate: Gate,
-    /// What each profile says, by slot, in the order in which the profiles were laid.
-    pub opinions: Vec<Opinion>,
 }
 
 /// What one profile says about a tool.
@@ -178,13 +173,12 @@ impl Rights {
         })
     }
 
-    /// Returns whether these rights show none of the tools that the others do not show, and ask a person about each
-    /// that the others ask about.
+    /// Returns whether these rights show no tool that the others hide, and are as strict about the calls of each.
     pub fn is_within<'t>(&self, others: &Rights, tools: impl IntoIterator<Item = ToolTraits<'t>>) -> bool {
         tools
             .into_iter()
             .filter(|tool| self.shows(tool))
-            .all(|tool| others.shows(&tool) && others.gate(&tool) <= self.gate(&tool))
+            .all(|tool| others.shows(&tool) && others.strictest(&tool) <= self.strictest(&tool))
     }
 
     /// Lays a profile over the others. It never shows more or asks less.
@@ -201,11 +195,9 @@ impl Rights {
         &self.profiles
     }
 
-    /// Returns what every profile says about a tool.
-    pub fn judge(&self, tool: &ToolTraits<'_>) -> Verdict {
-        let opinions: Vec<Opinion> =
-            self.verdicts(tool).map(|(profile, stand)| opinion(profile, stand, tool)).collect();
-        Verdict { is_shown: self.shows(tool), gate: self.gate(tool), opinions }
+    /// Returns what every profile says about a tool, by slot, in the order in which the profiles were laid.
+    pub fn opinions(&self, tool: &ToolTraits<'_>) -> Vec<Opinion> {
+        self.verdicts(tool).map(|(profile, verdict)| opinion(profile, verdict, tool)).collect()
     }
 
     /// Returns whether every profile shows the tool and none denies it. No profile hides a control tool.
@@ -213,22 +205,54 @@ impl Rights {
         tool.source == Source::Control || self.verdicts(tool).all(|(_, stand)| stand.shows())
     }
 
-    /// Returns the strictest of what the profiles say about calls of the tool.
+    /// Returns the strictest of what the profiles say about calls of the tool. They say nothing about control tools.
     pub fn strictest(&self, tool: &ToolTraits<'_>) -> Action {
-        self.verdicts(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow)
+        let actions = self.verdicts(tool).filter(|_| tool.source != Source::Control);
+        actions.map(|(_, verdict)| verdict.action()).max().unwrap_or(Action::Allow)
     }
 
-    /// Returns whether a person approves each call of the tool. A judge that is not there is a person.
-    pub fn gate(&self, tool: &ToolTraits<'_>) -> Gate {
-        match self.strictest(tool) {
-            Action::Allow => Gate::Allow,
-            Action::Judge | Action::Ask | Action::Deny if tool.source != Source::Control => Gate::Ask,
-            Action::Judge | Action::Ask | Action::Deny => Gate::Allow,
-        }
+    /// Decides whether a call of a tool, or any call of it, may run without a person.
+    pub fn approval<'a>(
+        &self,
+        tool: &ToolTraits<'a>,
+        check: ArgumentCheck,
+        call: Option<CallFacts<'a>>,
+    ) -> Approval<'a> {
+        approval::decide(&self.approval_request(tool, check, call))
     }
 
-    /// Checks the arguments of a call against the limits of the rule that decides in each profile, and returns the
-    /// gate.
+    /// Returns the question that [`Rights::approval`] answers.
+    pub fn approval_request<'a>(
+        &self,
+        tool: &ToolTraits<'a>,
+        check: ArgumentCheck,
+        call: Option<CallFacts<'a>>,
+    ) -> Request<'a> {
+        let own = match tool.source {
+            Source::Control => Some(ToolApproval::None),
+            Source::Builtin => definition(tool.id).map(|row| row.approval),
+            Source::Catalog { .. } | Source::Offer { .. } => None,
+        };
+        let is_limited = |profile: &Arc<Profile>| {
+            profile.name.slot() == Slot::Permission && profile.name.as_str() != FULL_AUTO
+        };
+        let tool = ToolFacts {
+            id: tool.id,
+            effects: tool.effects,
+            risk: tool.risk,
+            approval_mode: tool.approval_mode,
+            own,
+            profiles: self.strictest(tool),
+            is_full_auto: !self.profiles.iter().any(is_limited),
+            runs_any_command: tool.source == Source::Builtin
+                && tool.id == COMMAND
+                && !self.limits_commands(tool),
+            check,
+        };
+        Request { tool, call }
+    }
+
+    /// Checks the arguments of a call against the limits of the rule that decides in each profile.
     ///
     /// Paths are compared beneath `root`, as they are written; the caller resolves links before.
     ///
@@ -239,7 +263,7 @@ impl Rights {
         tool: &ToolTraits<'_>,
         args: &Json,
         root: &str,
-    ) -> Result<Gate, Box<LimitViolation>> {
+    ) -> Result<(), Box<LimitViolation>> {
         for (profile, stand) in self.verdicts(tool) {
             if let ProfileVerdict::Rule(rule) = stand
                 && let Some(constrain) = &rule.constrain
@@ -254,7 +278,7 @@ impl Rights {
                 })?;
             }
         }
-        Ok(self.gate(tool))
+        Ok(())
     }
 
     /// Returns what the profiles limit calls of a tool to, for what its arguments do not name.

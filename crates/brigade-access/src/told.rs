@@ -1,10 +1,10 @@
 //! What an agent is told of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
 
+use brigade_policy::approval::ApprovalNeed;
 use brigade_policy::{Gate, RiskLevel};
 use serde::Serialize;
 
-use crate::builtin::{Approval, Judge, definition};
-use crate::control::control_tool;
+use crate::builtin::{Judge, ToolApproval, definition};
 
 /// A tool in `tools.list` and `tools.search`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,14 +26,14 @@ pub struct ToolRow {
 
 impl ToolRow {
     /// Writes the row of a tool with this id.
-    pub fn new(id: &str, name: &str, description: &str, source: Option<&str>, gate: Gate) -> ToolRow {
+    pub fn new(id: &str, name: &str, description: &str, source: Option<&str>, need: ApprovalNeed) -> ToolRow {
         ToolRow {
             name: name.to_owned(),
             description: description.to_owned(),
             source: source.map(str::to_owned),
             skip_judge: definition(id).is_none_or(|row| row.judge != Judge::Run),
-            gate,
-            reason: gate_in_words(id, gate),
+            gate: need.gate(),
+            reason: need_in_words(id, need),
         }
     }
 }
@@ -77,12 +77,14 @@ pub struct ToolDescription<'a, S> {
 }
 
 /// Says who approves the calls of a tool.
-pub fn gate_in_words(id: &str, gate: Gate) -> &'static str {
-    let needs_nobody = || definition(id).is_some_and(|row| row.approval == Approval::None);
-    match gate {
-        _ if id == "tools.call" => "its calls are approved as those of the named tool",
-        Gate::Allow if control_tool(id).is_some() || needs_nobody() => "nobody approves its calls",
-        Gate::Allow => "a rule of the policy may approve its calls; without one, a person does",
-        Gate::Ask => "a person approves each call",
+pub fn need_in_words(id: &str, need: ApprovalNeed) -> &'static str {
+    let is_of_named = || definition(id).is_some_and(|row| row.approval == ToolApproval::OfNamedTool);
+    match need {
+        ApprovalNeed::None if id == "tools.call" || is_of_named() => {
+            "its calls are approved as those of the named tool"
+        }
+        ApprovalNeed::None => "its calls need no approval",
+        ApprovalNeed::Rule => "a rule of the policy may approve its calls; without one, a person does",
+        ApprovalNeed::Judge | ApprovalNeed::Person => "a person approves each call",
     }
 }

@@ -1,6 +1,6 @@
 //! What profiles know about a tool.
 
-use brigade_catalog::{Family, Level, Tool};
+use brigade_catalog::{ApprovalMode, Family, Level, Tool};
 use brigade_core::words;
 use brigade_policy::{RiskLevel, risk_of};
 
@@ -103,6 +103,8 @@ pub struct ToolTraits<'a> {
     pub modes: &'a [Mode],
     /// Whether a judge is asked about its calls first, where there is one.
     pub is_judged: bool,
+    /// The approval mode of its entry.
+    pub approval_mode: Option<ApprovalMode>,
     /// Which of its arguments a context limits.
     pub arguments: ArgumentKinds<'a>,
 }
@@ -122,6 +124,7 @@ impl<'a> ToolTraits<'a> {
                 tiers: row.tiers,
                 modes: row.modes,
                 is_judged: row.judge == Judge::Run,
+                approval_mode: tool.approval_mode,
                 arguments: row.arguments,
             };
         }
@@ -141,6 +144,7 @@ impl<'a> ToolTraits<'a> {
             tiers: &[Tier::Universal],
             modes: &[],
             is_judged: false,
+            approval_mode: tool.approval_mode,
             arguments: ArgumentKinds::default(),
         }
     }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{
-    CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp, words,
-};
+use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
 use brigade_policy::{Blocker, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 
+use crate::approver::ApprovedBy;
 use crate::binding::{Binding, Caller};
 use crate::contract::ContractLabels;
 use crate::judged::Judgement;
@@ -118,131 +117,6 @@ pub struct Approval {
     pub by: ApprovedBy,
     /// The fingerprint over the call's identity, the review and the binding.
     pub fingerprint: Fingerprint,
-}
-
-/// Who or what approved a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Approver", try_from = "Approver")]
-pub enum ApprovedBy {
-    /// A person.
-    Person {
-        /// Where the person decided.
-        reviewer: String,
-    },
-    /// A rule that a person wrote into the policy.
-    Rule {
-        /// The name of the rule.
-        rule: String,
-        /// The file of the rule.
-        file: String,
-        /// The line of the rule.
-        line: u64,
-    },
-    /// The person in front of the agent, in the dialogue of the agent's own client.
-    Elicitation {
-        /// The agent.
-        agent: String,
-    },
-}
-
-words! {
-    /// Who or what approved.
-    ApproverKind {
-        /// A person, here.
-        Person = "person",
-        /// A rule of the policy.
-        Rule = "rule",
-        /// A person, in the client of an agent.
-        Elicitation = "elicitation",
-    }
-}
-
-/// Who or what approved, as records say it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub(crate) struct Approver {
-    /// Who or what approved.
-    pub(crate) by: ApproverKind,
-    /// Where the person decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reviewer: Option<String>,
-    /// The name of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<String>,
-    /// The file of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) file: Option<String>,
-    /// The line of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u64>,
-    /// The agent whose client asked the person.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) agent: Option<String>,
-}
-
-impl From<ApprovedBy> for Approver {
-    fn from(approved: ApprovedBy) -> Approver {
-        let by = approved.kind();
-        let stated = Approver { by, reviewer: None, rule: None, file: None, line: None, agent: None };
-        match approved {
-            ApprovedBy::Person { reviewer } => Approver { reviewer: Some(reviewer), ..stated },
-            ApprovedBy::Rule { rule, file, line } => {
-                Approver { rule: Some(rule), file: Some(file), line: Some(line), ..stated }
-            }
-            ApprovedBy::Elicitation { agent } => Approver { agent: Some(agent), ..stated },
-        }
-    }
-}
-
-impl TryFrom<Approver> for ApprovedBy {
-    type Error = &'static str;
-
-    fn try_from(stated: Approver) -> Result<ApprovedBy, Self::Error> {
-        let rule = stated.rule.zip(stated.file.zip(stated.line));
-        match (stated.by, stated.reviewer, stated.agent, rule) {
-            (ApproverKind::Person, Some(reviewer), ..) => Ok(ApprovedBy::Person { reviewer }),
-            (ApproverKind::Rule, .., Some((rule, (file, line)))) => Ok(ApprovedBy::Rule { rule, file, line }),
-            (ApproverKind::Elicitation, _, Some(agent), _) => Ok(ApprovedBy::Elicitation { agent }),
-            _ => Err("expected who or what approved"),
-        }
-    }
-}
-
-impl ApprovedBy {
-    /// The reviewer of decisions at the command line.
-    pub const COMMAND_LINE: &str = "command-line";
-
-    /// Returns the approval of a person at the command line.
-    pub fn command_line() -> ApprovedBy {
-        ApprovedBy::Person { reviewer: ApprovedBy::COMMAND_LINE.to_owned() }
-    }
-
-    /// Returns which of them it is.
-    pub fn kind(&self) -> ApproverKind {
-        match self {
-            ApprovedBy::Person { .. } => ApproverKind::Person,
-            ApprovedBy::Rule { .. } => ApproverKind::Rule,
-            ApprovedBy::Elicitation { .. } => ApproverKind::Elicitation,
-        }
-    }
-
-    /// Returns whether a person approved, here or in a client.
-    pub fn is_person(&self) -> bool {
-        match self {
-            ApprovedBy::Person { .. } | ApprovedBy::Elicitation { .. } => true,
-            ApprovedBy::Rule { .. } => false,
-        }
-    }
-
-    /// Returns whether a person at the command line approved, which records leave unsaid.
-    fn is_usual(&self) -> bool {
-        matches!(self, ApprovedBy::Person { reviewer } if reviewer == ApprovedBy::COMMAND_LINE)
-    }
-
-    /// Returns what records say, if it is not left unsaid.
-    pub(crate) fn stated(&self) -> Option<&ApprovedBy> {
-        Some(self).filter(|by| !by.is_usual())
-    }
 }
 
 /// The process that runs a call.
@@ -388,12 +262,9 @@ impl Call {
         self.decline(Step::Hold, CallStatus::Held, reason, at)
     }
 
-    /// Returns the name of the rule that approved the call, if one did.
-    pub fn rule(&self) -> Option<&str> {
-        match &self.approval.as_ref()?.by {
-            ApprovedBy::Rule { rule, .. } => Some(rule),
-            ApprovedBy::Person { .. } | ApprovedBy::Elicitation { .. } => None,
-        }
+    /// Returns what approved the call without a person, if it is approved so.
+    pub fn approved_without_person(&self) -> Option<&ApprovedBy> {
+        self.approval.as_ref().map(|approval| &approval.by).filter(|by| !by.is_person())
     }
 
     /// Takes an approval back, so that somebody decides again.
@@ -489,15 +360,7 @@ impl Call {
     /// approved, and the policy and projections in the record. The rest of the record is compared directly.
     pub fn approval_fingerprint(&self, binding: &Binding, by: &ApprovedBy) -> Fingerprint {
         let reviewed = self.reviewed("brigade.approval.v2", binding);
-        let reviewed = match by {
-            ApprovedBy::Person { .. } if by.is_usual() => reviewed,
-            ApprovedBy::Person { reviewer } => reviewed.text("reviewer", reviewer.as_str()),
-            ApprovedBy::Rule { rule, file, line } => reviewed
-                .text("rule", rule.as_str())
-                .text("file", file.as_str())
-                .text("line", line.to_string().as_str()),
-            ApprovedBy::Elicitation { agent } => reviewed.text("elicitation", agent.as_str()),
-        };
+        let reviewed = by.add_to(reviewed);
         reviewed
             .json("policy", &members(self.policy.as_ref().map(PolicyDecision::to_members)))
             .json(

@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 mod advice;
+mod approver;
 mod binding;
 mod call;
 #[cfg(test)]
@@ -54,11 +55,12 @@ pub const RUNS: &str = ".brigade/tools/runs";
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, UnboundFile, pattern_of};
+pub use approver::{ApprovedBy, ApproverKind};
 pub use binding::{Binding, Caller, Change, ProgramBinding, RULE_VERSION};
 pub use brigade_access::is_of_execution;
 pub use call::{
-    Approval, ApprovedBy, ApproverKind, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf,
-    RunEnd, Runner, find_duplicate,
+    Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
+    find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use code::{

@@ -15,10 +15,11 @@ use brigade_redact::shown_command;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::approver::ApprovedBy;
 use crate::binding::{Binding, Caller};
 #[cfg(feature = "schemas")]
-use crate::call::Approver;
-use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
+use crate::approver::Approver;
+use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::judged::Judgement;
 use crate::session::CallSession;

@@ -249,7 +249,7 @@ impl Session {
             sessions::MODE if back.state.is_none() => {
                 Box::pin(self.gateway.narrow_session(&asker, &arguments)).await
             }
-            _ if tool.is_at_once() => {
+            _ if tool.is_direct() => {
                 Some(Box::pin(self.gateway.at_once(&asker, tool, arguments.clone())).await)
             }
             _ => None,

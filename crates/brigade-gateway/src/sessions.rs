@@ -119,7 +119,7 @@ impl Gateway {
             role: of(Slot::Role),
             system_prompt: &view.instructions_in(&asker.session),
             available_tools: tools().map(|tool| tool.name.as_str()).collect(),
-            gates: tools().map(|tool| (tool.name.as_str(), tool.gate.as_str())).collect(),
+            gates: tools().map(|tool| (tool.name.as_str(), tool.need.gate().as_str())).collect(),
             profiles: shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect(),
             version: env!("CARGO_PKG_VERSION"),
         };

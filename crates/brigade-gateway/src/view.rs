@@ -6,15 +6,15 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use brigade::profile::builtin::definition;
 use brigade::profile::{
     Annotations, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, Offer, SessionProfiles, ToolDescription,
-    ToolRow, ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
+    ToolRow, ToolTraits, control_tools, is_of_object, listed_name, listed_text, need_in_words, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
 use brigade::{
-    AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, SchemaText, Standing, Tool as Entry, Workspace,
+    AgentConfig, AgentTools, ApprovalNeed, Family, Reads, RiskLevel, SchemaText, Standing, Tool as Entry,
+    Workspace,
 };
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
@@ -91,7 +91,8 @@ pub(crate) struct AgentTool {
     pub(crate) family: String,
     pub(crate) effects: Vec<String>,
     pub(crate) risk: RiskLevel,
-    pub(crate) gate: Gate,
+    pub(crate) need: ApprovalNeed,
+    is_direct: bool,
     title: Option<String>,
     text: Option<String>,
     input: Arc<ReviewedSchema>,
@@ -186,7 +187,8 @@ impl AgentTool {
             family: String::new(),
             effects: Vec::new(),
             risk: RiskLevel::Critical,
-            gate: Gate::Ask,
+            need: ApprovalNeed::Person,
+            is_direct: false,
             title: None,
             text: None,
             input: Arc::default(),
@@ -202,7 +204,7 @@ impl AgentTool {
     fn hash_listed(&self, hasher: &mut DefaultHasher) {
         let said = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
         let output = self.output.as_ref().map(|output| output.mark);
-        (said, self.risk.as_str(), self.gate.as_str(), self.input.mark, output).hash(hasher);
+        (said, self.risk.as_str(), self.need.gate().as_str(), self.input.mark, output).hash(hasher);
     }
 
     /// Returns how it is listed.
@@ -218,7 +220,7 @@ impl AgentTool {
                 "family": if reads.is_some() { "builtin" } else { &self.family },
                 "effects": self.effects,
                 "risk": self.risk.as_str(),
-                "gate": self.gate.as_str(),
+                "gate": self.need.gate().as_str(),
             });
             let mut tool = Tool::new(self.name.clone(), "", self.input.object());
             tool.title.clone_from(&self.title);
@@ -235,12 +237,9 @@ impl AgentTool {
         self.output.as_ref().is_some_and(|output| output.compiled().is_some())
     }
 
-    /// Returns whether its calls are answered at once: they are neither queued nor written down.
-    pub(crate) fn is_at_once(&self) -> bool {
-        self.kind == Kind::Catalog
-            && self.family == "builtin"
-            && self.gate == Gate::Allow
-            && definition(&self.id).is_some_and(|row| !row.is_queued())
+    /// Returns whether its calls are answered directly: they are neither queued nor written down.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Returns whether calls of the tool write in the workspace.
@@ -271,7 +270,7 @@ impl AgentTool {
 
     /// Shows the tool in a list.
     pub(crate) fn row(&self) -> ToolRow {
-        ToolRow::new(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.gate)
+        ToolRow::new(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.need)
     }
 
     /// Shows everything about the tool.
@@ -286,8 +285,8 @@ impl AgentTool {
             family: &self.family,
             effects: &self.effects,
             risk: self.risk,
-            gate: self.gate,
-            reason: gate_in_words(&self.id, self.gate),
+            gate: self.need.gate(),
+            reason: need_in_words(&self.id, self.need),
         })
     }
 
@@ -301,8 +300,8 @@ impl AgentTool {
             self.id,
             if self.effects.is_empty() { "none declared".to_owned() } else { self.effects.join(", ") },
             self.risk.as_str(),
-            self.gate.as_str(),
-            gate_in_words(&self.id, self.gate),
+            self.need.gate().as_str(),
+            need_in_words(&self.id, self.need),
         )
     }
 }
@@ -354,7 +353,8 @@ impl View {
                     family: GATEWAY_FAMILY.to_owned(),
                     effects: vec!["session".to_owned()],
                     risk: traits.risk,
-                    gate: Gate::Allow,
+                    need: ApprovalNeed::None,
+                    is_direct: false,
                     title: listed_text(&own.title),
                     text: listed_text(&own.description),
                     input: Arc::new(ReviewedSchema::new(SchemaText::Own(&own.input))),
@@ -460,7 +460,7 @@ impl View {
             |found: &&brigade::AgentOffer| found.offer.reads == reads && found.offer.server == server;
         let found = shown.offers().iter().find(is_its)?;
         let effects = found.offer.entry.effects.clone();
-        Some(AgentTool { effects, risk: found.risk, gate: found.gate, ..tool.clone() })
+        Some(AgentTool { effects, risk: found.risk, need: found.need, ..tool.clone() })
     }
 
     /// Returns whether a text of the catalog has this name.
@@ -534,7 +534,8 @@ fn catalog_tool(
         family: entry.family.map(|family| family.as_str().to_owned()).unwrap_or_default(),
         effects: entry.effects.clone(),
         risk: tool.risk,
-        gate: tool.gate,
+        need: tool.need,
+        is_direct: shown.target(tool).is_direct(),
         title: listed_text(&entry.name).map(|text| mask_text(mask, text)),
         text: entry.description.as_deref().and_then(listed_text).map(|text| mask_text(mask, text)),
         input: reviewed(tool.input_schema()),

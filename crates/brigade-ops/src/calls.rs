@@ -387,7 +387,7 @@ fn with_hint(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
 /// # Errors
 /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
 pub fn give_up(context: &WorkspaceContext, stored: StoredCall, why: &str) -> Result<Option<Call>, Error> {
-    if stored.call.status != CallStatus::Approved || stored.call.rule().is_none() {
+    if stored.call.status != CallStatus::Approved || stored.call.approved_without_person().is_none() {
         return Ok(Some(stored.call));
     }
     let review = Review::Withdraw(format!("a rule approved it, and it was not run: {why}"));

@@ -70,7 +70,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod auto_approve;
+pub mod approval;
 mod blocker;
 mod closed;
 mod crew;
@@ -86,7 +86,7 @@ mod record;
 mod ruling;
 mod web_url;
 
-pub use auto_approve::{AutoApprove, CoverageGap, Gate, RuleReport, RuleRequest, Rules, covering, covers};
+pub use approval::{AutoApprove, CoverageGap, Gate, RuleReport};
 pub use blocker::Blocker;
 pub use closed::{ALWAYS_CLOSED, RefusedWrite, Writable, always_closed, refused_write};
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};

@@ -16,7 +16,7 @@ use brigade_access::AccessLevel;
 use brigade_access::Mode;
 use brigade_access::Tier;
 use brigade_access::builtin::{
-    Approval, BuiltinName, Definition, Judge, NEVER, definition, definitions, own_name,
+    BuiltinName, Definition, Judge, NEVER, ToolApproval, definition, definitions, own_name,
 };
 use brigade_core::Json;
 
@@ -303,21 +303,21 @@ fn every_tool_of_the_first_table_is_a_row() {
         let only_reads = |effect: &&str| ["local-read", "remote-read", "session"].contains(effect);
         let is_in_plan = !row.effects.is_empty() && row.effects.iter().all(only_reads);
         assert_eq!(is_in_plan, plan == "yes", "{id}");
-        assert_eq!(row.approval, named(Approval::ALL, Approval::as_str, approval), "{id}");
+        assert_eq!(row.approval, named(ToolApproval::ALL, ToolApproval::as_str, approval), "{id}");
         assert_eq!(row.judge, named(Judge::ALL, Judge::as_str, judge), "{id}");
         assert_eq!(row.stage.to_string(), *stage, "{id}");
     }
 }
 
 /// Returns the approval that the columns of the permissions say.
-fn approval_of(cell: &str, effects: &[&str]) -> Option<Approval> {
+fn approval_of(cell: &str, effects: &[&str]) -> Option<ToolApproval> {
     let words: Vec<&str> =
         cell.split('/').map(|word| word.trim().split(['+', ' ']).next().unwrap()).collect();
     match words[..] {
-        _ if effects == ["session"] => Some(Approval::None),
-        [_, "allow", "allow"] => Some(Approval::Rule),
-        [_, "ask", "allow"] => Some(Approval::Ask),
-        [_, "ask", "ask"] => Some(Approval::Always),
+        _ if effects == ["session"] => Some(ToolApproval::None),
+        [_, "allow", "allow"] => Some(ToolApproval::Rule),
+        [_, "ask", "allow"] => Some(ToolApproval::Ask),
+        [_, "ask", "ask"] => Some(ToolApproval::Always),
         _ => None,
     }
 }
@@ -356,7 +356,7 @@ fn every_tool_of_the_second_table_is_a_row() {
                 assert_eq!(row.effects.to_vec(), effects(expect), "{id}");
             }
             match *id {
-                "session.exit_plan" => assert_eq!(row.approval, Approval::Always),
+                "session.exit_plan" => assert_eq!(row.approval, ToolApproval::Always),
                 _ => {
                     // Where one row has several tools, those that only read need no more than a rule.
                     let only_reads = 1 < ids.len() && row.effects == ["local-read"];

@@ -68,9 +68,10 @@ mod sources;
 mod tool;
 mod tracked;
 mod user;
+mod visibility_check;
 mod words;
 
-pub use approving::{Rules, rule_for, what_approves};
+pub use approving::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
@@ -96,7 +97,7 @@ pub use report::{
 };
 pub use rights::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
-    look, read_agents, read_profiles,
+    read_agents, read_profiles,
 };
 pub use schemas::SchemaText;
 pub use seen::{is_code_file, is_program};
@@ -105,4 +106,5 @@ pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::{gateway_tracked, policy_tracked};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
+pub use visibility_check::look;
 pub use words::ShownWords;

@@ -1,34 +1,27 @@
 //! What agents are shown: the configuration of the gateway, and the facts that decide which tools are visible.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brigade_access::builtin::{Alias, BuiltinName};
 use brigade_access::{
-    AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, HiddenReason,
-    ListedTool, ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights,
-    Slot, Source, ToolListing, ToolRow, ToolTraits, builtin, control_tools, is_judged, listed_name,
-    listing_costs, visible,
+    AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, GatewayConfig, ListedTool, ListingCosts,
+    NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Slot, Source, ToolListing, ToolRow,
+    ToolTraits, builtin, control_tools, listed_name, listing_costs,
 };
-use brigade_call::{
-    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
-    standing_blockers,
-};
+use brigade_call::Caller;
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, JsonError, Place, Severity, reasons};
+use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
-use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, Standing, decide};
-use brigade_projection::summarise;
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
+use brigade_policy::{Blocker, RiskLevel, Standing};
 
-use crate::config::{Config, KnownFacts, read_config};
+use crate::config::{Config, read_config};
 use crate::host::Host;
-use crate::named::missing_script;
-use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
-use crate::schemas::{SchemaFound, SchemaText, Schemas};
-use crate::sight::ToolVisibility;
-use crate::tool::FactReader;
+use crate::schemas::SchemaText;
+use crate::visibility_check::{Visibility, VisibilityCheck, offers_built_in};
 
 /// The gateway's file.
 pub const GATEWAY: &str = ".brigade/tools/gateway.toml";
@@ -117,8 +110,8 @@ pub struct AgentTools {
 pub struct AgentOffer {
     /// What is offered.
     pub offer: Offer,
-    /// Whether a person approves each call.
-    pub gate: Gate,
+    /// The approval that its calls need at least.
+    pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
 }
@@ -155,10 +148,20 @@ fn reason_in_words(reason: &Blocker) -> String {
 pub struct CallTarget<'a> {
     /// The entry.
     pub entry: &'a Tool,
-    /// Whether a person approves each call.
-    pub gate: Gate,
+    /// The approval that its calls need at least.
+    pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
+    /// Whether arguments are compared with the schema.
+    pub check: ArgumentCheck,
+}
+
+impl CallTarget<'_> {
+    /// Returns whether a call is answered directly: it needs no approval, and it is neither queued nor written down.
+    pub fn is_direct(&self) -> bool {
+        let row = builtin::definition(self.entry.id.as_str()).filter(|_| self.entry.is_built_in());
+        self.need == ApprovalNeed::None && row.is_some_and(|row| !row.is_queued())
+    }
 }
 
 /// A tool that an agent is shown.
@@ -166,14 +169,16 @@ pub struct CallTarget<'a> {
 pub struct AgentTool {
     /// The name in listings.
     pub name: String,
-    /// Whether a person approves each call.
-    pub gate: Gate,
+    /// The approval that its calls need at least.
+    pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
-    /// The position in the catalog, behind it in the built-in tools, or behind these in the readers.
-    at: usize,
-    input_schema: SchemaText,
-    output_schema: Option<SchemaText>,
+    /// Whether arguments are compared with the schema.
+    pub check: ArgumentCheck,
+    /// The position in the catalog, after it in the built-in tools, or after these in the readers.
+    pub(crate) at: usize,
+    pub(crate) input_schema: SchemaText,
+    pub(crate) output_schema: Option<SchemaText>,
 }
 
 impl AgentTool {
@@ -211,15 +216,16 @@ impl AgentTools {
         if let Some(reads) = Reads::of_tool_id(id) {
             let found =
                 self.offers.iter().find(|found| found.offer.reads == reads && found.offer.covers(args))?;
-            return Some(CallTarget { entry: &found.offer.entry, gate: found.gate, risk: found.risk });
+            let check = ArgumentCheck::Checked;
+            return Some(CallTarget { entry: &found.offer.entry, need: found.need, risk: found.risk, check });
         }
         let tool = self.find(id).filter(|tool| self.entry(tool).id.as_str() == id)?;
-        Some(CallTarget { entry: self.entry(tool), gate: tool.gate, risk: tool.risk })
+        Some(self.target(tool))
     }
 
-    /// Returns whether a judge decides if a person approves a call of a tool.
-    pub fn is_judged(&self, tool: &Tool) -> bool {
-        is_judged(&self.rights, &ToolTraits::from_tool(tool), tool.approval_mode)
+    /// Returns what a call of a visible tool calls.
+    pub fn target(&self, tool: &AgentTool) -> CallTarget<'_> {
+        CallTarget { entry: self.entry(tool), need: tool.need, risk: tool.risk, check: tool.check }
     }
 
     /// Writes a visible tool as a client is shown it.
@@ -243,14 +249,15 @@ impl AgentTools {
             family: entry.family.map_or("", Family::as_str),
             effects: &entry.effects,
             risk: tool.risk,
-            gate: tool.gate,
+            gate: tool.need.gate(),
         }
     }
 
     /// Describes the visible tools for a report.
     pub fn rows(&self) -> Vec<AgentToolRow> {
-        let row =
-            |tool: &AgentTool| AgentToolRow::new(tool.name.clone(), self.entry(tool), tool.risk, tool.gate);
+        let row = |tool: &AgentTool| {
+            AgentToolRow::new(tool.name.clone(), self.entry(tool), tool.risk, tool.need.gate())
+        };
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
         // Those of the gateway are shown to every agent.
         if self.config.policy.standing() == Standing::Valid {
@@ -266,7 +273,7 @@ impl AgentTools {
             let (full, entry) = (self.listed(tool), self.entry(tool));
             let source = ToolTraits::from_tool(entry).sources().next();
             let said = full.description.as_deref().unwrap_or_default();
-            let row = ToolRow::new(entry.id.as_str(), &tool.name, said, source, tool.gate);
+            let row = ToolRow::new(entry.id.as_str(), &tool.name, said, source, tool.need);
             CostedTool { id: entry.id.to_string(), full, compact: self.listed_compact(tool), row }
         };
         listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)
@@ -322,6 +329,7 @@ impl AgentTools {
             tiers: &[],
             modes: &[],
             is_judged: false,
+            approval_mode: None,
             arguments: ArgumentKinds::default(),
         }
     }
@@ -454,247 +462,13 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
     }
     let tool = AgentTool {
         name: listed_name(reads.tool_id(), names),
-        gate: offers.iter().map(|found| found.gate).max().unwrap_or(first.gate),
+        need: offers.iter().map(|found| found.need).max().unwrap_or(first.need),
         risk: offers.iter().map(|found| found.risk).max().unwrap_or(first.risk),
+        check: ArgumentCheck::Checked,
         at,
         input_schema: SchemaText::File(Arc::from(schema.to_compact().into_bytes())),
         output_schema: None,
     };
     let reader = Tool { effects, ..first.offer.entry.clone() };
     Some((reader, tool))
-}
-
-/// Looks whether an agent sees one tool, and says why not.
-pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> ToolVisibility {
-    let caller = Caller::Agent(agent.name.to_string());
-    let looker = VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller);
-    let (against, texts) = looker.against(tool);
-    let sight = ToolVisibility::new(
-        rights,
-        &ToolTraits::from_tool(tool),
-        tool.approval_mode,
-        looker.visible(tool, &against),
-    );
-    if texts.is_unchecked { sight.asking() } else { sight }
-}
-
-/// Decides on tools, and reads of each only what the decision still needs.
-struct VisibilityCheck<'h, 'c> {
-    facts: FactReader<'h, 'c>,
-    config: &'c Config,
-    rights: &'c Rights,
-    names: NameStyle,
-    caller: Caller,
-    clashes: NameClashes,
-    programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
-    schemas: Schemas,
-    known: KnownFacts,
-    /// What commands start from, and whether it is there.
-    started_from: Mutex<BTreeMap<PathBuf, bool>>,
-}
-
-/// What a look at a tool comes to.
-enum Visibility {
-    /// The agent sees it.
-    Shown(Box<AgentTool>),
-    /// It needs what is not here, for these reasons, and nothing else keeps it from the agent.
-    Absent(Vec<Blocker>),
-    Hidden,
-}
-
-/// Says that nothing fits the schema of a tool's results.
-fn broken_output_schema(tool: &Tool, error: &JsonError) -> Blocker {
-    let path = tool.output_schema_path.as_deref().unwrap_or_default();
-    Blocker::new(reasons::INVALID_OUTPUT_SCHEMA, format!("the output schema `{path}` is not JSON: {error}"))
-        .at(Place::at(path, error.line, error.column))
-        .field("output_schema_path")
-}
-
-/// Returns whether the policy asks for built-in tools.
-fn offers_built_in(config: &Config) -> bool {
-    let policy = config.policy.policy();
-    policy.is_some_and(|policy| policy.allowed_families.find(&Family::Builtin).is_some())
-}
-
-/// The schemas of a tool that has them.
-struct Texts {
-    input: Option<SchemaText>,
-    output: Option<SchemaText>,
-    /// Whether the arguments are not checked.
-    is_unchecked: bool,
-}
-
-impl<'h, 'c> VisibilityCheck<'h, 'c> {
-    fn new(
-        host: Host<'h>,
-        config: &'c Config,
-        rights: &'c Rights,
-        names: NameStyle,
-        caller: Caller,
-    ) -> VisibilityCheck<'h, 'c> {
-        let enabled = config.catalog.tools().iter().filter(|tool| tool.enabled);
-        let clashes = NameClashes::find(enabled.map(|tool| tool.id.as_str()), names);
-        let facts = FactReader::new(host, config);
-        let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
-        let started_from = Mutex::default();
-        VisibilityCheck {
-            facts,
-            config,
-            rights,
-            names,
-            caller,
-            clashes,
-            programs,
-            schemas,
-            known,
-            started_from,
-        }
-    }
-
-    /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
-    /// else keeps it from the agent.
-    fn looked(&self, at: usize, tool: &Tool) -> Visibility {
-        // What needs no file decides first.
-        if self.visible(tool, &[]).is_err() {
-            return Visibility::Hidden;
-        }
-        let (against, texts) = self.against(tool);
-        let Ok(gate) = self.visible(tool, &against) else {
-            let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
-            let is_absent = tool.is_built_in() && against.iter().all(is_absence);
-            return if is_absent { Visibility::Absent(against) } else { Visibility::Hidden };
-        };
-        // A tool without a readable schema has a reason against it.
-        let Some(input_schema) = texts.input else { return Visibility::Hidden };
-        let gate = if texts.is_unchecked { Gate::Ask } else { gate };
-        Visibility::Shown(Box::new(AgentTool {
-            name: listed_name(tool.id.as_str(), self.names),
-            gate,
-            risk: ToolTraits::from_tool(tool).risk,
-            at,
-            input_schema,
-            output_schema: texts.output,
-        }))
-    }
-
-    /// Returns an offer if the agent sees it.
-    fn offered(&self, offer: &Offer) -> Option<AgentOffer> {
-        let (against, _) = self.against(&offer.entry);
-        let gate = self.visible(&offer.entry, &against).ok()?;
-        Some(AgentOffer { offer: offer.clone(), gate, risk: ToolTraits::from_tool(&offer.entry).risk })
-    }
-
-    fn visible(&self, tool: &Tool, against: &[Blocker]) -> Result<Gate, Vec<HiddenReason>> {
-        let facts = Facts {
-            policy: self.config.policy.standing(),
-            tool: ToolTraits::from_tool(tool),
-            is_enabled: tool.enabled,
-            approval_mode: tool.approval_mode,
-            against,
-            clashes: &self.clashes,
-        };
-        visible(self.rights, &facts)
-    }
-
-    /// Returns the reasons against every call of a tool.
-    fn against(&self, tool: &Tool) -> (Vec<Blocker>, Texts) {
-        let host = &self.facts.host;
-        let reader = self.facts.reader(tool);
-        let (directory, directory_fact) = reader.directory();
-        let input = self.schemas.input(&reader);
-        let output = self.schemas.output(&reader);
-        let place = |path: &Option<String>| {
-            if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
-        };
-        let is_there = directory_fact == DirectoryFact::Present;
-        let starts = tool.is_executable() && !tool.is_built_in() && is_there;
-        if let Some(cwd) = tool.cwd.as_deref().filter(|_| tool.is_executable()) {
-            match directory_fact {
-                DirectoryFact::Present if directory != host.fs.root() => self.note(directory.clone(), true),
-                DirectoryFact::Missing => self.note(host.fs.root().join(cwd), false),
-                DirectoryFact::Present | DirectoryFact::Outside => {}
-            }
-        }
-        let program = match starts && !self.finds_program(tool, &directory) {
-            true => ProgramFact::NotFound,
-            false => ProgramFact::NotExecuted,
-        };
-        let mut decision =
-            decide(&self.config.policy, &CallFacts::from_tool(tool), &|name: &str| host.is_set(name));
-        decision.blockers.extend(newer_schema(&self.config.catalog, tool));
-        if starts {
-            let scripts = self.facts.scripts(&reader, &directory);
-            let count = scripts.paths.len();
-            for (at, path) in scripts.paths.into_iter().enumerate() {
-                self.note(path, scripts.missing.is_none() || at + 1 < count);
-            }
-            if let Some(script) = scripts.missing {
-                decision.blockers.push(missing_script(tool, &script, None, host.home()));
-            }
-        }
-        if let SchemaFact::NotJson(error) = &output.1 {
-            decision.blockers.push(broken_output_schema(tool, error));
-        }
-        let (summary, fingerprint) = summarise(&[]);
-        let facts = PlanFacts {
-            tool,
-            installs: None,
-            root: host.fs.root().to_owned(),
-            near_schema: None,
-            entry_errors: errors_of_tool(&self.config.catalog, tool),
-            misspelt: misspelt_of(&self.config.catalog, tool),
-            args: Ok(Json::Null),
-            input_schema: input.1.clone(),
-            output_schema: match &*output {
-                (SchemaFound::None(FileFact::Outside), _) => FileFact::Outside,
-                (SchemaFound::None(_) | SchemaFound::Text(_), _) => FileFact::NotNamed,
-            },
-            examples: place(&tool.examples_path),
-            source: place(&tool.source_path),
-            directory: directory_fact,
-            real_directory: None,
-            outside: crate::tool::other_paths_outside(&reader).into_iter().map(str::to_owned).collect(),
-            program,
-            home: host.home().map(std::path::Path::to_owned),
-            files: BTreeMap::new(),
-            code: CodeFacts::default(),
-            health: Default::default(),
-            pin: PinFact::None,
-            server: None,
-            projections: ProjectionFacts { summary, blockers: Vec::new(), fingerprint },
-            decision,
-            policy: PolicyDecision::default(),
-            bound_values: Vec::new(),
-            ways: BTreeSet::new(),
-            absent: BTreeSet::new(),
-            modules: BTreeSet::new(),
-            builtin: self.config.builtin_known(host, tool, &self.caller, &self.known),
-            caller: Caller::CommandLine,
-            session: None,
-        };
-        let is_unchecked = input.1.unchecked().is_some();
-        (standing_blockers(&facts), Texts { input: input.0.text(), output: output.0.text(), is_unchecked })
-    }
-
-    /// Returns whether the program of a tool is there. Many tools name the same one.
-    fn finds_program(&self, tool: &Tool, directory: &std::path::Path) -> bool {
-        let reader = self.facts.reader(tool);
-        let Some(argv) = reader.argv() else { return false };
-        // Only a path depends on the directory.
-        let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
-        let key = (argv.program().to_owned(), folder);
-        let mut known = self.programs.lock().expect("no thread panics while it holds this");
-        let found = known.entry(key).or_insert_with(|| reader.program_path(&argv, directory)).clone();
-        drop(known);
-        let is_there = found.is_some();
-        let at_its_path = || argv.program().contains('/').then(|| directory.join(argv.program()));
-        if let Some(path) = found.or_else(at_its_path) {
-            self.note(path, is_there);
-        }
-        is_there
-    }
-
-    fn note(&self, path: PathBuf, is_there: bool) {
-        self.started_from.lock().expect("no thread panics while it holds this").insert(path, is_there);
-    }
 }

@@ -1,21 +1,23 @@
 //! Whether an agent sees a tool, explained.
 
 use brigade_access::{
-    Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, gate, visible,
+    Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, visible,
 };
-use brigade_catalog::ApprovalMode;
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
 use brigade_policy::{Gate, RiskLevel};
 
 use crate::config::Config;
 
 /// Whether an agent sees a tool, with every reason.
 pub struct ToolVisibility {
-    /// Whether a person approves each call, if the agent may call the tool at all.
-    pub gate: Gate,
+    /// The approval that its calls need at least, if the agent may call the tool at all.
+    pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
+    /// Whether arguments are compared with the schema.
+    pub check: ArgumentCheck,
     /// Why the tool is not visible.
-    pub visible: Result<Gate, Vec<HiddenReason>>,
+    pub visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     /// What each profile says. None says anything about tools of the gateway.
     pub opinions: Vec<Opinion>,
 }
@@ -24,16 +26,11 @@ impl ToolVisibility {
     pub(crate) fn new(
         rights: &Rights,
         tool: &ToolTraits<'_>,
-        approval_mode: Option<ApprovalMode>,
-        visible: Result<Gate, Vec<HiddenReason>>,
+        check: ArgumentCheck,
+        visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     ) -> ToolVisibility {
-        let opinions = rights.judge(tool).opinions;
-        ToolVisibility { gate: gate(rights, tool, approval_mode), risk: tool.risk, visible, opinions }
-    }
-
-    /// Makes a person approve each call.
-    pub(crate) fn asking(self) -> ToolVisibility {
-        ToolVisibility { gate: Gate::Ask, visible: self.visible.map(|_| Gate::Ask), ..self }
+        let need = rights.approval(tool, check, None).need();
+        ToolVisibility { need, risk: tool.risk, check, visible, opinions: rights.opinions(tool) }
     }
 
     /// Looks whether agents see a tool of the gateway: whenever there is a valid policy.
@@ -42,19 +39,22 @@ impl ToolVisibility {
             policy: config.policy.standing(),
             tool: own.traits(),
             is_enabled: true,
-            approval_mode: None,
+            check: ArgumentCheck::Checked,
             against: &[],
             clashes: &NameClashes::default(),
         };
         let visible = visible(rights, &facts);
-        ToolVisibility { opinions: Vec::new(), ..ToolVisibility::new(rights, &facts.tool, None, visible) }
+        ToolVisibility {
+            opinions: Vec::new(),
+            ..ToolVisibility::new(rights, &facts.tool, facts.check, visible)
+        }
     }
 
     /// Returns what the profiles and the entry say about calls in the end: [`Action::Deny`] if a profile hides or
     /// denies the tool.
     pub fn action(&self) -> Action {
         let is_denied = |hidden: &HiddenReason| matches!(hidden, HiddenReason::Profile(_));
-        match (&self.visible, self.gate) {
+        match (&self.visible, self.need.gate()) {
             (Err(reasons), _) if reasons.iter().any(is_denied) => Action::Deny,
             (_, Gate::Ask) => Action::Ask,
             (_, Gate::Allow) => Action::Allow,

@@ -206,7 +206,8 @@ impl BuiltinInvocation<'_> {
             },
             is_agreed: self
                 .verified
-                .is_some_and(|call| call.call().approval.is_some() && call.call().rule().is_none()),
+                .and_then(|call| call.call().approval.as_ref())
+                .is_some_and(|approval| approval.by.is_person()),
             form: form.as_ref().map(|form| form as &FormAsker<'_>),
             cancel: self.cancel,
             touched: Vec::new(),
@@ -264,7 +265,7 @@ pub fn documentation(url: &str) -> Option<String> {
     }
 }
 
-/// What a built-in tool did whose calls nobody approves.
+/// What a built-in tool did whose calls need no approval.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DirectCallResult {

@@ -14,12 +14,13 @@ use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, rea
 use brigade_exec::log_text;
 use brigade_mcp::{answer_in_log, answer_lines, shown_stored};
 use brigade_ops::{Error, ErrorKind};
-use brigade_policy::{Blocker, Gate};
+use brigade_policy::Blocker;
+use brigade_policy::approval::ApprovalNeed;
 use brigade_queue::{Calls as Which, FoundReceipt, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
-use brigade_workspace::{AgentOffer, AgentTools, FactReader, Rules, gather, load, rule_for};
+use brigade_workspace::{AgentOffer, AgentTools, CallRequest, FactReader, Rules, approve, gather, load};
 
 use crate::acting::{self, BUILTIN, DirectCallResult};
 use crate::room::WorkspaceInner;
@@ -191,9 +192,9 @@ impl AgentCalls {
         let granted = granted.unwrap_or_default();
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.over_rate(shown, tool, &asked_for, Some(view));
-        let covers = |plan: &Plan, asked: RuleSelection<'_>| self.rule(shown, plan, asked);
+        let covers = |plan: &Plan, selection: RuleSelection<'_>| self.approve(shown, plan, selection);
         let asked = |call: &Call| self.judged(shown, call);
-        let is_judged = shown.callable(tool, &args).is_some_and(|callable| shown.is_judged(callable.entry));
+        let is_judged = shown.callable(tool, &args).is_some_and(|target| target.need == ApprovalNeed::Judge);
         let judge = is_judged.then_some(&asked as &JudgeFn<'_>);
         let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers, judge };
         match self.submit_request(tool, args, session, &terms, then) {
@@ -223,13 +224,12 @@ impl AgentCalls {
         checked.map_err(|error| self.shown(error))
     }
 
-    /// Does what a built-in tool does whose calls nobody approves. It is neither queued nor written down.
+    /// Does what a built-in tool does whose calls need no approval. It is neither queued nor written down.
     ///
     /// # Errors
     /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
     pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<RequestOutcome, Error> {
-        let asks = shown.callable(tool, args).is_some_and(|callable| callable.gate == Gate::Ask);
-        if asks || definition(tool).is_some_and(Definition::is_queued) {
+        if !shown.callable(tool, args).is_some_and(|target| target.is_direct()) {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
         }
         self.check(shown, tool, args)?;
@@ -240,38 +240,39 @@ impl AgentCalls {
         Ok(RequestOutcome::Answered(acting::at_once(&self.room, &config, tool, args, names_of(shown))))
     }
 
-    /// Returns the rule that approves a planned call, or whether the one that did still does.
-    /// Otherwise what is missing for those that name the tool.
-    fn rule(
+    /// Returns what approves a planned call without a person, or whether what did still does.
+    /// Otherwise what is missing for the rules that name the tool.
+    fn approve(
         &self,
         shown: &AgentTools,
         plan: &Plan,
-        asked: RuleSelection<'_>,
+        selection: RuleSelection<'_>,
     ) -> Result<ApprovedBy, Vec<String>> {
         let (agent, now) = (self.room.env.caller.agent(), self.room.now());
         let did_pass = |judged: Option<&Judgement>| judged.is_some_and(|judged| judged.passed);
-        let (view, passed) = match asked {
-            RuleSelection::All(view) => (view, did_pass(plan.judge())),
-            RuleSelection::AllIfPassed(view) => (view, true),
-            RuleSelection::Of(call) => {
-                let rules = Rules::Named(call.rule().unwrap_or_default());
-                let passed = did_pass(call.judge.as_ref());
-                return rule_for(shown, &self.room.host(), agent, plan, now, rules, passed);
+        let (view, is_passed, is_end_unknown) = match selection {
+            RuleSelection::All(view) => (view, did_pass(plan.judge()), false),
+            RuleSelection::AllIfPassed(view) => (view, true, false),
+            RuleSelection::AfterUnknownEnd(view) => (view, did_pass(plan.judge()), true),
+            RuleSelection::Again(call, by) => {
+                let (rules, is_passed) = (Rules::Again(by), did_pass(call.judge.as_ref()));
+                let request = CallRequest { plan, agent, now, rules, is_passed, is_end_unknown: false };
+                return approve(shown, &self.room.host(), request);
             }
         };
-        let approved = |rule: &str| approved_last_hour(view, now, rule);
-        rule_for(shown, &self.room.host(), agent, plan, now, Rules::All(&approved), passed)
+        let rules = Rules::All(&|rule| approved_last_hour(view, now, rule));
+        approve(shown, &self.room.host(), CallRequest { plan, agent, now, rules, is_passed, is_end_unknown })
     }
 
-    /// Lets a person decide about an approved call whose rule does not cover it any more.
-    fn reopen_without_rule(&self, shown: &AgentTools, stored: &StoredCall) -> Result<Option<Call>, Error> {
-        let Some(rule) = stored.call.rule() else { return Ok(None) };
+    /// Lets a person decide about a call that was approved without one, if it would not be any more.
+    fn reopen_if_not_covered(&self, shown: &AgentTools, stored: &StoredCall) -> Result<Option<Call>, Error> {
+        let Some(by) = stored.call.approved_without_person() else { return Ok(None) };
         // What cannot be planned is refused when it is to run.
         let Ok((_, planned)) = brigade_ops::plan_again(&self.room, &stored.call) else { return Ok(None) };
-        if self.rule(shown, &planned.plan, RuleSelection::Of(&stored.call)).is_ok() {
+        if self.approve(shown, &planned.plan, RuleSelection::Again(&stored.call, by)).is_ok() {
             return Ok(None);
         }
-        let review = Review::Reopen(no_longer_covered(rule));
+        let review = Review::Reopen(no_longer_covered(by));
         brigade_ops::record_review(&self.room, stored, review).map(|report| Some(report.call))
     }
 
@@ -330,7 +331,7 @@ impl AgentCalls {
                 if let Some(shown) = shown {
                     let (tool, asked_in) = (&stored.call.tool_id, stored.call.session.as_ref());
                     self.check_limits(shown, tool, &stored.call.args, asked_in)?;
-                    if self.reopen_without_rule(shown, &stored)?.is_some() {
+                    if self.reopen_if_not_covered(shown, &stored)?.is_some() {
                         return self.show(id);
                     }
                 }
@@ -569,7 +570,8 @@ impl AgentCalls {
 /// Counts the calls of all agents that a rule approved in the last hour. What cannot be counted is too much.
 pub(crate) fn approved_last_hour(view: &View<'_>, now: Timestamp, rule: &str) -> u64 {
     let hour = window_start(now, Duration::from_secs(3600));
-    asked_since(view, hour, &|call| call.rule() == Some(rule)).map_or(u64::MAX, |calls| calls.len() as u64)
+    let did_approve = |call: &Call| call.approved_without_person().and_then(ApprovedBy::rule) == Some(rule);
+    asked_since(view, hour, &did_approve).map_or(u64::MAX, |calls| calls.len() as u64)
 }
 
 /// Returns when calls were asked for since a moment, newest first.

@@ -15,16 +15,16 @@ const READS: &[&str] = &["local-read", "remote-read", "session"];
 /// The source of these rows.
 const SOURCE: &str = "brigade-gateway";
 
-/// Puts a row into the inbox for a call that a rule approved under the permission, unless it only reads. The call has
-/// run, so a row that cannot be written changes nothing but is logged.
+/// Puts a row into the inbox for a call that ran without a person under the permission, unless it only reads. A row
+/// that cannot be written changes nothing but is logged.
 pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
     let is_full_auto = call
         .session
         .as_ref()
         .is_some_and(|session| session.profiles.iter().any(|profile| profile == FULL_AUTO));
-    let by_rule = call.rule().is_some();
+    let without_person = call.approved_without_person().is_some();
     let only_reads = call.contract.effects.iter().all(|effect| READS.contains(&effect.as_str()));
-    if !is_full_auto || !by_rule || only_reads {
+    if !is_full_auto || !without_person || only_reads {
         return;
     }
     let now = room.now().to_string();

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use brigade_access::builtin::Approval;
 use brigade_access::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
 use brigade_access::{
-    Action, Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
+    Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
     SessionProfiles, Token, control_tool,
 };
 use brigade_catalog::Tool;
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, NextStep, codes};
 use brigade_ops::{Error, ErrorKind, Setup};
-use brigade_policy::{Failure, RuleReport, RuleRequest, Standing};
+use brigade_policy::approval::{ApprovalNeed, ToolApproval};
+use brigade_policy::{Failure, Standing};
 use brigade_workspace::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolVisibility, agent_tools, gather,
-    load, look, masks, policy_tracked, read_agents, read_profiles, what_approves,
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility, agent_tools,
+    explain_approval, gather, load, look, masks, policy_tracked, read_agents, read_profiles,
 };
 
 use crate::agent_calls::approved_last_hour;
@@ -248,7 +248,7 @@ impl Agents {
     }
 }
 
-/// Returns that nobody approves what a tool of the gateway does.
+/// Returns that calls of a tool of the gateway need no approval.
 pub(crate) fn approval_of_control(
     room: &WorkspaceInner,
     config: &Config,
@@ -263,12 +263,12 @@ pub(crate) fn approval_of_control(
         visible: sight.visible.is_ok(),
         gate: sight.action(),
         risk: sight.risk,
-        rule: Some(Approval::None.as_str().to_owned()),
+        rule: Some(ToolApproval::None.to_string()).filter(|_| sight.need == ApprovalNeed::None),
         rules: Vec::new(),
     })
 }
 
-/// Returns which rule approves calls of a tool by an agent, whatever their arguments.
+/// Returns what approves calls of a tool by an agent, whatever their arguments.
 pub(crate) fn approval(
     room: &WorkspaceInner,
     config: &Config,
@@ -282,27 +282,17 @@ pub(crate) fn approval(
     let sight = look(host, config, agent, &rights, tool);
     let queue = room.queue();
     let view = queue.read()?;
-    let asked = RuleRequest {
-        tool_id: tool.id.as_str(),
-        effects: &tool.effects,
-        approval_mode: tool.approval_mode,
-        risk: sight.risk,
-        gate: sight.gate,
-        args: &Json::object::<&str>([]),
-        command: None,
-        agent: Some(agent.name.as_str()),
+    let request = ToolRequest {
+        tool,
+        check: sight.check,
+        agent: agent.name.as_str(),
         agents: &agents.gateway.agent_names(),
         now: room.now(),
         policy_tracked: policy_tracked(&host),
         pin_changed: FactReader::new(host, config).pin_changed(tool)?,
-        for_person: None,
-        approved_last_hour: &|rule| approved_last_hour(&view, room.now(), &rule.name),
+        approved_last_hour: &|rule| approved_last_hour(&view, room.now(), rule),
     };
-    let rules = config.policy.auto_approve().iter().map(|rule| match sight.action() {
-        Action::Deny => RuleReport::denied(rule),
-        Action::Ask | Action::Judge | Action::Allow => RuleReport::new(rule, &asked),
-    });
-    let mut rules: Vec<RuleReport> = rules.collect();
+    let (rule, mut rules) = explain_approval(config, &rights, &request);
     let masks = masks(&room.env.environment, &config.policy);
     rules.iter_mut().flat_map(|rule| &mut rule.missing).for_each(|missing| masks.hide(missing));
     Ok(AgentApproval {
@@ -310,7 +300,7 @@ pub(crate) fn approval(
         visible: sight.visible.is_ok(),
         gate: sight.action(),
         risk: sight.risk,
-        rule: what_approves(tool.id.as_str(), sight.gate, &rules),
+        rule,
         rules,
     })
 }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_access::builtin::{CommandOutput, definition};
+use brigade_access::builtin::CommandOutput;
 use brigade_access::{LimitExceeded, LiveSession, NameStyle};
 use brigade_call::{Call, CallStatus, Caller};
 use brigade_core::{CallId, Json, codes, reasons};
@@ -125,10 +125,10 @@ impl DelegatedCalls {
 
     fn request_as(&self, agent: &str, tool: &str, args: &Json) -> Result<RequestedCall, Error> {
         let shown = self.shown(agent)?;
-        if shown.callable(tool, args).is_none() {
+        let Some(target) = shown.callable(tool, args) else {
             return Ok(RequestedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
-        }
-        let asked = match definition(tool).is_some_and(|row| !row.is_queued()) {
+        };
+        let asked = match target.is_direct() {
             true => self.calls().at_once(&shown, tool, args)?,
             false => self.calls().ask(&shown, tool, args.clone())?,
         };

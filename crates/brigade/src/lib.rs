@@ -153,6 +153,7 @@ pub use brigade_mcp::{
     Listener, McpLog, McpProgress, Members, OfferSet, OfferedArgument, OfferedPrompt, OfferedResource,
     Question, QuestionKind, Reply, ReplyError, Requester, ToolResult, shrink,
 };
+pub use brigade_policy::approval::ApprovalNeed;
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
     PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,

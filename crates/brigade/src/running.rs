@@ -99,8 +99,9 @@ pub(crate) fn attempt(
         program.is_some() != acting.is_some(),
         "a verified call has its program open, or is built in"
     );
-    let by_rule = call.call().rule().is_some();
-    let late = room.late_for(&call.call().contract.effects).filter(|_| by_rule && call.resume().is_none());
+    let without_person = call.call().approved_without_person().is_some();
+    let late =
+        room.late_for(&call.call().contract.effects).filter(|_| without_person && call.resume().is_none());
     let _soon = late.map(DeferredSync::soon_after);
     let fs: &dyn Fs = match late {
         Some(late) => &**late.files(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade::profile::builtin::{Approval, Definition, Fact, definitions};
+use brigade::profile::builtin::{Definition, Fact, ToolApproval, definitions};
 use brigade::profile::{AccessLevel, Mode};
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -314,7 +314,7 @@ fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
     let site = site();
     let mut client = client(&site, &[]);
     let row = definitions().iter().find(|row| row.id == "fs.delete").unwrap();
-    assert_eq!(row.approval, Approval::Ask);
+    assert_eq!(row.approval, ToolApproval::Ask);
     let asked = client.call("fs.delete", json!({"path": "a.txt"}));
     assert_stands(&asked, "pending", "approval_pending");
     site.json(["call", "approve", &id_of(&asked)]).expect(0);

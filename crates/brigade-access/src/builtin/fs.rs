@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Definition] = &[
         output: "status:string path:string",
         effects: &["local-delete"],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Run,
         stage: 1,
         arguments: ArgumentKinds { paths: &["path"], ..NO_ARGUMENTS },

@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform, Tier::Control],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Skip,
         stage: 1,
         aliases: &[Alias { name: "getPipelineSettings", ..ALIAS }],

@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-delete"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Run,
         stage: 1,
         ..ROW
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-delete"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Run,
         stage: 1,
         ..ROW

@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Skip,
         stage: 5,
         ..ROW
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Always,
+        approval: ToolApproval::Always,
         judge: Judge::Run,
         stage: 5,
         ..ROW
@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Always,
+        approval: ToolApproval::Always,
         judge: Judge::Run,
         stage: 5,
         ..ROW
@@ -126,7 +126,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["process-exec"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Architect, Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Run,
         stage: 6,
         needs: &[Fact::Worker],
@@ -171,7 +171,7 @@ pub(super) const ROWS: &[Definition] = &[
         output: "execution_id:string status:string",
         effects: &["process-control"],
         tiers: &[Tier::Control],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         stage: 5,
         aliases: &[Alias { name: "pauseMission", ..ALIAS }],
         ..ROW
@@ -187,7 +187,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Always,
+        approval: ToolApproval::Always,
         judge: Judge::Run,
         stage: 5,
         ..ROW
@@ -219,7 +219,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Always,
+        approval: ToolApproval::Always,
         judge: Judge::Skip,
         stage: 5,
         ..ROW
@@ -233,7 +233,7 @@ pub(super) const ROWS: &[Definition] = &[
         output: "execution_id:string status:string",
         effects: &["process-control"],
         tiers: &[Tier::Control],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         stage: 5,
         aliases: &[Alias { name: "resumeMission", ..ALIAS }],
         ..ROW
@@ -249,7 +249,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["process-exec"],
         tiers: &[Tier::Platform, Tier::Control],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Run,
         stage: 5,
         aliases: &[Alias { name: "startMission", ..ALIAS }],
@@ -281,7 +281,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["process-control"],
         tiers: &[Tier::Platform, Tier::Coordinator],
         modes: &[Mode::Operator],
-        approval: Approval::Always,
+        approval: ToolApproval::Always,
         judge: Judge::Skip,
         stage: 5,
         aliases: &[
@@ -325,7 +325,7 @@ pub(super) const ROWS: &[Definition] = &[
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],
-        approval: Approval::Ask,
+        approval: ToolApproval::Ask,
         judge: Judge::Skip,
         stage: 5,
         ..ROW
@@ -357,7 +357,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["session"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Execute, Mode::Architect, Mode::Operator],
-        approval: Approval::None,
+        approval: ToolApproval::None,
         judge: Judge::Skip,
         stage: 5,
         ..ROW

@@ -55,7 +55,7 @@ fn tool(id: &str, effects: &[&str]) -> Tool {
 fn a_limit_that_holds_no_argument_is_told() {
     let rights = Rights::new(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
     let not_held = |traits: &ToolTraits<'_>| -> Vec<&'static str> {
-        rights.judge(traits).opinions.into_iter().flat_map(|opinion| opinion.not_held).collect()
+        rights.opinions(traits).into_iter().flat_map(|opinion| opinion.not_held).collect()
     };
     // An entry of the catalog does not say which of its arguments are paths; a tool of Brigade does.
     assert_eq!(not_held(&ToolTraits::from_tool(&tool("a1", &["local-read"]))), ["constrain.paths"]);
@@ -79,20 +79,18 @@ fn every_opinion_has_its_rule_and_line() {
     let rights =
         Rights::new(&profiles(), &agent(&["context.docs"]), &["guard.no-network".to_owned()]).unwrap();
     let (one, two) = (tool("a", &["process-exec"]), tool("b", &["network"]));
-    let verdict = rights.judge(&ToolTraits::from_tool(&one));
-    assert!(verdict.is_shown && verdict.gate == Gate::Ask);
-    let docs = verdict.opinions.iter().find(|opinion| opinion.profile.slot() == Slot::Context).unwrap();
+    let traits = ToolTraits::from_tool(&one);
+    assert!(rights.shows(&traits) && rights.strictest(&traits) == Action::Ask);
+    let opinions = rights.opinions(&traits);
+    let docs = opinions.iter().find(|opinion| opinion.profile.slot() == Slot::Context).unwrap();
     assert_eq!((docs.shows, docs.action), (true, Action::Ask));
     assert_eq!(docs.place.as_ref().unwrap().to_string(), "profiles.toml:9:3");
-    let verdict = rights.judge(&ToolTraits::from_tool(&two));
-    let against: Vec<&str> = verdict
-        .opinions
-        .iter()
-        .filter(|opinion| !opinion.shows)
-        .map(|opinion| opinion.profile.as_str())
-        .collect();
+    let traits = ToolTraits::from_tool(&two);
+    let opinions = rights.opinions(&traits);
+    let against: Vec<&str> =
+        opinions.iter().filter(|opinion| !opinion.shows).map(|opinion| opinion.profile.as_str()).collect();
     assert_eq!(against, ["context.docs", "guard.no-network"]);
-    assert!(!verdict.is_shown);
+    assert!(!rights.shows(&traits));
 }
 
 #[test]
@@ -102,9 +100,9 @@ fn a_call_outside_of_the_rule_that_decides_is_refused() {
     let mut traits = ToolTraits::from_tool(&read);
     let args = |path: &str| Json::object([("path", Json::from(path))]);
     // A catalog tool declares no paths.
-    assert_eq!(rights.check_call(&traits, &args("/etc/passwd"), "/work"), Ok(Gate::Allow));
+    assert_eq!(rights.check_call(&traits, &args("/etc/passwd"), "/work"), Ok(()));
     traits.arguments.paths = &["path"];
-    assert_eq!(rights.check_call(&traits, &args("docs/a"), "/work"), Ok(Gate::Allow));
+    assert_eq!(rights.check_call(&traits, &args("docs/a"), "/work"), Ok(()));
     for outside in ["src/a", "docs/../src", "/etc/passwd"] {
         let refusal = rights.check_call(&traits, &args(outside), "/work").unwrap_err();
         assert_eq!((refusal.argument.as_str(), refusal.limit), ("path", "constrain.paths"));
@@ -183,8 +181,8 @@ fn any_profiles() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
 }
 
 proptest! {
-    /// What is visible can be called: the call's check gives a gate, and it is the listed one or stricter. What is not
-    /// visible has a reason.
+    /// What is visible can be called, and the listing states the approval that the call needs. What is not visible has
+    /// a reason.
     #[test]
     fn visible_is_callable(tool in any_tool(), (own, over) in any_profiles(), against in any::<bool>(), enabled in any::<bool>()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -192,13 +190,13 @@ proptest! {
         let traits = ToolTraits::from_tool(&tool);
         let against = if against { vec![Blocker::new(reasons::POLICY_DENIED_EFFECT, "x")] } else { Vec::new() };
         for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
-            let facts = Facts { policy, tool: traits, is_enabled: enabled, approval_mode: None, against: &against, clashes: &NameClashes::default() };
-            let verdict = rights.judge(&traits);
+            let facts = Facts { policy, tool: traits, is_enabled: enabled, check: ArgumentCheck::Checked, against: &against, clashes: &NameClashes::default() };
             match visible(&rights, &facts) {
-                Ok(gate) => {
-                    prop_assert!(verdict.is_shown && verdict.gate == gate && enabled && against.is_empty());
+                Ok(need) => {
+                    prop_assert!(rights.shows(&traits) && enabled && against.is_empty());
+                    prop_assert_eq!(need, rights.approval(&traits, ArgumentCheck::Checked, None).need());
                     prop_assert!(policy == Standing::Valid && tool.id != "tools.call");
-                    prop_assert_eq!(rights.check_call(&traits, &Json::object::<&str>([]), "/work"), Ok(gate));
+                    prop_assert_eq!(rights.check_call(&traits, &Json::object::<&str>([]), "/work"), Ok(()));
                 }
                 Err(reasons) => prop_assert!(!reasons.is_empty()),
             }
@@ -214,7 +212,7 @@ proptest! {
         for name in &over {
             let narrowed = rights.clone().with(profiles().get(name).unwrap().clone());
             prop_assert!(rights.shows(&traits) || !narrowed.shows(&traits));
-            prop_assert!(rights.gate(&traits) <= narrowed.gate(&traits));
+            prop_assert!(rights.strictest(&traits) <= narrowed.strictest(&traits));
             rights = narrowed;
         }
     }
@@ -240,11 +238,11 @@ proptest! {
         let mut others: Vec<&str> = own.iter().copied().filter(|name| !name.starts_with(given.slot().as_str())).collect();
         others.push(given.as_str());
         let meant = Rights::new(&profiles, &agent(&others), &over).unwrap();
-        prop_assert_eq!((now.shows(&traits), now.gate(&traits)), (meant.shows(&traits), meant.gate(&traits)));
+        prop_assert_eq!((now.shows(&traits), now.strictest(&traits)), (meant.shows(&traits), meant.strictest(&traits)));
         // Another profile of the agent in this slot: what the person saw does not hold any more.
         granted.grant(vec!["guard.other".parse().unwrap()], given);
         let lapsed = Rights::of_session(&profiles, &agent(&own), &granted, &[]).unwrap();
-        prop_assert_eq!((lapsed.shows(&traits), lapsed.gate(&traits)), (before.shows(&traits), before.gate(&traits)));
+        prop_assert_eq!((lapsed.shows(&traits), lapsed.strictest(&traits)), (before.shows(&traits), before.strictest(&traits)));
     }
 
     /// A task has at most what began it, and of that only what its manifest names, whatever a person gives the session.
@@ -276,7 +274,7 @@ proptest! {
         // A record names it, and means the same where the session has it, and nothing elsewhere.
         let recorded: Vec<String> = now.profiles().iter().map(|profile| profile.name.to_string()).collect();
         let again = Rights::of_session(&profiles, &agent(&own), &session, &recorded).unwrap();
-        prop_assert_eq!((again.shows(&traits), again.gate(&traits)), (now.shows(&traits), now.gate(&traits)));
+        prop_assert_eq!((again.shows(&traits), again.strictest(&traits)), (now.shows(&traits), now.strictest(&traits)));
         prop_assert!(Rights::new(&profiles, &agent(&own), &recorded).is_err());
         // A task below it, of an agent of the same name, narrows as well, and has a profile of its own.
         limits.tools = Some(BTreeSet::from(["none".to_owned()]));
@@ -288,15 +286,15 @@ proptest! {
         prop_assert!(!below.shows(&traits));
     }
 
-    /// A deny in any slot hides the tool, whatever the others say, and the strictest opinion is the gate.
+    /// A deny in any slot hides the tool, whatever the others say, and the strictest opinion decides.
     #[test]
     fn a_deny_anywhere_wins(tool in any_tool(), (own, over) in any_profiles()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let rights = Rights::new(&profiles(), &agent(&own), &over).unwrap();
-        let verdict = rights.judge(&ToolTraits::from_tool(&tool));
-        let strictest = verdict.opinions.iter().map(|opinion| opinion.action).max().unwrap();
-        prop_assert_eq!(verdict.is_shown, strictest != Action::Deny);
-        prop_assert_eq!(verdict.gate == Gate::Allow, strictest == Action::Allow);
+        let traits = ToolTraits::from_tool(&tool);
+        let strictest = rights.opinions(&traits).iter().map(|opinion| opinion.action).max().unwrap();
+        prop_assert_eq!(rights.shows(&traits), strictest != Action::Deny);
+        prop_assert_eq!(rights.strictest(&traits), strictest);
     }
 
     /// The order of overlays, and naming one again, change nothing.
@@ -309,6 +307,6 @@ proptest! {
         twice.extend(over.iter().rev().cloned());
         twice.reverse();
         let two = Rights::new(&profiles(), &agent(&own), &twice).unwrap();
-        prop_assert_eq!((one.shows(&traits), one.gate(&traits)), (two.shows(&traits), two.gate(&traits)));
+        prop_assert_eq!((one.shows(&traits), one.strictest(&traits)), (two.shows(&traits), two.strictest(&traits)));
     }
 }

@@ -2,9 +2,11 @@
 
 use brigade_core::json::exact;
 use brigade_core::{Extra, Timestamp, record};
+use brigade_policy::approval::ToolApproval;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{ApprovedBy, Approver, ApproverKind, Call};
+use crate::approver::{ApprovedBy, Approver, ApproverKind};
+use crate::call::Call;
 
 /// The approval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +34,9 @@ pub struct RunReview {
     /// The line of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// The approval of the built-in tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<ToolApproval>,
     /// The agent whose client asked the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -51,14 +56,14 @@ impl RunReview {
             ..RunReview::default()
         };
         let Some(approval) = &call.approval else { return review };
-        let Approver { by, reviewer, rule, file, line, agent } = approval.by.clone().into();
-        RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
+        let Approver { by, reviewer, rule, file, line, row, agent } = approval.by.clone().into();
+        RunReview { by: Some(by), reviewer, rule, file, line, row, agent, ..review }
     }
 
     /// Returns who or what approved: a person at the command line, if it is not said.
     pub(super) fn approver(&self) -> ApprovedBy {
-        let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
-        let stated = by.map(|by| Approver { by, reviewer, rule, file, line, agent });
+        let RunReview { by, reviewer, rule, file, line, row, agent, .. } = self.clone();
+        let stated = by.map(|by| Approver { by, reviewer, rule, file, line, row, agent });
         let stated = stated.and_then(|stated| ApprovedBy::try_from(stated).ok());
         stated.unwrap_or_else(ApprovedBy::command_line)
     }

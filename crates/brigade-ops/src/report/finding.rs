@@ -1,6 +1,6 @@
 //! Documents about finding tools.
 
-use brigade_access::builtin::{Approval, definition};
+use brigade_access::builtin::{ToolApproval, definition};
 use brigade_catalog::{
     Availability, Family, FindQuery, Install, Level, Masks, MatchKind, OrBuiltin, Presence, Quantity, RunsIn,
     Tool, ToolSource, ToolState, Transport,
@@ -193,7 +193,7 @@ pub struct ShownTool {
     /// The approval that a built-in tool asks for itself; absent for other tools. Profiles and the policy only make it
     /// stricter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Approval>,
+    pub approval: Option<ToolApproval>,
     /// Whether it is there.
     pub state: ToolState,
     /// Why it is not available.

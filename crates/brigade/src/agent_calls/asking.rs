@@ -29,13 +29,18 @@ pub(super) enum RuleSelection<'a> {
     All(&'a View<'a>),
     /// All of them, as if a judge had passed the call.
     AllIfPassed(&'a View<'a>),
-    /// The one that approved this call, which is counted already.
-    Of(&'a Call),
+    /// All of them, about a call whose equal ran last with an unknown result.
+    AfterUnknownEnd(&'a View<'a>),
+    /// What approved this call, which is counted already.
+    Again(&'a Call, &'a ApprovedBy),
 }
 
-/// Says why a call that a rule approved waits for a person.
-pub(super) fn no_longer_covered(rule: &str) -> String {
-    format!("the rule `{rule}` of the policy does not cover the call any more")
+/// Says why a call that was approved without a person waits for one.
+pub(super) fn no_longer_covered(by: &ApprovedBy) -> String {
+    match by.rule() {
+        Some(rule) => format!("the rule `{rule}` of the policy does not cover the call any more"),
+        None => "calls of the tool need an approval now".to_owned(),
+    }
 }
 
 /// What an agent's request is decided by.
@@ -268,14 +273,20 @@ impl Request<'_> {
             }
         };
         let unknown = unseen_like(&view, probe)?;
-        let covered = (self.terms.covers)(plan, RuleSelection::All(&view));
-        let (by, uncovered) = match covered {
-            Ok(by) => (Some(by).filter(|_| unknown.is_none()), Vec::new()),
+        let selection = match unknown {
+            None => RuleSelection::All(&view),
+            Some(_) => RuleSelection::AfterUnknownEnd(&view),
+        };
+        let (by, uncovered) = match (self.terms.covers)(plan, selection) {
+            Ok(by) => (Some(by), Vec::new()),
             Err(uncovered) => (None, uncovered),
         };
         // An equal call under a rule is about to run for another request of the agent.
-        let is_anothers =
-            |call: &Call| by.is_some() && call.status == CallStatus::Approved && call.rule().is_some();
+        let without_person = |call: &Call| match call.status {
+            CallStatus::Approved => call.approved_without_person().cloned(),
+            _ => None,
+        };
+        let is_anothers = |call: &Call| by.is_some() && without_person(call).is_some();
         let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
         // No person is asked again about a call that runs: whoever asks for it waits for its result.
         let joins = waiting.is_none() && by.is_none();
@@ -302,9 +313,9 @@ impl Request<'_> {
             return Ok(RequestState::Claimed);
         }
         let mut stored = match waiting {
-            Some(stored) => match stored.call.rule().filter(|_| stored.call.status == CallStatus::Approved) {
-                Some(rule) if (self.terms.covers)(plan, RuleSelection::Of(&stored.call)).is_err() => {
-                    let review = Review::Reopen(no_longer_covered(rule));
+            Some(stored) => match without_person(&stored.call) {
+                Some(by) if (self.terms.covers)(plan, RuleSelection::Again(&stored.call, &by)).is_err() => {
+                    let review = Review::Reopen(no_longer_covered(&by));
                     locked.review(&stored.call.id, stored.revision, review, now)?
                 }
                 _ => stored,

@@ -106,7 +106,7 @@ fn an_agent_is_shown_what_it_may_call() {
     let (_folder, workspace) = workspace(&[(POLICY_FILE, POLICY)]);
     let dev = tools(&workspace, "dev", &[]).unwrap();
     assert_eq!(names(&dev), ["alpha", "zeta.read", "zeta_read"]);
-    let gates: Vec<_> = dev.tools().iter().map(|tool| (tool.gate, tool.risk)).collect();
+    let gates: Vec<_> = dev.tools().iter().map(|tool| (tool.need.gate(), tool.risk)).collect();
     assert_eq!(
         gates,
         [(Gate::Ask, RiskLevel::High), (Gate::Allow, RiskLevel::Low), (Gate::Ask, RiskLevel::Low)]

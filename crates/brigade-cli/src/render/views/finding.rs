@@ -6,7 +6,7 @@ use brigade::{
 };
 
 use brigade::core::{NextStep, Timestamp};
-use brigade::profile::builtin::Approval;
+use brigade::profile::builtin::ToolApproval;
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -182,7 +182,7 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     sheet.field_if("categories", Some(tool.categories.join(", ")));
     sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));
     sheet.field_if("suggested", Some(tool.suggested_capabilities.join(", ")));
-    sheet.field_if("approval", tool.approval.map(Approval::as_str));
+    sheet.field_if("approval", tool.approval.map(ToolApproval::as_str));
     sheet.field_if("availability", tool.availability.map(Availability::as_str));
     sheet.field_if("version", tool.version.as_ref());
     sheet.field("state", words::status(tool.state.as_str()));

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use brigade_catalog::ApprovalMode;
-use brigade_core::{AgentName, Glob, Json, Place, Timestamp, words};
+use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::{Action, Arguments, CallFacts, Request};
 use crate::{LocatedValue, PolicyState, RiskLevel};
 
 /// One `[[auto_approve]]` rule.
@@ -29,50 +30,6 @@ pub struct AutoApprove {
     pub max_calls_per_hour: Option<LocatedValue<u64>>,
     /// The start of the last day on which it holds.
     pub expires: Option<LocatedValue<Timestamp>>,
-}
-
-words! {
-    /// What profiles and policy say about calls of a tool: whether a rule may answer for a person.
-    Gate {
-        /// A rule may approve calls.
-        Allow = "allow",
-        /// A person approves each call.
-        Ask = "ask",
-    }
-}
-
-/// A call that a rule is asked to approve.
-#[derive(Clone, Copy)]
-pub struct RuleRequest<'a> {
-    /// The id of the tool.
-    pub tool_id: &'a str,
-    /// The effects of the tool.
-    pub effects: &'a [String],
-    /// The approval mode of the tool.
-    pub approval_mode: Option<ApprovalMode>,
-    /// The risk of the tool.
-    pub risk: RiskLevel,
-    /// The gate of the tool for this agent.
-    pub gate: Gate,
-    /// The arguments.
-    pub args: &'a Json,
-    /// The argument that is a command line, whose first word names a program. Absent if there is none.
-    pub command: Option<&'a str>,
-    /// The agent that calls. Absent if it is no agent, such as the command line.
-    pub agent: Option<&'a str>,
-    /// The agents of the gateway.
-    pub agents: &'a [AgentName],
-    /// The present.
-    pub now: Timestamp,
-    /// Whether git tracks the policy.
-    pub policy_tracked: bool,
-    /// Whether the server lists the tool otherwise than it was pinned.
-    pub pin_changed: bool,
-    /// Why a person has to agree to what the arguments name, if so.
-    pub for_person: Option<&'a str>,
-    /// Counts the calls that a rule approved in the hour before `now`. Asked only of a rule with a limit that covers
-    /// the call otherwise.
-    pub approved_last_hour: &'a dyn Fn(&AutoApprove) -> u64,
 }
 
 /// What is missing for a rule to approve a call.
@@ -135,14 +92,6 @@ pub enum CoverageGap {
     Expired(String),
 }
 
-impl CoverageGap {
-    /// Returns whether other arguments could be covered.
-    pub fn is_about_arguments(&self) -> bool {
-        use CoverageGap as N;
-        matches!(self, N::Argument(_) | N::ArgumentMissing(_) | N::ArgumentNotText(_))
-    }
-}
-
 /// What a rule says about calls of a tool by an agent, whatever their arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -167,24 +116,14 @@ pub struct RuleReport {
 }
 
 impl RuleReport {
-    /// Asks a rule about calls of a tool, whatever their arguments.
-    pub fn new(rule: &AutoApprove, asked: &RuleRequest<'_>) -> RuleReport {
-        let mut missing = covers(rule, asked).err().unwrap_or_default();
-        missing.retain(|missing| !missing.is_about_arguments());
-        RuleReport::lacking(rule, &missing)
-    }
-
-    /// Reports a rule about a tool that is denied to the agent, whatever the rule says.
-    pub fn denied(rule: &AutoApprove) -> RuleReport {
-        RuleReport::lacking(rule, &[CoverageGap::Denied])
-    }
-
-    fn lacking(rule: &AutoApprove, missing: &[CoverageGap]) -> RuleReport {
+    /// Reports what a rule says about the calls of a request.
+    pub fn new(rule: &AutoApprove, request: &Request<'_>) -> RuleReport {
+        let gaps = request.call.map(|call| gaps(rule, request, &call)).unwrap_or_default();
         let patterns = rule.arguments.iter().map(|(name, glob)| (name.clone(), glob.value.to_string()));
         RuleReport {
             name: rule.name.clone(),
-            covers: missing.is_empty(),
-            missing: missing.iter().map(ToString::to_string).collect(),
+            covers: gaps.is_empty(),
+            missing: gaps.iter().map(ToString::to_string).collect(),
             arguments: patterns.collect(),
             max_calls_per_hour: rule.max_calls_per_hour.as_ref().map(|most| most.value),
             expires: rule.expires.as_ref().map(|last| day(last.value)),
@@ -198,9 +137,6 @@ fn day(time: Timestamp) -> String {
     time.to_string().chars().take_while(|c| *c != 'T').collect()
 }
 
-/// The rules of a policy, and what they say about a call.
-pub type Rules<'a> = Vec<(&'a AutoApprove, Vec<CoverageGap>)>;
-
 impl PolicyState {
     /// Returns the rules, in file order. Only a valid policy has any.
     pub fn auto_approve(&self) -> &[AutoApprove] {
@@ -208,85 +144,81 @@ impl PolicyState {
     }
 }
 
-/// Decides whether a rule approves a call.
-///
-/// # Errors
-/// Returns everything that is missing, in a stable order.
-pub fn covers(rule: &AutoApprove, asked: &RuleRequest<'_>) -> Result<(), Vec<CoverageGap>> {
-    let mut missing = never_covered(asked);
-    if !rule.tools.iter().any(|glob| glob.value.matches(asked.tool_id)) {
-        missing.push(CoverageGap::Tool);
+/// Returns everything that is missing for a rule to approve a call, in a stable order.
+pub(super) fn gaps(rule: &AutoApprove, request: &Request<'_>, call: &CallFacts<'_>) -> Vec<CoverageGap> {
+    let tool = &request.tool;
+    if tool.profiles == Action::Deny {
+        return vec![CoverageGap::Denied];
+    }
+    let mut gaps = gaps_of_every_rule(request, call);
+    if !rule.tools.iter().any(|glob| glob.value.matches(tool.id)) {
+        gaps.push(CoverageGap::Tool);
     }
     let unlisted = |effect: &&String| !rule.effects.iter().any(|listed| listed.value == **effect);
     let shown = |effect: &String| CoverageGap::Effect(format!("`{}`", crate::shown_label(effect)));
-    missing.extend(asked.effects.iter().filter(unlisted).map(shown));
-    missing.extend(agent(rule, asked));
-    for (name, glob) in &rule.arguments {
-        let shown = || format!("`{}`", brigade_core::text::escape_terminal(name));
-        match asked.args.get(name).map(Json::as_str) {
-            None => missing.push(CoverageGap::ArgumentMissing(shown())),
-            Some(None) => missing.push(CoverageGap::ArgumentNotText(shown())),
-            Some(Some(text)) => {
-                let is_command = asked.command == Some(name.as_str());
-                if !is_matched(&glob.value, text, is_command) {
-                    missing.push(CoverageGap::Argument(shown()));
-                }
-            }
+    gaps.extend(tool.effects.iter().filter(unlisted).map(shown));
+    gaps.extend(gap_of_agent(rule, call));
+    if let Some(Arguments { written, followed, command }) = call.arguments {
+        let mut of_arguments = gaps_of_arguments(rule, written, command);
+        if of_arguments.is_empty() {
+            of_arguments = gaps_of_arguments(rule, followed, command);
         }
+        gaps.extend(of_arguments);
     }
     if let Some(last) = &rule.expires
-        && Duration::from_secs(24 * 3600) <= asked.now.since(last.value)
+        && Duration::from_secs(24 * 3600) <= call.now.since(last.value)
     {
-        missing.push(CoverageGap::Expired(day(last.value)));
+        gaps.push(CoverageGap::Expired(day(last.value)));
     }
-    if missing.is_empty()
+    if gaps.is_empty()
         && let Some(most) = &rule.max_calls_per_hour
-        && most.value <= (asked.approved_last_hour)(rule)
+        && most.value <= (call.approved_last_hour)(rule)
     {
-        missing.push(CoverageGap::LimitReached(most.value));
+        gaps.push(CoverageGap::LimitReached(most.value));
     }
-    if missing.is_empty() { Ok(()) } else { Err(missing) }
-}
-
-/// Finds the first rule of a policy that approves a call.
-///
-/// # Errors
-/// Returns what is missing for each rule, in file order; nothing if there are no rules.
-pub fn covering<'a>(policy: &'a PolicyState, asked: &RuleRequest<'_>) -> Result<&'a AutoApprove, Rules<'a>> {
-    let mut reasons = Vec::new();
-    for rule in policy.auto_approve() {
-        match covers(rule, asked) {
-            Ok(()) => return Ok(rule),
-            Err(missing) => reasons.push((rule, missing)),
-        }
-    }
-    Err(reasons)
+    gaps
 }
 
 /// Returns why no rule could approve the call.
-fn never_covered(asked: &RuleRequest<'_>) -> Vec<CoverageGap> {
-    let for_person = asked.for_person.map(str::to_owned);
-    let reasons = [
-        (asked.agent.is_none(), CoverageGap::NoAgent),
-        (asked.policy_tracked, CoverageGap::PolicyTracked),
-        (asked.pin_changed, CoverageGap::PinChanged),
+fn gaps_of_every_rule(request: &Request<'_>, call: &CallFacts<'_>) -> Vec<CoverageGap> {
+    let tool = &request.tool;
+    let for_person = call.for_person.map(str::to_owned);
+    let gaps = [
+        (call.agent.is_none(), CoverageGap::NoAgent),
+        (call.policy_tracked, CoverageGap::PolicyTracked),
+        (call.pin_changed, CoverageGap::PinChanged),
         (for_person.is_some(), CoverageGap::ForPerson(for_person.unwrap_or_default())),
-        (asked.approval_mode == Some(ApprovalMode::Always), CoverageGap::AlwaysAsks),
-        (asked.gate == Gate::Ask, CoverageGap::GateAsks),
-        (asked.risk == RiskLevel::Critical, CoverageGap::Critical),
-        (asked.effects.is_empty(), CoverageGap::NoEffects),
+        (tool.approval_mode == Some(ApprovalMode::Always), CoverageGap::AlwaysAsks),
+        (!super::reasons_of_tool(request).is_empty(), CoverageGap::GateAsks),
+        (tool.risk == RiskLevel::Critical, CoverageGap::Critical),
+        (tool.effects.is_empty(), CoverageGap::NoEffects),
     ];
-    reasons.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+    gaps.into_iter().filter(|(holds, _)| *holds).map(|(_, gap)| gap).collect()
 }
 
-fn agent(rule: &AutoApprove, asked: &RuleRequest<'_>) -> Option<CoverageGap> {
-    let agent = asked.agent?;
-    if !asked.agents.iter().any(|known| known.as_str() == agent) {
+fn gap_of_agent(rule: &AutoApprove, call: &CallFacts<'_>) -> Option<CoverageGap> {
+    let agent = call.agent?;
+    if !call.agents.iter().any(|known| known.as_str() == agent) {
         return Some(CoverageGap::UnknownAgent);
     }
     let listed = rule.agents.as_ref()?;
     let is_listed = listed.iter().any(|listed| listed.value.as_str() == agent);
     (!is_listed).then_some(CoverageGap::Agent)
+}
+
+fn gaps_of_arguments(rule: &AutoApprove, args: &Json, command: Option<&str>) -> Vec<CoverageGap> {
+    let gap = |(name, glob): (&String, &LocatedValue<Glob>)| {
+        let shown = || format!("`{}`", brigade_core::text::escape_terminal(name));
+        match args.get(name).map(Json::as_str) {
+            None => Some(CoverageGap::ArgumentMissing(shown())),
+            Some(None) => Some(CoverageGap::ArgumentNotText(shown())),
+            Some(Some(text)) => {
+                let is_command = command == Some(name.as_str());
+                (!is_matched(&glob.value, text, is_command)).then(|| CoverageGap::Argument(shown()))
+            }
+        }
+    };
+    rule.arguments.iter().filter_map(gap).collect()
 }
 
 /// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows
