@@ -22,6 +22,7 @@ mod check;
 mod closed;
 mod confinement;
 mod dropped;
+mod ending;
 mod environment;
 mod execute;
 mod folder;
@@ -31,6 +32,7 @@ mod log;
 mod observed;
 mod output;
 mod peer;
+mod postcondition;
 mod program;
 mod receipt;
 mod run_files;
@@ -54,6 +56,7 @@ pub use observed::{
     refused_writes,
 };
 pub use peer::{ConversationResult, KeptPeer, Peer};
+pub use postcondition::{EndedRun, Postcondition, PostconditionResult};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::RunPaths;
 pub use run_files::{Drops, RunFiles, left_drops};

@@ -41,6 +41,7 @@ mod checks;
 mod command;
 mod config;
 mod context;
+mod deferred_sync;
 mod digests;
 mod files;
 pub mod gather;
@@ -79,6 +80,7 @@ pub use config::{
     read_policy, unreadable,
 };
 pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};

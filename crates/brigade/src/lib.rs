@@ -61,7 +61,6 @@ mod doctor;
 mod env;
 mod inbox;
 mod kitchens;
-mod late;
 #[cfg(feature = "builtin")]
 mod memories;
 #[cfg(feature = "builtin")]
@@ -77,7 +76,7 @@ mod pull_requests;
 mod registry;
 mod report;
 mod room;
-mod running;
+mod run;
 mod sample;
 #[cfg(feature = "builtin")]
 mod scripts;

@@ -9,12 +9,11 @@ use brigade_core::{CallId, Json, Timestamp};
 use brigade_ops::{Attempt, Error, ErrorKind, Refusal};
 use brigade_policy::{CallKind, Failure};
 use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
-use brigade_workspace::{Config, gather, gather::PlannedCall};
+use brigade_workspace::{Config, DeferredSync, gather, gather::PlannedCall};
 
 use super::{AgentCall, AgentCalls, Limit, LimitExceeded, RequestOutcome, RunRequestOutcome};
 use crate::agent_review;
-use crate::late::DeferredSync;
-use crate::running::{self, ClaimOutcome, ClaimSource, InsertOutcome};
+use crate::run::{self, ClaimOutcome, ClaimSource, InsertOutcome};
 
 /// Returns the rule that approves a planned call, or what is missing for those that name the tool.
 pub(super) type ApproveFn<'a> = dyn Fn(&Plan, RuleSelection<'_>) -> Result<ApprovedBy, Vec<String>> + 'a;
@@ -205,13 +204,13 @@ impl Request<'_> {
                     begun(&call.id);
                     Ok(InsertOutcome::Claimed)
                 }
-                decided => self.told(decided).map(InsertOutcome::Not),
+                decided => self.told(decided).map(InsertOutcome::NotClaimed),
             }
         };
-        let claimed = running::attempt(room, verified, ClaimSource::New(&mut enter), planned, config)?;
+        let claimed = run::run(room, verified, ClaimSource::New(&mut enter), planned, config)?;
         let attempt = match claimed {
-            ClaimOutcome::Tried(attempt) => attempt,
-            ClaimOutcome::Not(asked) => return Ok(asked.into()),
+            ClaimOutcome::Attempted(attempt) => attempt,
+            ClaimOutcome::NotClaimed(asked) => return Ok(asked.into()),
         };
         Ok(match attempt {
             Attempt::Ran(report, answer) => {
