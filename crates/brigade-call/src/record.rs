@@ -16,9 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::approver::ApprovedBy;
-use crate::binding::{Binding, Caller};
 #[cfg(feature = "schemas")]
 use crate::approver::Approver;
+use crate::binding::{Binding, Caller};
 use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::judged::Judgement;

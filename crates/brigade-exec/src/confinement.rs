@@ -12,7 +12,7 @@ use brigade_process::{
     without_links, without_links_below,
 };
 
-use crate::closed::ClosedReads;
+use crate::closed_reads::ClosedReads;
 
 /// The directory of Brigade's state.
 const STATE: &str = ".brigade";
@@ -52,7 +52,7 @@ pub fn led_to(workspace: &Path) -> BTreeSet<PathBuf> {
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {
-    /// The workspace, or the worktree that stands for it.
+    /// The workspace, or the worktree in its place.
     pub(crate) workspace: &'a Path,
     /// What git in such a worktree reads: the directory that it shares with the workspace.
     pub(crate) repository: Option<&'a Path>,
@@ -67,14 +67,14 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) opened: Option<&'a Result<OpenedRepository, String>>,
 }
 
-/// A directory of its own in which a program works.
+/// A separate directory in which a program works.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkFolder<'a> {
     /// Where it is, without links.
     pub path: &'a Path,
     /// Whether the program may write there.
     pub is_writable: bool,
-    /// What git there reads besides: objects of the repository that only Brigade writes.
+    /// What else git reads there: objects of the repository that only Brigade writes.
     pub objects: Option<&'a Path>,
     /// The directory of the pipes by which it calls tools, if it has some.
     pub pipes: Option<&'a Path>,
@@ -93,7 +93,7 @@ pub(crate) struct Confinement {
 
 /// Returns the sandbox of a run; `None` if the policy requests none.
 ///
-/// Besides the system and the run's own directories, only the paths in the decision are open, and the approval binds
+/// Only the system, the run's own directories and the paths in the decision are open; the approval binds
 /// those.
 ///
 /// With `closed` nothing else of the workspace can be read.
@@ -203,7 +203,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules 
     let work_path = folders.work.map_or(folders.temporary, |work| work.path);
     let pipes = folders.work.and_then(|work| work.pipes);
     let mut write = vec![folders.temporary.to_owned()];
-    // A program that is no call has no other directory.
+    // A program outside of calls has no other directory.
     write.extend(Some(folders.checkpoints.to_owned()).filter(|path| path != folders.temporary));
     write.extend(folders.work.filter(|work| work.is_writable).map(|work| work.path.to_owned()));
     write.extend(pipes.map(Path::to_owned));
@@ -254,7 +254,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules 
     WriteRules { write, deny_write, write_only, extent: repositories.extent }
 }
 
-/// Makes a private directory for temporary files, and the sandbox of a program that is no call.
+/// Makes a private directory for temporary files, and the sandbox of a program outside of calls.
 ///
 /// # Errors
 /// If the directory cannot be made.

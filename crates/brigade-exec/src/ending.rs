@@ -10,7 +10,7 @@ use brigade_process::{Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::confinement;
-use crate::dropped::{DroppedFiles, Owner, list_dropped, read_dropped};
+use crate::dropped_checkpoints::{DroppedFiles, Owner, list_dropped, read_dropped};
 use crate::execute::{Execution, PeerAnswer, ProgramResult, RunResult};
 use crate::observed::{ObservedRun, denials, other_bytes, refused_writes};
 use crate::output::{Channel, Output, Summary};

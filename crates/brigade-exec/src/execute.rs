@@ -13,12 +13,11 @@ use brigade_process::{
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{ReadRules, closed, program_inside};
+use crate::builtin_run::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
+use crate::closed_reads::{ReadRules, closed, program_inside};
 use crate::confinement::{self, Confinement, RunFolders};
 use crate::ending::Ending;
 use crate::environment::{HostEnvironment, child_environment};
-use crate::folder::file_fingerprint;
-use crate::inside::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 use crate::kept::StartSource;
 use crate::observed::{Watch, observed};
 use crate::output::{Channel, Output};
@@ -26,6 +25,7 @@ use crate::peer::{ConversationResult, KeptPeer, Peer};
 use crate::postcondition::Postcondition;
 use crate::program::OpenedProgram;
 use crate::receipt::RunPaths;
+use crate::workspace_files::file_fingerprint;
 
 /// The family of tools that need a peer.
 pub(crate) const MCP: &str = "mcp";
@@ -115,9 +115,9 @@ pub enum Executor<'a> {
     Spawn,
     /// The program is started, and talked to until its end.
     Converse(&'a mut dyn Peer),
-    /// The program runs already. It is asked, and goes on.
+    /// The program runs already. It is asked, and keeps running.
     Reuse(KeptProgram<'a>),
-    /// There is no program: Brigade does what is asked.
+    /// Brigade itself does what is asked, without a program.
     Builtin(&'a mut dyn BuiltinRun),
 }
 

@@ -14,8 +14,8 @@ use brigade_policy::{RefusedWrite, Writable, always_closed, refused_write};
 use brigade_process::{Attempt, Observation, ObservedUse};
 use brigade_redact::Redactor;
 
-use crate::closed::KEPT;
-use crate::folder::links_on;
+use crate::closed_reads::KEPT;
+use crate::workspace_files::links_on;
 
 /// Whether to observe a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Watch {
 const PACKAGES: &str = "node_modules";
 
 /// What is said of full lists.
-const FULL_LIST_NOTE: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
+const FULL_LIST_NOTE: &str = "a list was full: each has at most 2,000 entries, and what is outside of the workspace at most 64 first folders";
 
 /// Returns the observation for the receipt.
 pub(crate) fn observed(
@@ -155,7 +155,7 @@ pub struct ObservedRun<'r> {
     pub completed: bool,
 }
 
-/// How files are called that SQLite makes beside a database, behind its name.
+/// Suffixes of the files that SQLite makes beside a database.
 pub const BESIDE_DATABASE: [&str; 3] = ["-journal", "-shm", "-wal"];
 
 /// Says what a closed workspace kept from a run of a tool, and how it is declared.

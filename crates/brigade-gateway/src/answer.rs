@@ -21,7 +21,7 @@ const CALL: &str = "brigade/call";
 /// What is written around the text of a block, in bytes.
 const AROUND_BLOCK: usize = 32;
 
-/// Which call a result belongs to, and how it stands.
+/// Which call a result belongs to, and its state.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,7 @@ impl Answer {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns which call the answer belongs to, and how it stands.
+    /// Returns which call the answer belongs to, and its state.
     pub(crate) fn about_call(&self) -> Value {
         serde_json::to_value(&self.about).expect("plain members are JSON")
     }
@@ -234,7 +234,7 @@ impl Answer {
     }
 
     /// Cuts the blocks whose texts are longer than `limit` bytes together, with what is written around each but the
-    /// first. The text that does not fit ends with a note, and text blocks behind it are left out. Returns whether
+    /// first. The text that does not fit ends with a note, and text blocks after it are left out. Returns whether
     /// anything is cut.
     pub(crate) fn cut_blocks(
         &mut self,
@@ -449,7 +449,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
             (None, None) => (codes::FAILED, "the run failed".to_owned()),
         },
     };
-    // What a tool says of its own failure is its answer.
+    // What a tool says of its failure is its answer.
     let own = streams.result().filter(|result| code == codes::TOOL_ERROR && !result.content.is_empty());
     if let Some(result) = own {
         return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
@@ -505,7 +505,7 @@ mod tests {
         assert!(missing_capabilities(&error(-32602)).is_none());
     }
 
-    /// Issue 17: what a built-in tool promises is no way around the largest result.
+    /// Issue 17: what a built-in tool promises does not lift the limit of results.
     #[test]
     fn results_of_built_in_tools_fit_with_all_their_members() {
         let finished = |tool: &str, result: Value| {

@@ -1,6 +1,6 @@
 //! Blocking work beside the event loop.
 
-/// Runs what blocks on a thread of its own.
+/// Runs what blocks on a separate thread.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => value,

@@ -18,16 +18,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, CallSummary, Streams, of_run, own_answer};
 use crate::blocking::blocking;
-use crate::ending::Ender;
+use crate::call_ender::Ender;
+use crate::call_state::{RequestNotes, changes_session, is_decided};
+use crate::call_turns::{QuotaKey, Turn};
 use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::results::{self, WaitResult};
-use crate::standing::{RequestNotes, changes_session, is_decided};
-use crate::turns::{QuotaKey, Turn};
 use crate::upstream;
 use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
 use crate::view::{AgentTool, View};
 
-/// How often a client hears that a run goes on.
+/// How often a client hears that a run continues.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How much of what a server tells may wait for the client.
@@ -202,7 +202,7 @@ impl Gateway {
         }
     }
 
-    /// Does what a built-in tool does whose calls nobody approves.
+    /// Does what a built-in tool does whose calls need no approval.
     pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &AgentTool, args: Json) -> Answer {
         let token = match CancelToken::new() {
             Ok(token) => token,
@@ -407,7 +407,7 @@ impl Gateway {
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
         let mut is_cancelled = false;
-        // What was told last, and whether the server tells itself.
+        // What was reported last, and whether the server reports itself.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
         let end = |is_late: &mut std::pin::Pin<Box<tokio::time::Sleep>>| {
@@ -541,7 +541,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the result of a call that has run, or how it stands.
+    /// Returns the result of a call that has run, or its state.
     pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &AgentTool) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, &RequestNotes::default());
@@ -605,7 +605,7 @@ impl Gateway {
                         }
                         let view = self.view(&asker.who()).await;
                         let calls = asker.workspace(&self.workspace, None).agent_calls();
-                        // One that changes a session is not gone on with in another one.
+                        // One that changes a session is not continued in another one.
                         let shown = view.shown.as_ref().filter(|_| !changes_session(&call.call));
                         let laid = shown.map(|shown| calls.laid_over(shown, &call.call));
                         return Some(match laid.unwrap_or_default().as_slice() {
@@ -687,7 +687,7 @@ async fn wait_for_question(asking: &mut Option<std::pin::Pin<Box<dyn Future<Outp
     }
 }
 
-/// What is told of a run that says nothing itself.
+/// What is reported of a run that says nothing itself.
 fn running_for(seconds: f64, message: String) -> McpProgress {
     McpProgress { progress: seconds, total: None, message: Some(message) }
 }

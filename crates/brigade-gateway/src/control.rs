@@ -247,7 +247,7 @@ impl Control {
         self.said(result, text)
     }
 
-    /// Answers with a result that has a text of its own.
+    /// Answers with a result that has its own text.
     fn said(self, result: &impl Serialize, text: String) -> Answer {
         let (about, structured) =
             (CallSummary::of_tool(self.name(), "completed"), Some(results::value(result)));

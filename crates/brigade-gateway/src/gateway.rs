@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::call_turns::Turns;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
-use crate::turns::Turns;
 use crate::upstream::ParkedCalls;
 use crate::view::{AgentTool, Lists, View};
 
@@ -44,7 +44,7 @@ pub(crate) struct Gateway {
     /// Cancelled when the server ends.
     pub(crate) stop: CancellationToken,
     pub(crate) turns: Turns,
-    /// What MCP servers list besides their tools.
+    /// What MCP servers list in addition to their tools.
     pub(crate) listings: Listings,
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
@@ -53,7 +53,7 @@ pub(crate) struct Gateway {
     /// The servers that are kept, which the environment of the workspace has, too.
     upstreams: Upstreams,
     agents: RwLock<ReadAgents>,
-    /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
+    /// The runs of this process. Two requests may continue one call, until one of them finds that it runs.
     running: Mutex<Vec<(u64, CallId, CancelToken)>>,
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), CachedView>>,
     /// The sessions of agents whose clients shake no hands.
@@ -108,7 +108,7 @@ impl ReadAgents {
 
 /// Returns what files must look like to be what was read after they looked like this.
 fn known_at(stamp: &[Option<FileVersion>]) -> Stamp {
-    if crate::watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
+    if crate::file_watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
 
 /// The last good gateway.toml.
@@ -195,9 +195,9 @@ impl Gateway {
 
     /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
-        let stamp = crate::watch::agents_stamp(&self.workspace);
+        let stamp = crate::file_watch::agents_stamp(&self.workspace);
         // Who writes a file empties it first.
-        if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::watch::is_settled(&stamp) {
+        if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::file_watch::is_settled(&stamp) {
             return Ok(());
         }
         let known = || self.agents.write().unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +217,7 @@ impl Gateway {
         let has_moved = known.at != stamp;
         drop(known);
         if has_moved {
-            // Whoever looks at the files tells what is wrong with them.
+            // The next look at the files reports what is wrong with them.
             drop(self.reload());
         }
     }
@@ -266,9 +266,9 @@ impl Gateway {
         usize::try_from(self.config().max_result_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns the agent whose token this is, as gateway.toml stands. Takes the same time for every wrong one.
+    /// Returns the agent whose token this is, as gateway.toml is now. Takes the same time for every wrong one.
     pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
-        self.keep_up(&crate::watch::agents_stamp(&self.workspace));
+        self.keep_up(&crate::file_watch::agents_stamp(&self.workspace));
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
@@ -288,7 +288,7 @@ impl Gateway {
         self.running().iter().any(|(_, running, _)| running == id)
     }
 
-    /// Ends a call that runs here, as somebody asked. Returns whether it did.
+    /// Ends a call that runs here, as was asked. Returns whether it did.
     pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
         let running = self.running();
         let its = running.iter().filter(|(_, running, _)| running == id);
@@ -309,8 +309,8 @@ impl Gateway {
     pub(crate) async fn view(self: &Arc<Self>, who: &Speaker) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
         // A look at a few files takes less time than another thread takes to wake up.
-        let files = crate::watch::stamp(&self.workspace);
-        self.keep_up(crate::watch::of_agents(&files));
+        let files = crate::file_watch::stamp(&self.workspace);
+        self.keep_up(crate::file_watch::of_agents(&files));
         let stamp = (self.generation.load(Ordering::SeqCst), files);
         if let Some((of, view)) = self.views().get(&key)
             && *of == stamp
@@ -344,7 +344,7 @@ impl Gateway {
     fn keep_view(&self, key: (Arc<str>, SessionProfiles), mut stamp: (u64, Stamp), view: Arc<View>) {
         // Files that changed just now may change again within what their times tell apart: such a view is read again
         // when it is asked for, and kept so that its files are watched.
-        if !crate::watch::is_settled(&stamp.1) {
+        if !crate::file_watch::is_settled(&stamp.1) {
             stamp.0 = STALE_GENERATION;
         }
         let mut views = self.views();
@@ -465,7 +465,7 @@ impl Gateway {
             }
         }
         for (peer, before, now) in told {
-            // One client that does not read keeps nobody else waiting. What is not sent is told by the next change.
+            // One client that does not read keeps no other waiting. What is not sent is reported by the next change.
             tokio::spawn(async move {
                 if before.tools != now.tools {
                     let _ = peer.notify_tool_list_changed().await;
@@ -517,7 +517,7 @@ impl Gateway {
             if before.prompts != known.prompts {
                 sent.push(sink.notify_prompt_list_changed().await);
             }
-            // What the client did not ask for is not sent, and it goes on listening.
+            // What the client did not ask for is not sent, and it keeps listening.
             let is_over = |sent: &Result<(), SubscriptionSendError>| {
                 !matches!(sent, Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)))
             };

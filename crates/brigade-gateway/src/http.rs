@@ -40,7 +40,7 @@ use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, CheckedMessage, Conversation};
 use crate::numbers;
-use crate::open::{OpenEntry, OpenSet};
+use crate::open_set::{OpenEntry, OpenSet};
 use crate::session::Session;
 
 /// The only path.
@@ -113,7 +113,7 @@ pub(crate) struct Http {
     streams: Arc<OpenSet<HttpSpeaker>>,
     /// The connections that have not shown who speaks. Each may cost the memory of a head.
     entrants: Arc<OpenSet<()>>,
-    /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
+    /// Whether it listens on an address that other machines reach, which has names that are unknown here.
     is_outer: bool,
 }
 
@@ -215,7 +215,7 @@ impl Http {
         }
         if let Some(id) = ended {
             self.sessions().remove(&id);
-            // Clients take `202 Accepted` for a session that may go on.
+            // Clients take `202 Accepted` for a session that may continue.
             if answer.status() == StatusCode::ACCEPTED {
                 *answer.status_mut() = StatusCode::NO_CONTENT;
             }
@@ -286,7 +286,7 @@ impl Http {
     fn check_site(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Box<Answer>> {
         let host = single(headers, &HOST)?;
         let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
-        // A target may be a whole URL, whose host stands for that of the header.
+        // A target may be a whole URL, whose host replaces that of the header.
         let mut hosts = target.authority().map(Authority::as_str).into_iter().chain([host]);
         if !hosts.all(is_loopback_name) && !self.is_outer {
             return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
@@ -347,7 +347,7 @@ impl Http {
         let too_long = || plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("at most {limit} bytes are read"));
         let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if length.is_some_and(|length| limit as u64 <= length && length != limit as u64) {
-            // Whoever waits to be told to go on is told not to. A client that only reads the answer after its own last
+            // A client that waits for `100 Continue` gets the refusal. One that reads the answer only after its last
             // byte gets it, unless it sends without end.
             if !headers.contains_key(EXPECT) {
                 tokio::spawn(tokio::time::timeout(BODY, drain(body, limit.saturating_mul(8))));
@@ -473,7 +473,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
         return Err(plain(StatusCode::BAD_REQUEST, &format!("two headers `{name}`")));
     }
     let text = |value: &'h HeaderValue| value.to_str();
-    first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is no text")))
+    first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is not text")))
 }
 
 /// Returns whether a Host names this machine, with any port.
@@ -498,7 +498,7 @@ fn is_about_headers(code: i64) -> bool {
     (-32022..=-32020).contains(&code)
 }
 
-/// Returns a message without what stands in backticks or brackets.
+/// Returns a message without what is in backticks or brackets.
 fn without_quotes(message: &str) -> String {
     let mut text = String::new();
     let mut until = None;
@@ -588,7 +588,7 @@ impl Body for WatchedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // What stands behind a mark gets shorter.
+        // What is after a mark gets shorter.
         if numbers::may_be_marked() { SizeHint::default() } else { self.body.size_hint() }
     }
 }

@@ -33,7 +33,7 @@ const MAX_WAITING_MESSAGES: usize = 16;
 /// How many events of a stream wait for a client that reads slowly, and are kept for one that comes back.
 const MAX_KEPT_EVENTS: usize = 16;
 
-/// How many streams a session has beside the first that is no request's.
+/// How many streams a session has beside the first, which belongs to no request.
 const SPARE: usize = 32;
 
 /// When a client is to come back if its stream breaks.
@@ -206,7 +206,7 @@ impl State {
         }
     }
 
-    /// Ends the stream of a request with its answer. An answer that nobody waits for goes nowhere.
+    /// Ends the stream of a request with its answer. An answer without a waiting request goes nowhere.
     fn answer(&mut self, id: Option<&RequestId>, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
         let Some(id) = id else { return self.common.add(None, ServerSseMessage::from_message(message)) };
         let mut open = self.close(id)?;
@@ -282,7 +282,7 @@ impl StoredSession {
                     self.taken.notify_one();
                     return Some(message);
                 }
-                // What is being answered is no idle session.
+                // A session that is being answered is not idle.
                 let is_idle = state.open.is_empty() && self.idle <= state.used.elapsed();
                 if state.is_over || is_idle {
                     drop(state);
@@ -324,7 +324,7 @@ impl StoredSession {
         }
     }
 
-    /// Begins a stream that is no request's: after an event, or with what nobody has read yet.
+    /// Begins a stream of no request: after an event, or with what is unread.
     fn stream(&self, after: Option<u64>) -> Result<Events, SessionError> {
         let mut state = self.state();
         if state.is_over {

@@ -2,7 +2,7 @@
 //!
 //! A call through the gateway goes the way of every call: plan, policy, approval, verification, sandbox, receipt. The
 //! gateway owns what is between a client and that way: connections, who speaks, what is listed, results, and waiting
-//! for a person. Decisions about rights are those of `brigade-access` and `brigade-policy`; it makes none of its own.
+//! for a person. Decisions about rights are those of `brigade-access` and `brigade-policy`; it makes no others.
 //!
 //! Identity follows from the connection and from nothing that a client says: over standard input and output and on a
 //! Unix socket the agent is given when the server starts, over HTTP the bearer token names it.
@@ -26,31 +26,31 @@
 mod answer;
 mod blocking;
 mod call;
+mod call_ender;
+mod call_state;
+mod call_turns;
 mod confirm;
 mod control;
-mod ending;
+mod file_watch;
 mod gateway;
 mod http;
 mod http_sessions;
-mod id_in;
 mod listing;
 mod message;
+mod message_id;
 mod numbers;
 mod offers;
-mod open;
-mod own;
-mod reading;
+mod open_set;
+mod read_request;
 mod results;
 mod serve;
 mod session;
 mod sessions;
-mod standing;
 mod stdio;
 mod tasks;
-mod turns;
 mod upstream;
 mod view;
-mod watch;
+mod workspace_offers;
 
 pub use brigade::ServeReport;
 pub use brigade::profile::{Listing, NameStyle};

@@ -1,7 +1,7 @@
 //! What a client sends, checked before anything else looks at it.
 //!
 //! The SDK reads messages leniently and ends a connection at a message that it does not expect. Here every mistake of a
-//! client has its answer, and the connection goes on.
+//! client has its answer, and the connection continues.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use brigade::core::{Dialect, Json, JsonErrorKind};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
-use crate::id_in::id_in;
+use crate::message_id::id_in;
 use crate::numbers::{self, is_held};
 
 /// No JSON.
@@ -50,7 +50,7 @@ pub(crate) struct Conversation(Mutex<State>);
 struct State {
     /// Whether requests are taken.
     shaken: bool,
-    /// Whether a request came without a handshake, with a revision of its own.
+    /// Whether a request came without a handshake, with its own revision.
     late: bool,
     /// Whether this is one request beside all sessions, which may be the handshake of a new one.
     once: bool,
@@ -191,7 +191,7 @@ impl Conversation {
 /// Members of `params` that some clients write as `null` when they have none.
 const NULL_FOR_NONE: [&str; 3] = ["_meta", "arguments", "cursor"];
 
-/// Returns a request or notification without what its client wrote for "none"; `None` if there is no such thing in it.
+/// Returns a request or notification without what its client wrote for "none"; `None` without such a value in it.
 pub(crate) fn lenient(bytes: &[u8]) -> Option<Vec<u8>> {
     let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     if !has(b"null") && !has(b"cursor") {
@@ -303,7 +303,7 @@ pub(crate) fn serialize_message(message: &ServerJsonRpcMessage) -> (Vec<u8>, Opt
     }
 }
 
-/// Returns the id that a marked one stands for.
+/// Returns the id that a marked one means.
 fn unmark_id(key: &str) -> Option<String> {
     let text: String = serde_json::from_str(key).ok()?;
     Some(text.strip_prefix(MARK)?.to_owned())

@@ -1,6 +1,6 @@
 //! Numbers of results that the SDK cannot hold, such as `0.10` and `1e400`, on their way to the client.
 //!
-//! The SDK holds integers of 64 bits and doubles. Other numbers go through it as texts behind a mark that nobody
+//! The SDK holds integers of 64 bits and doubles. Other numbers go through it as texts after a mark that nothing
 //! outside of this process knows, and become numbers again where a message is written.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub(crate) fn mark_numbers(json: &Json) -> Value {
         // Some servers write `NaN`, which no client reads.
         Json::Number(number) if !is_held(json) => match mark().filter(|_| is_finite_text(number.as_str())) {
             Some(mark) => Value::String(format!("{mark}{}", number.as_str())),
-            // Without a mark of its own, the number is the nearest one that the SDK holds.
+            // Without its own mark, the number is the nearest one that the SDK holds.
             None => json.to_serde(),
         },
         Json::Array(elements) => elements.iter().map(mark_numbers).collect(),
@@ -55,7 +55,7 @@ pub(crate) fn may_be_marked() -> bool {
     MARK.get().is_some()
 }
 
-/// Writes the numbers of a message that stand behind marks.
+/// Writes the numbers of a message that are after marks.
 pub(crate) fn unmark_numbers(text: &str) -> Cow<'_, str> {
     let Some(mark) = MARK.get().and_then(Option::as_deref) else { return Cow::Borrowed(text) };
     let quoted = format!("\"{mark}");

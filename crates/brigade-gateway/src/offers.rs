@@ -1,7 +1,7 @@
-//! Resources and prompts of MCP servers behind the gateway: what clients are shown, and whose a name is.
+//! Resources and prompts of MCP servers of the gateway: what clients are shown, and whose a name is.
 //!
 //! A server is asked for its lists when a client asks, and not before; then again when it says that they changed. Of
-//! what servers say, only URIs, names, media types and arguments are listed: nobody reviewed their titles and
+//! what servers say, only URIs, names, media types and arguments are listed, because nothing reviewed their titles and
 //! descriptions.
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ const FAILED: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct Listings(Mutex<HashMap<Key, Arc<Slot>>>);
 
-/// An agent, or nobody in particular for a server that all agents share; a server; and what is read of it.
+/// An agent, or none in particular for a server that all agents share; a server; and what is read of it.
 type Key = (Arc<str>, String, Reads);
 
 /// One list.
@@ -198,7 +198,7 @@ impl Gateway {
             let arguments = arguments
                 .map(|argument| PromptArgument::new(&*argument.name).with_required(argument.required))
                 .collect();
-            // Clients expect a description, and what the server says is reviewed by nobody.
+            // Clients expect a description, and what the server says is not reviewed.
             let description =
                 offers.get(place).map(|offer| format!("A prompt of the MCP server `{}`", offer.server));
             Prompt::new(&*prompt.name, description, Some(arguments))
@@ -206,7 +206,7 @@ impl Gateway {
         let is_listed = |name: &str| {
             listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
         };
-        let mut rows: Vec<Prompt> = crate::own::prompts(view, &|name| !is_listed(name));
+        let mut rows: Vec<Prompt> = crate::workspace_offers::prompts(view, &|name| !is_listed(name));
         // Of these, only what has a source that can be read is there to get.
         let workspace = workspace_of(&self.workspace, agent, None);
         let mut rows = blocking(move || {

@@ -20,14 +20,14 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::file_watch;
 use crate::gateway::{Gateway, ReadAgents, Terms};
 use crate::http::{Http, Proof};
 use crate::session::Session;
 use crate::stdio::{Lines, Stream, as_pipe};
 use crate::tasks::Sessions;
-use crate::watch;
 
-/// How long calls may go on when the input has ended.
+/// How long calls may continue when the input has ended.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long everything may take to end.
@@ -59,7 +59,7 @@ pub enum Transport {
 pub struct Serve {
     /// How clients reach the server.
     pub transport: Transport,
-    /// The agent behind connections that are one agent's.
+    /// The agent of connections that are one agent's.
     pub agent: Option<String>,
     /// Profiles that narrow every agent.
     pub profiles: Vec<String>,
@@ -104,7 +104,7 @@ pub fn serve(
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
-    let stamp = watch::stamp(workspace);
+    let stamp = file_watch::stamp(workspace);
     let agents = Arc::new(workspace.agents().read()?);
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
     let is_named = matches!(wanted.transport, Transport::Stdio)
@@ -140,7 +140,7 @@ pub fn serve(
     let of_tasks = Arc::new(Sessions::new(runtime.handle().clone()));
     let opens = of_tasks.clone();
     let workspace = workspace.with_env(|env: Env| env.upstreams(kept).task_sessions(opens));
-    let agents = ReadAgents::after(watch::of_agents(&stamp), agents);
+    let agents = ReadAgents::after(file_watch::of_agents(&stamp), agents);
     let gateway =
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     of_tasks.are_of(&gateway);
@@ -153,10 +153,10 @@ pub fn serve(
         let taking = gateway.workspace.clone();
         drop(tokio::task::spawn_blocking(move || {
             if let Err(error) = taking.take_over() {
-                tracing::warn!(%error, "workflows of gateways that are gone do not go on");
+                tracing::warn!(%error, "workflows of gateways that are gone do not continue");
             }
         }));
-        // The end is told before connections close, so that runs know who ends them.
+        // The end is announced before connections close, so that runs know who ends them.
         let signal = async {
             signalled(stop.clone()).await;
             ended.cancel();
@@ -213,7 +213,7 @@ pub(crate) fn random(buffer: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until somebody asks for the end.
+/// Waits until the end is asked for.
 async fn signalled(stop: CancelToken) {
     match stop.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
         Ok(pipe) => drop(pipe.readable().await),
@@ -227,7 +227,7 @@ async fn signalled(stop: CancelToken) {
 
 /// Follows the files, and passes on what a person should know.
 async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
-    let followed = watch::follow(gateway.clone());
+    let followed = file_watch::follow(gateway.clone());
     tokio::pin!(followed);
     loop {
         tokio::select! {
@@ -382,7 +382,7 @@ impl Socket {
                 Error::new(ErrorKind::Environment, message)
             }
             io::ErrorKind::AlreadyExists => {
-                Error::new(ErrorKind::Environment, format!("{shown} is there already, and is no socket"))
+                Error::new(ErrorKind::Environment, format!("{shown} is there already, and is not a socket"))
             }
             _ => address_in_use(&shown, &error),
         })

@@ -31,11 +31,11 @@ use crate::http::Identity;
 use crate::listing;
 use crate::message::{NO_SUCH_METHOD, RawArguments};
 use crate::offers::NameOwner;
-use crate::own;
-use crate::reading::ReadRequest;
+use crate::read_request::ReadRequest;
 use crate::sessions;
 use crate::upstream::{ClientLine, ClientSide, OngoingCall, fingerprint};
 use crate::view::{AgentTool, Kind, Lists, View};
+use crate::workspace_offers;
 
 /// The revisions that are spoken.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -52,7 +52,7 @@ pub(crate) struct Session {
     gateway: Arc<Gateway>,
     /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
     agent: Option<Arc<str>>,
-    /// What it has of its own, if it began with a handshake.
+    /// Its own session, if it began with a handshake.
     own: Arc<LiveSession>,
     /// Whether it is the worker of a task, which has this session alone.
     is_task: bool,
@@ -174,7 +174,7 @@ impl Session {
     }
 
     /// Does what a request asks for. Of a client without a handshake, the server's questions become a result, and the
-    /// request that brings the replies goes on.
+    /// request that brings the replies continues.
     async fn with_questions<F>(
         &self,
         mut asker: Asker,
@@ -417,7 +417,7 @@ impl ServerHandler for Session {
         one_page(request)?;
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        let mut resources = own::resources(&view);
+        let mut resources = workspace_offers::resources(&view);
         resources.extend(self.gateway.resources(&agent, &view).await);
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -430,7 +430,7 @@ impl ServerHandler for Session {
         one_page(request)?;
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        let mut templates = own::templates();
+        let mut templates = workspace_offers::templates();
         templates.extend(self.gateway.templates(&agent, &view).await);
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -442,7 +442,7 @@ impl ServerHandler for Session {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&context)?;
         let view = self.gateway.view(&who).await;
-        if let Some(contents) = own::read(&self.gateway, &who, &view, &request.uri).await {
+        if let Some(contents) = workspace_offers::read(&self.gateway, &who, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
         }
         let read = ReadRequest { reads: Reads::Resource, name: &request.uri, arguments: None };
@@ -491,7 +491,7 @@ impl ServerHandler for Session {
                     Outcome::Required(required) => Ok(GetPromptResponse::InputRequired(*required)),
                 };
             }
-            NameOwner::Own => own::prompt(&self.gateway, &agent, &view, &request.name).await,
+            NameOwner::Own => workspace_offers::prompt(&self.gateway, &agent, &view, &request.name).await,
             NameOwner::Nobody => None,
         };
         let prompt = own.ok_or_else(|| read.unknown(is_late(&context)))?;

@@ -17,8 +17,8 @@ use rustix::fs::{FileType, Stat, fstat};
 use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
-use crate::id_in::id_in;
 use crate::message::{self, CheckedMessage, Conversation};
+use crate::message_id::id_in;
 
 /// How many messages wait to be handled before no more are read.
 const MAX_WAITING_MESSAGES: usize = 64;
@@ -65,7 +65,7 @@ impl Outgoing {
         }
         let count = bytes.len();
         self.unread.change(|unread| unread.saturating_add(count));
-        // Without a writer nobody ever takes it, and later requests are still read.
+        // Without a writer it is never taken, and later requests are still read.
         self.to_client.send(OutgoingItem::Message(bytes)).inspect_err(|_| self.unread.change(|_| 0))
     }
 }
@@ -164,7 +164,7 @@ impl Lines {
         })?;
         thread::Builder::new().name("output".to_owned()).spawn(move || {
             write(output, &messages, &unread);
-            // Nobody takes the others, and nobody waits for that.
+            // The others are not taken, and nothing waits for that.
             drop(messages);
             unread.change(|_| 0);
         })?;
@@ -202,7 +202,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// Reads lines until the input ends or nobody handles them any more.
+/// Reads lines until the input ends or its receiver is gone.
 fn read(
     mut input: impl Input,
     limit: &LineLimit,
@@ -272,7 +272,7 @@ impl<R: Read> Input for Stream<R> {
     }
 }
 
-/// Writes messages until there are no more, or nobody reads them.
+/// Writes messages until there are no more, or the reader is gone.
 fn write(mut output: impl Write, messages: &mpsc::Receiver<OutgoingItem>, unread: &UnreadBytes) {
     while let Ok(out) = messages.recv() {
         match out {
@@ -326,7 +326,7 @@ impl Transport<RoleServer> for Lines {
 mod tests {
     use super::*;
 
-    /// So many lines that are no messages.
+    /// So many lines that are not messages.
     struct Noise {
         left: usize,
         unread: Arc<UnreadBytes>,
@@ -393,7 +393,7 @@ mod tests {
             assert_eq!(rustix::io::read(&read, &mut *taken).unwrap(), taken.len());
         }
         assert_eq!((long.last(), messages.try_iter().count()), (Some(&b'\n'), 0));
-        // Anything else that is longer, and all behind it, waits for the writing thread.
+        // Anything else that is longer, and all after it, waits for the writing thread.
         outgoing.send(vec![b' '; size]).unwrap();
         outgoing.send(b"{}".to_vec()).unwrap();
         assert_eq!(messages.try_iter().count(), 2);
@@ -407,7 +407,7 @@ mod tests {
         drop(read);
         outgoing.unread.change(|_| 0);
         outgoing.send(b"{}".to_vec()).unwrap();
-        assert_eq!(messages.try_iter().count(), 1, "whoever writes hears that nobody reads");
+        assert_eq!(messages.try_iter().count(), 1, "the writer hears that the reader is gone");
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(as_pipe(&socket).is_none());
     }

@@ -3,7 +3,7 @@
 //! A worker is in a sandbox that has no sockets, and programs that it starts close descriptors that they do not know.
 //! So
 //! `brigade serve --stdio` inside of a task opens the pipes that `BRIGADE_GATEWAY` leads to, and passes lines on. Each
-//! client begins with a line of its own, and the answer to this line is the first that is meant for it: whatever stands
+//! client begins with its own line, and the answer to this line is the first that is meant for it: whatever is
 //! in the pipes before is of a client that is gone. Who speaks follows from the pipes alone.
 
 use std::fs::File;
@@ -50,7 +50,7 @@ impl Mark {
         line.starts_with(b"{\"brigade/client\":").then(|| serde_json::from_slice(line).ok())?
     }
 
-    /// Writes it as a line of its own, also behind a line that was cut off.
+    /// Writes it as a separate line, also after a line that was cut off.
     fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let mut line = vec![b'\n'];
         line.extend(serde_json::to_vec(self)?);
@@ -127,7 +127,7 @@ impl TaskServer {
                     drop(client.take());
                     client = self.begin(mark);
                 }
-                // Without a client nobody would read the answer.
+                // Without a client the answer would not be read.
                 None => {
                     if let Some(client) = &client {
                         drop(client.send((taken, std::mem::take(&mut line))));
@@ -159,7 +159,7 @@ impl TaskServer {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mark = Mark { ends: true, ..mark };
-            // Who does not read has nobody to be told.
+            // A client that does not read hears nothing.
             drop(tokio::task::spawn_blocking(move || mark.write(&mut last)).await);
         });
         Some(to_session)

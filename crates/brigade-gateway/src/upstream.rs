@@ -122,7 +122,7 @@ impl Requester for ClientOfCall {
     }
 }
 
-/// What is known of a client besides its agent.
+/// What is known of a client in addition to its agent.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSide {
     /// The session that is its alone, if it began with a handshake.
@@ -205,7 +205,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
                 let message = error.message.into_owned();
                 reply.answer(Err(ReplyError { code: i64::from(error.code.0), message }));
             }
-            // Nobody answers.
+            // No answer comes.
             Ok(Err(_)) | Err(_) => {}
         }
     }
@@ -246,7 +246,7 @@ pub(crate) fn invalid_state_error() -> ErrorData {
     ErrorData::invalid_params("`requestState` is not one of this server", None)
 }
 
-/// Returns what tells requests apart that may go on with each other's state.
+/// Returns what tells requests apart that may continue with each other's state.
 pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.parked.v1")
         .text("agent", agent)
@@ -257,7 +257,7 @@ pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Jso
 }
 
 impl Gateway {
-    /// Lets a call go on until it has an outcome, or until its server asks what the client has to bring back.
+    /// Lets a call continue until it has an outcome, or until its server asks what the client has to bring back.
     pub(crate) async fn follow(
         self: &Arc<Self>,
         mut running: OngoingCall,
@@ -303,7 +303,7 @@ impl Gateway {
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(OPEN).await;
-            // Its server hears that nobody answers, and the call goes on without the client.
+            // Its server hears that no answer comes, and the call continues without the client.
             drop(gateway.upgrade().map(|gateway| gateway.parking().remove(&name)));
         });
         let required = InputRequiredResult::new(Some(requests), Some(state));
@@ -314,7 +314,7 @@ impl Gateway {
         self.parking.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the replies of a client to the server that asked, and goes on with the call. `None` if the state is of
+    /// Hands the replies of a client to the server that asked, and continues the call. `None` if the state is of
     /// another kind.
     pub(crate) async fn unpark(
         self: &Arc<Self>,

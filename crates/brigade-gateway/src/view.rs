@@ -32,7 +32,7 @@ pub(crate) struct View {
     pub(crate) tools: Vec<AgentTool>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
-    /// What the client is told about this server, in whatever session.
+    /// What the client learns about this server, in whatever session.
     instructions: String,
     /// Differ when the lists do.
     pub(crate) lists: Lists,
@@ -61,7 +61,8 @@ impl Lists {
         };
         let offer = |offer: &Offer| format!("{} {:?}", offer.server, offer.patterns().collect::<Vec<_>>());
         let offers = |reads| view.offers(reads).map(offer);
-        let own = crate::own::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
+        let own =
+            crate::workspace_offers::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
         let texts = view.prompts.iter().map(|text| format!("{text:?}"));
         let mut tools = DefaultHasher::new();
         view.tools.iter().for_each(|tool| tool.hash_listed(&mut tools));
@@ -73,7 +74,7 @@ impl Lists {
     }
 }
 
-/// What a name stands for.
+/// What a name means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A tool of the gateway.
@@ -178,7 +179,7 @@ impl AgentTool {
         self.input.compiled()?.arguments_not_checked()
     }
 
-    /// A tool that is no longer there.
+    /// A tool that was removed.
     pub(crate) fn gone(id: &str) -> AgentTool {
         AgentTool {
             id: id.to_owned(),
@@ -387,7 +388,7 @@ impl View {
         view
     }
 
-    /// Returns what the client is told about this server in a session.
+    /// Returns what the client learns about this server in a session.
     pub(crate) fn instructions_in(&self, session: &LiveSession) -> String {
         let lane = session.root().map(|root| {
             format!(" Paths of files and commands of this session are those of the lane in {root}.")
@@ -572,7 +573,7 @@ fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     texts.map(text).collect()
 }
 
-/// What a client is told about this server.
+/// What a client learns about this server.
 fn instructions(shown: &AgentTools) -> String {
     let file = brigade::paths::POLICY;
     match shown.config.policy.standing() {

@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::runs;
 
-/// What a rejection is for, if a call cannot go on.
+/// What a rejection is for, if a call cannot continue.
 const END: &str = "end the call";
 
 /// Operations on checkpoints.
@@ -111,7 +111,7 @@ impl Checkpoints {
     /// Resumes a call after its checkpoints were approved. Everything that was approved is verified again first.
     ///
     /// # Errors
-    /// Returns [`Refusal::Resume`] if the call may not go on, and file errors. A failed run is in the report.
+    /// Returns [`Refusal::Resume`] if the call may not continue, and file errors. A failed run is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;

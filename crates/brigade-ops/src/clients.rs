@@ -1,4 +1,4 @@
-//! Connects clients: writes and removes our entry in their files, and notes where it stands.
+//! Connects clients: writes and removes our entry in their files, and notes where it is.
 
 pub(crate) mod agents;
 mod file;
@@ -56,7 +56,7 @@ pub struct Clients<'a> {
 /// What to do with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectStep {
-    /// Show what would stand in the file.
+    /// Show what would be in the file.
     Show,
     /// Write it.
     Write,

@@ -304,11 +304,11 @@ impl<'c> Survey<'c> {
     }
 }
 
-/// What could not be read. The rest of the survey goes on without it.
+/// What could not be read. The rest of the survey continues without it.
 struct UnreadFiles(Vec<BrokenFile>);
 
 impl UnreadFiles {
-    /// Returns what was read; `None` and a note if a file or directory stands in the way.
+    /// Returns what was read; `None` and a note if a file or directory is in the way.
     fn ok_or_note<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
         let error = match read {
             Ok(read) => return Ok(Some(read)),
@@ -329,7 +329,7 @@ impl UnreadFiles {
     }
 }
 
-/// Returns the part of a path that something has: a file may stand where a directory of the path should be.
+/// Returns the part of a path that something has: a file may be where a directory of the path should be.
 fn existing_ancestor(fs: &dyn Fs, mut path: RelPath) -> RelPath {
     while !path.is_root() && fs.link_metadata(&path).is_err() {
         path = path.parent();
@@ -337,7 +337,7 @@ fn existing_ancestor(fs: &dyn Fs, mut path: RelPath) -> RelPath {
     path
 }
 
-/// Lists what is no directory or file although calls need it to be one.
+/// Lists what is not a directory or file although calls need it to be one.
 fn of_another_kind(fs: &dyn Fs) -> Vec<BrokenFile> {
     let is_another = |(path, kind): &(&str, FileKind)| {
         fs.metadata(&RelPath::composed(path)).is_ok_and(|found| found.kind != *kind)

@@ -220,7 +220,7 @@ pub fn import(
     Ok(report)
 }
 
-/// Returns what a conflict says, and the errors behind it.
+/// Returns what a conflict says, and its errors.
 fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
     let of_tool = Blocker {
         field: conflict.tool_id.clone(),

@@ -153,7 +153,7 @@ pub fn pin_store(context: &WorkspaceContext) -> PinStore<'_> {
 /// A call's tool and its pin, if it has one.
 pub type PinnedCall<'c> = (McpOfCall<'c>, Option<Arc<PinRecord>>);
 
-/// Returns the pin that a verified call is compared with. `None` for what is no MCP call.
+/// Returns the pin that a verified call is compared with. `None` for other calls than those of MCP.
 pub fn pin_of_call<'c>(
     context: &WorkspaceContext,
     config: &'c Arc<Config>,

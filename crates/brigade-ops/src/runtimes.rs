@@ -235,7 +235,7 @@ pub fn runtime_of(context: &WorkspaceContext, call: &Call, plan: &Plan, config: 
     }
 }
 
-/// Returns whether calls start the runtime of a tool, and nobody else ever did.
+/// Returns whether calls start the runtime of a tool, and it was never started otherwise.
 fn is_left_to_calls(context: &WorkspaceContext, tool: &Tool) -> bool {
     let Ok(runtimes) = load::known_runtimes(context) else { return false };
     let file = context.fs.exists(&RelPath::from_static(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);

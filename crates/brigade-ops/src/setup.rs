@@ -198,7 +198,7 @@ impl Setup<'_> {
         self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))
     }
 
-    /// Plans the change of `.gitignore`; `None` if there is none. Writes nothing.
+    /// Plans the change of `.gitignore`; `None` without a change. Writes nothing.
     ///
     /// # Errors
     /// On a disk error.

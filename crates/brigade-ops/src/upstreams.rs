@@ -83,7 +83,7 @@ struct ServerNeed<'a> {
     differs: &'a dyn Fn(&StartSource) -> Option<Change>,
 }
 
-/// What a process is started with besides its bytes.
+/// What a process is started with, in addition to its bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct Terms {
     sandbox: SandboxRequest,
@@ -175,7 +175,7 @@ impl Upstreams {
     /// Returns the server that makes a verified call of an agent. Starts it if none is kept that fits.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
+    /// Fails if the files of the workspace or the server fail. A reason against a start is not an error.
     pub fn server_for(
         &self,
         context: &WorkspaceContext,
@@ -195,7 +195,7 @@ impl Upstreams {
     /// Returns the server of an entry, to be asked for its lists. Starts it if none is kept that fits.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
+    /// Fails if the files of the workspace or the server fail. A reason against a start is not an error.
     pub fn server_listing(
         &self,
         context: &WorkspaceContext,
@@ -241,7 +241,7 @@ impl Upstreams {
         self.forget_ended();
         let kept = held.take().filter(|kept| kept.is_alive());
         match kept.and_then(|kept| kept.server.hold().map(|hold| (kept, hold))) {
-            // What it may open besides, no approval binds.
+            // No approval binds what else it may open.
             Some((kept, hold)) if kept.terms == terms && kept.started_from.has_names_of(files) => {
                 if let Some(change) = differs(&kept.started_from) {
                     kept.server.end(Farewell::CALM);
@@ -252,7 +252,7 @@ impl Upstreams {
                 *held = Some(kept.clone());
                 return Ok(ServerLookup::Ready(kept, hold));
             }
-            // Its calls go on, and it gets no more.
+            // Its calls continue, and it gets no more.
             Some((kept, _)) => {
                 kept.server.keep_for(Some(Duration::ZERO));
                 lock(&self.0.retired).push(kept);

@@ -22,7 +22,7 @@ use brigade_queue::LockedQueue;
 use brigade_workspace::{Config, gather::PlannedCall};
 
 use crate::agent_calls::RequestOutcome;
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 use claimed::ClaimedRun;
 use executed::ExecutedRun;

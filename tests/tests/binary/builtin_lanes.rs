@@ -235,7 +235,7 @@ fn a_lane_that_is_a_link_or_no_worktree_is_not_worked_in() {
     fails(&mut client, "cmd.run", json!({"command": "cat a.txt"}), "unsafe_repository");
     drop(client);
     for (words, why) in [
-        (["--lane", &one], "no worktree"),
+        (["--lane", &one], "not a worktree"),
         (["--lane", "lane-none"], "no such lane"),
         (["--lane", "../../.."], "no such lane"),
         (["--lane", "../.."], "no such lane"),

@@ -30,7 +30,7 @@ impl Calls {
         Ok(Some(run))
     }
 
-    /// Takes a request back. Returns whether nobody has taken it.
+    /// Takes a request back. Returns whether it was still there.
     pub fn withdraw_end(&self, run: &RunId) -> bool {
         take_requested_end(&*self.context.fs, run).is_some()
     }

@@ -59,7 +59,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         };
         let moved = refusal.moved.as_ref();
         let is_explained = |change: &&Change| moved.is_some_and(|moved| moved.explains.contains(change));
-        // An invalid policy is told once, and not again with each call.
+        // An invalid policy is reported once, and not again with each call.
         let is_invalid = self.config.policy.standing() == Standing::Invalid;
         let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
         let changed = refusal.changes.iter();
@@ -165,7 +165,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 }
 
-/// Why there is no plan.
+/// Why the call cannot be planned.
 enum ReplanError {
     /// The tool is not in the catalog.
     NoTool(String),

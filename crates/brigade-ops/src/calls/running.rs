@@ -109,10 +109,10 @@ fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport
     Err(not_run(context, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
 }
 
-/// Returns why nobody else runs a call of an agent: only the agent goes on with it.
+/// Returns why only the agent itself runs a call of an agent.
 pub(crate) fn of_agent(context: &WorkspaceContext, caller: &brigade_call::Caller) -> Option<Error> {
     let agent = caller.agent().filter(|_| *caller != context.caller)?;
-    let message = format!("the call belongs to the agent `{agent}`, which goes on with it");
+    let message = format!("the call belongs to the agent `{agent}`, which runs it");
     let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_OF_AGENT);
     Some(error.hint("approve, hold or reject it here; the agent runs it and gets the result"))
 }

@@ -60,7 +60,7 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
         runs.clear();
     }
     let tool_id = &call.call().tool_id;
-    // Of a run that failed, what the sandbox refused is told each time.
+    // Of a run that failed, what the sandbox refused is reported each time.
     let has_failed = match call.plan().runs_command() {
         true => receipt.exit_code != Some(0),
         false => receipt.status == RunStatus::Failed,

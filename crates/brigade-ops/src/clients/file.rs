@@ -134,7 +134,7 @@ impl ClientFile {
                 Ok(Err(_)) => return,
                 Err(_) => remove_outside(folder),
             };
-            // One that somebody uses meanwhile stays.
+            // One that is used meanwhile stays.
             if removed.is_err() {
                 return;
             }

@@ -45,7 +45,7 @@ pub(crate) fn client_states(
             return states;
         }
     };
-    // An invalid gateway.toml is an issue of its own.
+    // An invalid gateway.toml is a separate issue.
     let agents = read_agents(clients.fs).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
@@ -287,7 +287,7 @@ fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<Stri
     Some(tool.id.as_str().to_owned())
 }
 
-/// Returns the name of a program, and behind it its arguments with paths in the workspace as they are written there.
+/// Returns the name of a program, then its arguments with paths in the workspace as they are written there.
 fn plain_words(words: &[String], root: &Path) -> Vec<String> {
     let plain = |word: &String| {
         let path = Path::new(word);

@@ -79,7 +79,7 @@ pub struct RegisteredDefinitions {
 /// Reads the definitions that tools were registered from, of the project and of the user. `config` is the directory of
 /// the user's settings.
 ///
-/// A cache that cannot be read holds nothing: then what a tool says stands for its definition. So does one of the user
+/// A cache that cannot be read holds nothing: then a tool's own text is its definition. So does one of the user
 /// that others could have written.
 pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> RegisteredDefinitions {
     let is_registered = |tool: &brigade_catalog::Tool| {

@@ -129,7 +129,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
 
 fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
     for path in left_locks(site.fs(), site.now()) {
-        let detail = "removed a lock that nobody holds any more".to_owned();
+        let detail = "removed a lock without a living holder".to_owned();
         fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
     }
 }

@@ -1,4 +1,4 @@
-//! What runs left behind: directories that checkpoints are dropped into, and room for outcomes.
+//! What runs left: directories that checkpoints are dropped into, and room for outcomes.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Locks that v0.30 left behind: directories beside the queue without a living holder.
+//! Locks that v0.30 left: directories beside the queue without a living holder.
 
 use std::time::Duration;
 

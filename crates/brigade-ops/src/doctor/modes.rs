@@ -6,7 +6,7 @@ use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 /// The directories of the state. Configuration files in them are not secret, so they are skipped.
 const STATE: [&str; 3] = [".brigade/tools", ".brigade/work", ".brigade/kitchen"];
 
-/// The default directory of worktrees: files of the user, with modes of their own.
+/// The default directory of worktrees: files of the user, with their own modes.
 const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The mode bits of group and others.

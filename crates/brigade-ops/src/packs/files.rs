@@ -243,7 +243,7 @@ impl OpenPackError {
         }
     }
 
-    /// Tells what is no pack from what cannot be read.
+    /// Tells what is not a pack from what cannot be read.
     pub fn from_disk(error: FsError) -> OpenPackError {
         match error.kind {
             FsErrorKind::Permission | FsErrorKind::Other { .. } => OpenPackError::Disk(error),
@@ -284,7 +284,7 @@ impl OpenPack {
         Ok(OpenPack { fs, folder, pack, entry_errors, sources: RefCell::default() })
     }
 
-    /// Returns the errors of entries that stand in a file of their own.
+    /// Returns the errors of entries that are in a separate file.
     pub fn entry_errors(&self) -> &[String] {
         &self.entry_errors
     }

@@ -96,7 +96,7 @@ pub fn key_id(key: &VerifyingKey) -> String {
     Fingerprint::of_bytes(key.as_bytes()).to_hex()
 }
 
-/// Returns what is signed: the type and the payload, each behind its length.
+/// Returns what is signed: the type and the payload, each after its length.
 fn signed_bytes(payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("DSSEv1 {} {PAYLOAD_TYPE} {} ", PAYLOAD_TYPE.len(), payload.len()).into_bytes();
     bytes.extend_from_slice(payload);

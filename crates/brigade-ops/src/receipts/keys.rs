@@ -85,7 +85,7 @@ impl OperationError for KeyError {
     }
 }
 
-/// Where the key of this host lies, outside of every workspace.
+/// Where the key of this host is, outside of every workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostKeys {
     folder: PathBuf,
@@ -129,7 +129,7 @@ impl HostKeys {
     /// Reads the key, when there is one.
     ///
     /// # Errors
-    /// When others can read it, it is no key, or the disk fails.
+    /// When others can read it, it is not a key, or the disk fails.
     pub fn read(&self, fs: &dyn Fs) -> Result<Option<SigningKey>, KeyError> {
         let path = self.private_key_path();
         let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&RelPath::from_static(PRIVATE_KEY)));

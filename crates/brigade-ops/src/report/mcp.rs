@@ -49,7 +49,7 @@ impl Report for PinListReport {
     const SCHEMA: &'static str = "brigade.pins.v1";
 
     fn exit(&self) -> Exit {
-        // What is only remembered shows; it fails nothing until somebody asks.
+        // What is only remembered is shown; it fails nothing until it is asked for.
         let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
         if is_good { Exit::Done } else { Exit::Refused }
     }

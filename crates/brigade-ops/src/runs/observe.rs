@@ -27,7 +27,7 @@ pub enum Declare {
     /// Write it into the catalog. This ends approvals of the tool's calls.
     Write {
         /// Files to take out of `code` and to declare as data, so that nothing binds them any more. Only the caller can
-        /// tell that such a file is no code.
+        /// tell that such a file is not code.
         as_data: Vec<String>,
     },
 }
@@ -105,7 +105,7 @@ pub fn observe(
     patterns.code.extend(linked);
     if let Some(path) = moved.iter().find(|path| !used.state.contains(*path)) {
         let message = format!(
-            "{} is no file that `code` of the tool names and that one of these runs tried to write",
+            "{} is not a file that `code` of the tool names and that one of these runs tried to write",
             escape_terminal(path)
         );
         return Err(Error::new(ErrorKind::Usage, message).hint("edit `code` and `data` in its entry"));
@@ -163,7 +163,7 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
 const PACKAGES: &str = "node_modules";
 
 /// Makes patterns of the packages of JavaScript that a path leads through by links: the directories of the links, and
-/// what they lead to elsewhere in the workspace. Each package depends on others by links of its own, so these count,
+/// what they lead to elsewhere in the workspace. Each package depends on others by its own links, so these count,
 /// too: a run would come to them one after the other.
 fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
     const MAX_PATTERNS: usize = 1_000;

@@ -13,18 +13,18 @@ use crate::upstreams::start_of;
 pub struct SeenRuns {
     /// Number of runs that were looked at.
     pub looked_at: usize,
-    /// The observations that stand for them, newest first, each once.
+    /// Their observations, newest first, each once.
     pub runs: Vec<SeenRun>,
     /// Why the newest run has none, if it has none.
     pub why_not: Option<String>,
 }
 
-/// What stands for the observation of a run.
+/// The observation of a run.
 #[derive(Clone, Debug)]
 pub enum ObservedRun {
     /// Its own observation, or that of another run or process.
     Run(Box<SeenRun>),
-    /// There is none; the text says why.
+    /// None; the text says why.
     Nothing(String),
 }
 
@@ -38,7 +38,7 @@ impl ObservedRun {
     }
 }
 
-/// Returns the observation that stands for a run.
+/// Returns the observation of a run.
 ///
 /// # Errors
 /// When the store fails.

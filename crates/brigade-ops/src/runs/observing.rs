@@ -56,7 +56,7 @@ impl<'a> ToolObserver<'a> {
     /// Starts the check of a tool, if nothing else answers it, and its version command.
     ///
     /// # Errors
-    /// When the disk fails. What a command tells, and why it is not started, is no error.
+    /// When the disk fails. What a command tells, and why it is not started, is not an error.
     pub(crate) fn observe(&mut self, tool: &Tool) -> Result<ObservedPresence, Failure> {
         let mut observed = ObservedPresence::default();
         if let Some(command) = tool.check_to_run() {
@@ -129,7 +129,7 @@ impl<'a> ToolObserver<'a> {
         Ok(Answer { at, succeeded: Some(succeeded), version, problem })
     }
 
-    /// Keeps what was told for those who start nothing.
+    /// Keeps the messages for callers that start nothing.
     ///
     /// # Errors
     /// When the disk fails. What was kept before stays.

@@ -58,7 +58,7 @@ pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolL
     })
 }
 
-/// Returns whether the catalog behind a list is sound, and its errors. The tools of Brigade are there without one.
+/// Returns whether the catalog of a list is sound, and its errors. The tools of Brigade are there without one.
 pub(crate) fn soundness(catalog: &Catalog, filter: &ListFilter) -> (bool, Vec<ErrorLine>) {
     if filter.is_of_brigade() && is_missing(catalog) {
         return (true, Vec::new());
@@ -66,7 +66,7 @@ pub(crate) fn soundness(catalog: &Catalog, filter: &ListFilter) -> (bool, Vec<Er
     (catalog.is_valid(), load::errors_of(catalog))
 }
 
-/// Returns whether there is no catalog.
+/// Returns whether the catalog is missing.
 fn is_missing(catalog: &Catalog) -> bool {
     let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
     hints.any(|hint| hint.step() == Some(&NextStep::Init))

@@ -38,7 +38,7 @@ pub struct ListFilter {
     pub available: bool,
 }
 
-/// Returns the tools of Brigade, which are named only where somebody asks for their family.
+/// Returns the tools of Brigade, which are named only where their family is asked for.
 fn built_in<'t>(config: &Config, families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
     let is_asked_for = families.contains(&Family::Builtin);
     load::built_in(config).filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
@@ -77,7 +77,7 @@ impl ListFilter {
             && has_any(&self.capabilities, tool.all_capabilities())
     }
 
-    /// Returns whether a discovered entry fits. It states no category and no capability, and nobody looked whether it
+    /// Returns whether a discovered entry fits. It states no category and no capability, and it is unknown whether it
     /// is there.
     fn matches_discovered(&self, entry: &DiscoveredEntry) -> bool {
         let is_one = |words: &[&str], own: &str| words.is_empty() || words.contains(&own);
@@ -138,7 +138,7 @@ pub fn show(context: &WorkspaceContext, id: &str) -> Result<ShowReport, Failure>
 }
 
 /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
-/// stand apart and in any order.
+/// be apart and in any order.
 ///
 /// # Errors
 /// Returns file errors.
@@ -403,19 +403,19 @@ pub(crate) fn notes_with_cache(context: &WorkspaceContext, catalog: &Catalog) ->
 }
 
 /// Returns what is wrong with the catalog as a whole, and with entries of the user's file: errors of the project's file
-/// stand elsewhere.
+/// are elsewhere.
 pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
         let is_newer = issue.field.as_deref() == Some("schema");
-        // Entries under a misspelt header are no entries.
+        // Entries under a misspelt header do not count.
         let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
         issue.entry.is_none() && (is_unread || is_newer || is_misspelt)
     };
     let is_of_user_entry = |issue: &&ConfigIssue| issue.entry.is_some() && issue.severity == Severity::Error;
     let of_files = catalog.issues().iter().chain(catalog.user_issues()).filter(is_of_file);
     let issues = of_files.chain(catalog.user_issues().iter().filter(is_of_user_entry));
-    // The steps for errors stand elsewhere.
+    // The steps for errors are elsewhere.
     let note = |issue: &ConfigIssue| {
         let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
         ConfigIssue { hint, ..issue.clone() }.to_string()
@@ -424,7 +424,7 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
-    // An installation is no use of the tool: it is counted apart.
+    // An installation does not use the tool: it is counted apart.
     let (installations, receipts): (Vec<&Receipt>, Vec<&Receipt>) =
         receipts.iter().partition(|receipt| receipt.is_installation());
     let count =

@@ -104,7 +104,7 @@ pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<I
             Row::Blocked(row) => report.blocked.push(row),
             Row::Planned { program, plan } => {
                 let (call, created) = stored.next().flatten().unzip();
-                // A rejection stands.
+                // A rejection remains.
                 if let Some(rejected) = call.as_ref().filter(|call| call.status == CallStatus::Rejected) {
                     report.blocked.push(rejected_before(context, rejected));
                     continue;
@@ -138,7 +138,7 @@ fn next_of(call: &Call) -> Option<NextStep> {
     }
 }
 
-/// Looks which stored calls would stand for those of plans. None is new.
+/// Looks which stored calls would take the place of those of plans. None is new.
 fn stored(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
     let now = context.now();
     let queue = context.queue();

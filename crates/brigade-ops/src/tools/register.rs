@@ -25,7 +25,7 @@ use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterR
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
 
-/// The most tools of a registration: nobody reviews more, and each is put into the text of the catalog.
+/// The most tools of a registration: more cannot be reviewed, and each is put into the text of the catalog.
 const MAX_TOOLS: usize = 1_000;
 
 /// The most tools that a note names.
@@ -303,7 +303,7 @@ impl SourceFindings {
         let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
         let id = name.split_once('@').map_or(name, |(id, _)| id);
         let is_meant = |issue: &&DiscoveryIssue| {
-            // What is no entry is named by the id that it would have.
+            // What is not an entry is named by the id that it would have.
             (codes.contains(&issue.code) || issue.entry_id.as_deref() == Some(id))
                 && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
         };
@@ -591,7 +591,7 @@ fn put_all(
     for row in report.registered.iter_mut().filter(|_| !request.dry_run) {
         let tool = catalog.tool(&row.tool_id);
         let runtime = row.runtime_id.as_deref().and_then(|id| runtimes.runtime(id));
-        // What waits for a review is read and completed by a person where it stands.
+        // What waits for a review is read and completed by a person in place.
         let step = match (runtime, tool.filter(|tool| !tool.enabled)) {
             (Some(runtime), _) => NextStep::Edit(runtime.place_of("enabled")),
             (None, Some(tool)) => NextStep::Edit(tool.place_of("enabled")),
@@ -642,7 +642,7 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
         code: registering::RUNTIME_LEFT.into(),
         field: format!("{}.runtime_id", new.id),
         message: format!(
-            "the runtime `{left}` of the replaced entry stays in {file}; remove it if nobody needs it"
+            "the runtime `{left}` of the replaced entry stays in {file}; remove it if it is not needed"
         ),
     })
 }

@@ -58,7 +58,7 @@ impl Paths {
     }
 }
 
-/// Makes the name of a start. Later ones come behind earlier ones.
+/// Makes the name of a start. Later ones sort after earlier ones.
 pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
     let random: String =
         brigade_process::random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -54,14 +54,14 @@ pub fn brief(
     let checkpoint =
         queue.checkpoints.iter().filter(|found| found.stored.checkpoint.status == CheckpointStatus::Pending);
     let pending_checkpoints: Vec<_> = checkpoint.collect();
-    // An answer lets only these go on.
+    // An answer lets only these continue.
     let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
     let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
     let top =
         |areas: &[Area]| top_issue_of(context, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
     let has_no_catalog = has_kitchen && !context.fs.exists(&RelPath::from_static(CATALOG))?;
-    // What is wrong with tools is no reason where there are none.
+    // Faults of tools do not count where there are no tools.
     let pressing: Vec<Issue> = match has_no_catalog {
         true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),
         false => issues.clone(),

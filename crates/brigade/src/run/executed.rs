@@ -12,8 +12,8 @@ use brigade_workspace::gather;
 
 use super::claimed::ClaimedRun;
 use super::prepared::PreparedRun;
-use crate::acting::BuiltinCall;
-use crate::commanded::{self, ProviderAnswerCheck};
+use crate::builtin_call::BuiltinCall;
+use crate::provider_answer::{self, ProviderAnswerCheck};
 
 /// A run that has ended, with its receipt.
 pub(super) struct ExecutedRun<'a> {
@@ -81,9 +81,8 @@ impl<'a> ClaimedRun<'a> {
         tracing::debug!(run = %run_id, status = result.status.as_str(), "the run is over");
         let own = match &builtin {
             Some(builtin) => builtin.result().map(|result| result.shown(&redactor).to_json()),
-            None => {
-                commanded::result_of(room, config, &result.receipt, &redactor).map(|result| result.to_json())
-            }
+            None => provider_answer::result_of(room, config, &result.receipt, &redactor)
+                .map(|result| result.to_json()),
         };
         let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
         let changed_pin = mcp.as_ref().zip(server.exchange()).map_or(Ok(None), |(mcp, exchange)| {

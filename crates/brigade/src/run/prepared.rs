@@ -16,7 +16,7 @@ use brigade_queue::{LockedQueue, Queue, QueueError};
 use brigade_workspace::{Config, DeferredSync, SyncGuard, gather, gather::PlannedCall};
 
 use super::NotStarted;
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// A verified call whose program, server and pin are known. Nothing is written yet.
 pub(super) struct PreparedRun<'a> {

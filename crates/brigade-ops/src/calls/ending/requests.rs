@@ -13,7 +13,7 @@ const ENDING: &str = ".brigade/tools/runtime/ending";
 /// The length of the longest name of who asks.
 const WHO: u64 = 4096;
 
-/// Asks the process of a run to end it, in the name of somebody.
+/// Asks the process of a run to end it, in the name of a caller.
 ///
 /// # Errors
 /// Fails on a disk error.
@@ -28,7 +28,7 @@ pub(super) fn requested_ends(fs: &dyn Fs) -> Vec<RunId> {
     entries.filter(|entry| entry.kind == FileKind::File).filter_map(|entry| entry.name.parse().ok()).collect()
 }
 
-/// Takes the request to end a run, and returns who asks. `None` if there is none, or another process took it.
+/// Takes the request to end a run, and returns who asks. `None` without a request, or if another process took it.
 pub(super) fn take_requested_end(fs: &dyn Fs, run: &RunId) -> Option<String> {
     let path = path(run);
     let who = fs.read(&path, WHO).ok()?;

@@ -166,7 +166,7 @@ impl<'m> Machine<'m> {
                 }
             };
             let (entries, others) = fs.list_some(&folder, MAX_NAMES)?;
-            // Of more names than are read, nobody asks which are text.
+            // Beyond the limit, names are not checked for text.
             let unnamed = if others == 0 { fs.unreadable_names(&folder)?.len() as u64 } else { 0 };
             Ok((entries, others, unnamed))
         };
@@ -186,7 +186,7 @@ fn is_absent(error: &FsError) -> bool {
     matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
 }
 
-/// Says why a file is not read, for somebody who did not name it.
+/// Says why a file is not read, for a reader who did not name it.
 fn why(error: &FsError) -> String {
     match &error.kind {
         FsErrorKind::NotAFile => "it is not a file".to_owned(),

@@ -1,6 +1,6 @@
 //! Writes many files at once. Each appears completely or not at all, with as few syncs as possible.
 //!
-//! 1. Every file is written to the staging directory inside `.brigade`. A crash leaves nothing behind in directories
+//! 1. Every file is written to the staging directory inside `.brigade`. A crash leaves nothing in directories
 //!    that harnesses read, and a full disk fails before any file is replaced.
 //! 2. The staged bytes are made durable: file by file if there are few, otherwise with one sync of the file system.
 //! 3. Each file is renamed to its target, after the target was compared with the plan again.

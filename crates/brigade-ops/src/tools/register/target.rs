@@ -121,7 +121,7 @@ impl Target {
         Ok(Some(fs.lock(&self.lock, &holder, context.timeout).map_err(|error| self.told(error))?))
     }
 
-    /// Names the files of the user that are not used, because others can write them: what stands there would become
+    /// Names the files of the user that are not used, because others can write them: what is there would become
     /// trusted with what is written.
     pub(super) fn not_used(&self) -> Vec<RegisterErrorRow> {
         let Some(fs) = self.fs.as_ref().filter(|_| self.level == Level::User) else { return Vec::new() };
@@ -153,7 +153,7 @@ impl Target {
         })
     }
 
-    /// Returns the file that a path of the level means. A link of the user stays, and the file behind it is written, if
+    /// Returns the file that a path of the level means. A link of the user stays, and its target is written, if
     /// that is a file of the level, too.
     fn real(&self, fs: &dyn Fs, path: &RelPath) -> Result<RelPath, Failure> {
         // Nothing of the project is written outside of the directory of its catalog.
@@ -189,7 +189,7 @@ impl Target {
         Ok(())
     }
 
-    /// Names a file of the user absolutely: its path is relative to a directory that nobody sees.
+    /// Names a file of the user absolutely: its path is relative to a directory that is not shown.
     fn told(&self, error: FsError) -> FsError {
         if self.level == Level::User { error.below(&self.folder) } else { error }
     }

@@ -10,10 +10,10 @@ use brigade_policy::approval::{
     Approval, ArgumentCheck, Arguments, AutoApprove, CallFacts, CoverageGap, RuleReport, ToolApproval,
 };
 
+use crate::agent_tools::AgentTools;
 use crate::config::Config;
 use crate::host::Host;
 use crate::real_paths::followed;
-use crate::rights::AgentTools;
 
 /// The rules that are asked.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! How a call stands that does not run now, and whether it goes on in another session alone.
+//! The state of a call that does not run now, and whether it can continue only in another session.
 
 use brigade::codes;
 use brigade::core::{CallId, IdPrefix};
@@ -10,10 +10,10 @@ use crate::call::Asker;
 use crate::gateway::Gateway;
 use crate::sessions;
 
-/// What is known about a call besides how it stands.
+/// What is known about a call in addition to its state.
 #[derive(Default)]
 pub(crate) struct RequestNotes {
-    /// The equal call that ran last, if nobody saw how its run ended.
+    /// The equal call that ran last, if the result of its run is unknown.
     pub(crate) unknown: Option<CallId>,
     /// What is missing for each rule that names the tool.
     pub(crate) uncovered: Vec<String>,
@@ -22,17 +22,17 @@ pub(crate) struct RequestNotes {
 }
 
 impl Gateway {
-    /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
+    /// Refuses to continue an approved call that changes the session it was asked in, while that is another one that
     /// may be there: it would be used up without a change.
     pub(crate) fn resumes_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
-        let text = "the call changes the session that asked, and goes on there alone; it stays approved";
+        let text = "this call changes another session and can only run there; it remains approved";
         (is_changed && self.goes_on(&asked_in.id))
             .then(|| Answer::failed(CallSummary::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
     }
 
-    /// Returns how a call stands that does not run now.
+    /// Returns the state of a call that does not run now.
     pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let about = CallSummary::of_call(call);
         let reason = call.review_reason.as_deref().unwrap_or_default();
@@ -77,7 +77,7 @@ impl Gateway {
                 let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
                 let about = CallSummary { checkpoint_ids, ..about };
                 let text = format!(
-                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
+                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` continues when there is one"
                 );
                 Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text)
             }
@@ -94,14 +94,14 @@ impl Gateway {
         blocking(move || workspace.agent_calls().show(&id)).await.ok().map(|call| call.call.status)
     }
 
-    /// Returns how a call stands by now, without going on with it.
+    /// Returns the current state of a call, without continuing it.
     pub(crate) async fn current_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let (workspace, id) = (asker.workspace(&self.workspace, None), call.id.clone());
         let now = blocking(move || workspace.agent_calls().show(&id)).await;
         self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
     }
 
-    /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
+    /// Answers a call that waits at a checkpoint which a person rejected: nothing continues.
     pub(crate) async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         if call.status != CallStatus::Waiting {
             return None;

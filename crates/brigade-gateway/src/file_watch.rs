@@ -11,7 +11,7 @@ use brigade::{FileVersion, Mark, Workspace};
 use crate::blocking::blocking;
 use crate::gateway::{Gateway, Stamp};
 
-/// Whether git tracks the policy stands there.
+/// It says whether git tracks the policy.
 const GIT_INDEX: &str = ".git/index";
 
 /// How often files are looked at.
@@ -101,7 +101,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         if !pending {
             continue;
         }
-        // Nothing moved since the last look, so a batch of changes is told once.
+        // Nothing moved since the last look, so a batch of changes is reported once.
         pending = false;
         if let Err(error) = gateway.reload() {
             gateway.say(&format!("the last good gateway.toml stays in use: {error}"));

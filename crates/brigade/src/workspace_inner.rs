@@ -87,7 +87,7 @@ impl WorkspaceInner {
         Calls::new(self.context.clone(), self.clone())
     }
 
-    /// Returns the operations on checkpoints, which go on in this environment.
+    /// Returns the operations on checkpoints, which continue in this environment.
     pub(crate) fn checkpoints(self: &Arc<WorkspaceInner>) -> Checkpoints {
         Checkpoints::new(self.context.clone(), self.clone())
     }

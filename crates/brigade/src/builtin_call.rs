@@ -16,7 +16,7 @@ use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, gather};
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// The word of receipts for what Brigade itself did.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -122,7 +122,7 @@ impl BuiltinInvocation<'_> {
         }
     }
 
-    /// Returns the ids of the test suites, for the tools that run one or tell how they stand.
+    /// Returns the ids of the test suites, for the tools that run one or report their state.
     #[cfg(feature = "builtin")]
     fn suites(&self) -> Vec<String> {
         let is_meant = ["test.", "pr."].iter().any(|prefix| self.id.starts_with(prefix));
@@ -145,7 +145,7 @@ impl BuiltinInvocation<'_> {
         use brigade_tasks::TaskRunner;
         use brigade_toolset::{Context, Failure, run};
 
-        use crate::behalf::DelegatedCalls;
+        use crate::delegated_calls::DelegatedCalls;
         use crate::env::Env;
 
         let redactor = self.redactor;
@@ -273,7 +273,7 @@ impl BuiltinInvocation<'_> {
     }
 }
 
-/// Returns a page of the documentation, or the section that its URL names, as Markdown. `None` if there is none, or
+/// Returns a page of the documentation, or the section that its URL names, as Markdown. `None` without one, or if
 /// this build has no built-in tools.
 pub fn documentation(url: &str) -> Option<String> {
     #[cfg(feature = "builtin")]

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 const MAX_WAITING_CALLS: usize = 64;
 
 /// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another. The
-/// executions of an agent have places of their own, too, so that it can always end them.
+/// executions of an agent have separate places, too, so that it can always end them.
 #[derive(Default)]
 pub(crate) struct Turns {
     agents: Mutex<HashMap<QuotaKey, Arc<Places>>>,
@@ -74,7 +74,7 @@ impl Drop for WaitingCall {
 }
 
 impl Turns {
-    /// Takes a turn of the agent if it is free now and nobody waits for it.
+    /// Takes a turn of the agent if it is free now and nothing waits for it.
     pub(crate) fn try_take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
         let places = self.places(whose);
         if 0 < places.state().waiting {
@@ -188,7 +188,7 @@ mod tests {
             let (turns, a) = (Turns::default(), own("a"));
             let writer = turns.take(&a, true, 4).await.unwrap();
             assert!(is_ready(turns.take(&a, true, 4)).await.is_none());
-            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers go on");
+            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers continue");
             drop(writer);
             assert!(is_ready(turns.take(&a, true, 4)).await.is_some());
         });

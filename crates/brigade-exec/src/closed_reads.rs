@@ -9,11 +9,11 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{ClosedWorkspace, Code};
 
-use crate::folder::{
+use crate::program::OpenedProgram;
+use crate::workspace_files::{
     FolderFiles, PatternMatches, PatternUse, file_fingerprint, folder_files, folder_fingerprint, is_link,
     link_to, links_on, matching_files, plain_folder, plain_part, reached, state_below, ways_to_root,
 };
-use crate::program::OpenedProgram;
 
 /// The largest file of code.
 const MAX_CODE_FILE_BYTES: u64 = 256 << 20;
@@ -38,7 +38,7 @@ pub(crate) struct ReadRules<'a> {
     pub(crate) decision: &'a Decision,
     /// The bound files.
     pub(crate) files: &'a BTreeMap<String, Fingerprint>,
-    /// The program, wherever it lies.
+    /// The program, wherever it is.
     pub(crate) program: Option<(&'a Path, Fingerprint)>,
     /// Patterns of the entry's data.
     pub(crate) data: &'a [String],
@@ -168,10 +168,12 @@ fn loose_files(outside: &[PathBuf], packages: &[String]) -> Vec<String> {
     let is_loose = |path: &&PathBuf| !is_of_the_system(path);
     let outside = outside.iter().filter(is_loose).map(|path| {
         let path = path.display();
-        format!("`{path}` is bound and lies outside of the workspace: its bytes can change after they were compared")
+        format!(
+            "`{path}` is bound and outside of the workspace: its bytes can change after they were compared"
+        )
     });
     let packages = packages.iter().map(|path| {
-        format!("`{path}` in an argument lies beside code, which would find a package that appears there during the run")
+        format!("`{path}` in an argument is beside code, which would find a package that appears there during the run")
     });
     outside.chain(packages).collect()
 }
@@ -239,7 +241,7 @@ impl OpenedReads {
                 // Nothing can be there.
                 Err(_) => continue,
             };
-            // A word that names nothing is no path.
+            // A word that names nothing is not a path.
             let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
             let real = real.as_ref();
             let code = read.code.keys().map(PathBuf::as_path);
@@ -285,8 +287,8 @@ impl OpenedReads {
     }
 }
 
-/// Returns the path below the workspace by which a run finds a program that lies there: its own, or, if that leads
-/// around the workspace, the one without links. None if it lies outside.
+/// Returns the path below the workspace by which a run finds a program there: its own, or, if that leads
+/// around the workspace, the one without links. None if it is outside.
 pub(crate) fn program_inside(fs: &dyn Fs, path: &Path) -> Option<PathBuf> {
     match fs.resolve(&path.to_string_lossy(), None) {
         Ok(Location::Inside(_)) if path.starts_with(fs.root()) => Some(path.to_owned()),

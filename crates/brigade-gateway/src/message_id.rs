@@ -4,7 +4,7 @@ use brigade::core::{Dialect, Json};
 
 use crate::message::key_of;
 
-/// Returns the id of a message, as JSON, if it stands before what cannot be read: at the top, once, as a text or an
+/// Returns the id of a message, as JSON, if it comes before what cannot be read: at the top, once, as a text or an
 /// integer. The bytes may be the beginning of a message.
 pub(crate) fn id_in(bytes: &[u8]) -> Option<String> {
     let mut rest = blank(bytes).strip_prefix(b"{")?;

@@ -17,7 +17,7 @@ use {
     brigade_toolset::{Context, Failure},
 };
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const RESERVED_BYTES: usize = 256;
@@ -187,7 +187,7 @@ impl ProviderAnswerCheck<'_> {
     }
 }
 
-/// Cuts both streams, each to `each` bytes and together to `most`. At least a quarter is for what stands in standard
+/// Cuts both streams, each to `each` bytes and together to `most`. At least a quarter is for standard
 /// error, where programs say why they failed.
 fn parts<'t>(stdout: &'t str, stderr: &'t str, each: usize, most: usize) -> (&'t str, &'t str) {
     let (out, err) = (stdout.len().min(each), stderr.len().min(each));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::session::Arguments;
 
-/// The error of a read that has a call without a result. Its `data` says which call, and how it stands.
+/// The error of a read that has a call without a result. Its `data` says which call, and its state.
 pub(crate) const NOT_READ: ErrorCode = ErrorCode(-32010);
 
 /// One request to read something.
@@ -125,7 +125,7 @@ mod tests {
         let text = result["contents"][0]["text"].as_str().unwrap();
         assert!(text.starts_with(&format!("{}\n[cut after 10 of 232 bytes", "ä".repeat(5))), "{text}");
         assert_eq!(result["contents"][1]["blob"].as_str().map(str::len), Some(400));
-        // Text behind the cut is left out.
+        // Text after the cut is left out.
         assert_eq!(result["contents"].as_array().map(Vec::len), Some(2));
         assert_eq!(result["_meta"]["brigade/call"]["truncated"], true);
     }
