@@ -1,7 +1,7 @@
 //! The tools that are built into Brigade: one row for each, which is the only source of their listing, schemas, rights
 //! and pages.
 //!
-//! The functions behind the rows are in `brigade-toolset`. The rows are here, because profiles, plans and listings
+//! The functions of the rows are in `brigade-toolset`. The rows are here, because profiles, plans and listings
 //! decide by them, and none of these touches a disk.
 
 mod agent;
@@ -87,7 +87,7 @@ pub struct Definition {
     pub stage: u8,
     /// Whether it is built.
     pub is_built: bool,
-    /// Whether its calls are queued, run and receipted like others, although nobody approves them.
+    /// Whether its calls are queued, run and receipted like others, although they need no approval.
     pub is_recorded: bool,
     /// Whether it is a control tool of the gateway, which has its schema.
     pub is_control: bool,
@@ -102,7 +102,7 @@ words! {
         Run = "run",
         /// No.
         Skip = "skip",
-        /// Nobody ever is.
+        /// It never is.
         NotAsked = "n/a",
     }
 }
@@ -271,7 +271,7 @@ impl Definition {
         &schemas(self.id).output
     }
 
-    /// Returns whether its structured result is a document of its own, which promises no member.
+    /// Returns whether its structured result is a free document, which promises no member.
     pub fn gives_any_document(&self) -> bool {
         self.output == "*"
     }

@@ -1,4 +1,4 @@
-//! The gateway's own tools: they list tools and follow calls, and make no calls of their own.
+//! The gateway's own tools: they list tools and follow calls, and make no calls themselves.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::traits::{AccessLevel, ArgumentKinds, Source, Tier, ToolTraits};
 
 const TOOLS: &str = include_str!("control/tools.json");
 
-/// What stands for the family of the gateway's own tools.
+/// The family of the gateway's own tools.
 pub const FAMILY: &str = "gateway";
 
 /// A tool of the gateway.

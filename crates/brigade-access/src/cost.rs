@@ -10,7 +10,7 @@ use crate::control::control_tools;
 use crate::gateway::Listing;
 use crate::listed::ListedTool;
 use crate::names::NameStyle;
-use crate::told::{FoundTools, ToolDescription, ToolRow};
+use crate::tool_rows::{FoundTools, ToolDescription, ToolRow};
 
 /// Estimates the tokens of JSON or plain text.
 ///
@@ -120,7 +120,7 @@ pub struct CheapestListing {
     pub calls: u64,
     /// How tools are listed.
     pub list: Listing,
-    /// Its cost with the turns that it needs besides the calls.
+    /// Its cost with the turns that it needs in addition to the calls.
     #[serde(flatten)]
     pub size: TextSize,
 }
@@ -169,7 +169,7 @@ const QUERY: &str = "words that describe the task";
 /// The numbers of calls that are compared.
 const CALLS: [u64; 3] = [1, 5, 20];
 
-/// Computes what listing these tools costs, besides the control tools.
+/// Computes what listing these tools costs, without the control tools.
 pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     let rows: Vec<ToolCost> = tools
         .iter()

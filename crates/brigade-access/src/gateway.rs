@@ -37,7 +37,7 @@ words! {
 }
 
 words! {
-    /// What may approve calls of an agent besides a person at the command line and rules.
+    /// What may approve calls of an agent in addition to a person at the command line and rules.
     Confirm {
         /// Nothing.
         None = "none",
@@ -109,7 +109,7 @@ words! {
 }
 
 words! {
-    /// Where the answer of a worker stands, if it writes no result file.
+    /// Where the answer of a worker is, if it writes no result file.
     WorkerResult {
         /// On standard output.
         Stdout = "stdout",
@@ -149,7 +149,7 @@ pub struct Worker {
     pub adapter: Option<String>,
     /// How it gets its prompt, where that differs from the adapter.
     pub prompt: Option<WorkerPrompt>,
-    /// Where its answer stands, where that differs from the adapter.
+    /// Where its answer is, where that differs from the adapter.
     pub result: Option<WorkerResult>,
 }
 
@@ -187,7 +187,7 @@ pub struct GatewayConfig {
     pub http: Http,
     /// The agents, in file order.
     pub agents: Vec<Agent>,
-    /// Upstream servers with settings of their own, in file order.
+    /// Upstream servers with their own settings, in file order.
     pub upstreams: Vec<Upstream>,
     /// The settings of built-in tools.
     pub builtin: BuiltinSettings,
@@ -221,7 +221,7 @@ pub struct Agent {
     pub token_sha256: Option<Fingerprint>,
     /// Its profiles, at most one in each slot except guards. The other slots have their default.
     pub profiles: Vec<LocatedValue<ProfileName>>,
-    /// What may approve its calls besides people and rules.
+    /// What may approve its calls in addition to people and rules.
     pub confirm: Confirm,
     /// The highest risk that `confirm` approves.
     pub confirm_risk: RiskLevel,

@@ -40,9 +40,9 @@ mod report;
 mod rights;
 mod session;
 mod slot;
-mod spending;
-mod told;
+mod tool_rows;
 mod traits;
+mod usage;
 mod visible;
 
 pub use control::{ControlTool, FAMILY as GATEWAY_FAMILY, control_tool, control_tools};
@@ -70,7 +70,7 @@ pub use session::{
     lane_entry_lock, lane_lock, lane_of,
 };
 pub use slot::{InvalidProfileName, ProfileName, Slot};
-pub use spending::{AgentUsage, Limit, LimitExceeded, LimitUnit, MINUTE};
-pub use told::{FoundTools, ToolDescription, ToolRow, need_in_words};
+pub use tool_rows::{FoundTools, ToolDescription, ToolRow, need_in_words};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
+pub use usage::{AgentUsage, Limit, LimitExceeded, LimitUnit, MINUTE};
 pub use visible::{Facts, HiddenReason, visible};

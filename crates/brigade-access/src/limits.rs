@@ -166,7 +166,7 @@ fn names_host(allowed: &[String], host: Option<&str>) -> bool {
     host.is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(host)))
 }
 
-/// Returns whether a path is one of these, matches one, or lies in one.
+/// Returns whether a path is one of these, matches one, or is in one.
 fn is_in(allowed: &[String], path: &str) -> bool {
     allowed.iter().any(|pattern| {
         let Some(pattern) = relative(pattern, "/") else { return false };
@@ -179,7 +179,7 @@ fn is_in(allowed: &[String], path: &str) -> bool {
 /// How words of a command are compared with those that a profile allows: the typed one, then the allowed one.
 #[derive(Clone, Copy)]
 pub struct SameWords<'a> {
-    /// Whether the word that was typed for a program stands for the allowed one.
+    /// Whether the word that was typed for a program means the allowed one.
     pub program: &'a dyn Fn(&str, &str) -> bool,
     /// Whether a later word, whose text is the allowed one, names the same file where it names one.
     pub file: &'a dyn Fn(&str) -> bool,

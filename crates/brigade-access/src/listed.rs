@@ -71,7 +71,7 @@ pub struct ListedMeta {
     pub tool: ToolMark,
 }
 
-/// What a client is told about a tool besides MCP's own members.
+/// What a client learns about a tool in addition to MCP's own members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolMark {
@@ -190,7 +190,7 @@ const ANNOTATIONS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Keywords whose members have names of their own.
+/// Keywords whose members have free names.
 const NAMED_MEMBER_KEYWORDS: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 

@@ -157,7 +157,7 @@ impl Term {
             return Err(error);
         };
         if value.is_empty() {
-            return Err(InvalidMatcher::new(format!("expected a value behind `{}:`", shown(key))));
+            return Err(InvalidMatcher::new(format!("expected a value after `{}:`", shown(key))));
         }
         let kind = match key {
             "id" => Kind::Id(Glob::of_ids(value)),

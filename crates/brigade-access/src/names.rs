@@ -65,7 +65,7 @@ pub fn is_taken(name: &str) -> bool {
 
 /// Returns the name under which a tool is listed: 1 to 64 letters, digits, `_`, `-` and, if dotted, `.`.
 ///
-/// An id that fits is its own name. In others, `_` stands for what does not fit, and eight digits of the id's sha256
+/// An id that fits is its own name. In others, `_` replaces what does not fit, and eight digits of the id's sha256
 /// make the name unique.
 pub fn listed_name(id: &str, style: NameStyle) -> String {
     spelled_name(id, style).into_owned()

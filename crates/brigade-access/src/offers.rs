@@ -1,4 +1,4 @@
-//! What gateway.toml offers of MCP servers besides their tools: resources and prompts.
+//! What gateway.toml offers of MCP servers in addition to their tools: resources and prompts.
 
 use brigade_catalog::{Catalog, Family, Reads, Tool};
 use brigade_core::{Glob, Json, Place};
@@ -86,7 +86,7 @@ impl Offer {
     }
 }
 
-/// Returns whether a name has no spaces and no invisible characters, and is not too long. A sentence is no name.
+/// Returns whether a name has no spaces and no invisible characters, and is not too long. A sentence is not a name.
 fn is_plain(name: &str) -> bool {
     (1..=MAX_URI_BYTES).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
 }

@@ -28,7 +28,7 @@ pub struct RuleLimits {
     pub paths: Option<Vec<String>>,
     /// First words of commands.
     pub commands: Option<Vec<String>>,
-    /// Effects that commands have besides reading the workspace: what profiles of the slot `context` grant.
+    /// Effects that commands have in addition to reading the workspace: what profiles of the slot `context` grant.
     pub effects: Option<Vec<String>>,
     /// Patterns of host names in URLs.
     pub domains: Option<Vec<String>>,
@@ -186,7 +186,7 @@ impl Profiles {
     /// Finds the profile of a name.
     ///
     /// # Errors
-    /// Fails if there is none, with the most similar name.
+    /// Fails if it does not exist, with the most similar name.
     pub fn find(&self, name: &str) -> Result<Arc<Profile>, UnknownProfile> {
         self.get(name).cloned().ok_or_else(|| UnknownProfile {
             name: brigade_core::text::escape_terminal(name).into_owned(),

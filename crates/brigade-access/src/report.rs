@@ -54,7 +54,7 @@ pub struct AgentRow {
     pub has_token: bool,
     /// Its profiles, by slot.
     pub profiles: Vec<String>,
-    /// What may approve its calls besides people and rules: `none` or `elicitation`.
+    /// What may approve its calls in addition to people and rules: `none` or `elicitation`.
     pub confirm: String,
     /// The highest risk that `confirm` approves.
     pub confirm_risk: RiskLevel,
@@ -136,7 +136,7 @@ pub struct ConstrainRow {
     /// First words of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<String>>,
-    /// Effects that commands have besides reading the workspace.
+    /// Effects that commands have in addition to reading the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<Vec<String>>,
     /// Patterns of host names.

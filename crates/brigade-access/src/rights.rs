@@ -27,9 +27,9 @@ const FULL_AUTO: &str = "permission.full-auto";
 pub struct Rights {
     /// The agent's or those that a person gave the session by slot, then what is laid over them.
     profiles: Vec<Arc<Profile>>,
-    /// How many of the first ones are the agent's own, or stand in their place. The others were laid over these.
+    /// How many of the first ones are the agent's own, or replace these. The others were laid over these.
     own: usize,
-    /// How many of the last ones nobody in a session changes.
+    /// How many of the last ones a session cannot change.
     fixed: usize,
 }
 
@@ -158,7 +158,7 @@ impl Rights {
         names_of(&self.profiles, slot).last()
     }
 
-    /// Returns the profile of a slot that nobody in a session changes and that hides one of these tools from what
+    /// Returns the profile of a slot that a session cannot change and that hides one of these tools from what
     /// `profile` shows.
     pub fn fixed_against<'t>(
         &self,
@@ -300,7 +300,7 @@ impl Rights {
     }
 
     /// Checks the commands that a call of a tool starts, each as its words, against what the profiles allow. `is_same`
-    /// says whether the word that was typed for a program stands for the one that a profile allows.
+    /// says whether the word that was typed for a program means the one that a profile allows.
     ///
     /// # Errors
     /// Returns the first profile that does not allow one of them.
@@ -327,8 +327,8 @@ impl Rights {
         Ok(())
     }
 
-    /// Returns the effects that commands of a tool have besides reading the workspace: those that every profile of the
-    /// slot `context` grants, and with which every profile would show the tool.
+    /// Returns the effects that commands of a tool have in addition to reading the workspace: those that every profile
+    /// of the slot `context` grants, and with which every profile would show the tool.
     pub fn granted_effects(&self, tool: &ToolTraits<'_>) -> Vec<String> {
         let mut granted: Option<Vec<String>> = None;
         for profile in self.profiles.iter().filter(|profile| profile.name.slot() == Slot::Context) {

@@ -1,4 +1,4 @@
-//! What a session of an agent has of its own: profiles that narrow it, and profiles that a person gave it.
+//! What belongs to one session of an agent: profiles that narrow it, and profiles that a person gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
 /// The directory of lanes in the workspace: worktrees, each in a directory that has the id of its lane.
 pub const LANES: &str = ".brigade/lanes";
 
-/// Returns the directory of the lane that a path of the workspace lies in. `None` if it lies in none.
+/// Returns the directory of the lane of a path of the workspace. `None` outside of lanes.
 pub fn lane_of(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(LANES)?.strip_prefix('/')?;
     let id = rest.split('/').next().filter(|id| !id.is_empty())?;
@@ -33,7 +33,7 @@ pub fn lane_lock(root: &str) -> String {
 }
 
 /// Returns the lock of a lane, which has this directory, for who begins to work in it and who takes it away. It is
-/// never held for as long as a call takes, so nobody who begins waits for a call.
+/// never held for as long as a call takes, so the start of a session waits for no call.
 pub fn lane_entry_lock(root: &str) -> String {
     format!("{root}.entry.lock")
 }
@@ -43,13 +43,13 @@ pub fn files_root(workspace: &Path, root: Option<&str>) -> PathBuf {
     root.map_or_else(|| workspace.to_owned(), |root| workspace.join(root))
 }
 
-/// Returns whether a session is that of one execution. Its calls are nobody else's: an equal call of another session is
-/// another call, and it sees no other calls of its agent.
+/// Returns whether a session is that of one execution. Its calls belong to it alone: an equal call of another session
+/// is another call, and it sees no other calls of its agent.
 pub fn is_of_execution(session: &str) -> bool {
     EXECUTIONS.iter().any(|kind| session.starts_with(kind))
 }
 
-/// The profiles of one session, besides those of its agent.
+/// The profiles of one session, in addition to those of its agent.
 ///
 /// Narrowing lays a profile over the others, so it never shows more, whatever changes later. Only a person replaces
 /// one. A record of them is read whole or not at all.
@@ -84,7 +84,7 @@ pub struct TaskLimits {
     pub tools: Option<BTreeSet<String>>,
     /// First words of the commands that it may run. Absent: all.
     pub commands: Option<BTreeSet<String>>,
-    /// Whether commands have no effects besides reading, whatever contexts grant.
+    /// Whether commands only read, whatever contexts grant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_reads: bool,
     /// Tools whose calls a person is asked about each time.
@@ -199,7 +199,7 @@ impl SessionProfiles {
         self.tasks.push(limits);
     }
 
-    /// Returns whether a name stands for what one of these tasks narrows to.
+    /// Returns whether a name means what one of these tasks narrows to.
     pub fn is_of_task(&self, name: &str) -> bool {
         self.tasks.iter().any(|limits| limits.name().as_str() == name)
     }
@@ -308,7 +308,7 @@ mod tests {
         );
         assert_eq!(to_json(&rights).unwrap().to_compact(), written);
         assert_eq!(from_json::<FlowRights>(&Json::parse(written).unwrap()).unwrap(), rights);
-        // Another name, another type, a member that is missing or that nobody knows.
+        // Another name, another type, a member that is missing or unknown.
         for (old, new) in [
             ("permission.plan", "nothing"),
             (r#"["permission.plan"]"#, "null"),

@@ -76,7 +76,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// The name of a profile, `SLOT.NAME`. The part behind the dot has 1 to 64 ASCII letters, digits, `-` and `_`.
+/// The name of a profile, `SLOT.NAME`. The part after the dot has 1 to 64 ASCII letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ProfileName {
@@ -87,11 +87,11 @@ pub struct ProfileName {
 /// A text that is not the name of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidProfileName {
-    /// There is no such slot.
+    /// Unknown slot.
     #[error("expected SLOT.NAME, where SLOT is one of access, role, mode, permission, context, guard")]
     Slot,
-    /// The part behind the dot is not a name.
-    #[error("expected letters, digits, `-` and `_` behind the slot, at most 64")]
+    /// The part after the dot is not a name.
+    #[error("expected letters, digits, `-` and `_` after the slot, at most 64")]
     Name,
 }
 

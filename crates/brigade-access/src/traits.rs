@@ -64,7 +64,7 @@ pub enum Source<'a> {
     },
     /// Built into Brigade.
     Builtin,
-    /// Built into Brigade for what an MCP server offers besides its tools.
+    /// Built into Brigade for what an MCP server offers in addition to its tools.
     Offer {
         /// The id of the server.
         server: Option<&'a str>,

@@ -1,6 +1,7 @@
 //! The plan of a call: rendered arguments and all blockers.
 
 mod asked;
+mod bound;
 mod builtin;
 mod entry;
 mod install;
@@ -25,9 +26,9 @@ use brigade_redact::{MARK, Redactor};
 
 use serde::{Deserialize, Serialize};
 
-use crate::binding::{Binding, RULE_VERSION};
-use crate::code::{BoundBy, BoundCode};
-use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint, installation_contract};
+use crate::binding::Binding;
+use crate::code::BoundCode;
+use crate::contract::ContractLabels;
 use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
 };
@@ -37,6 +38,7 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
+use bound::{binding, contract_of};
 use entry::{entry_blockers, family_blocker};
 use secret::{holds_mark, secret_blockers, secret_fields};
 
@@ -185,7 +187,8 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
             (Redactor::new(&facts.bound_values).redact_fields(&args), hidden)
         }
     };
-    finish(facts, blockers, violations, secrets, args, arguments, argv)
+    let checked = CheckedFacts { blockers, violations, secrets, args, arguments, argv };
+    checked.into_plan(facts)
 }
 
 /// Lists the reasons against every call of a tool: those of a plan that do not depend on arguments.
@@ -207,126 +210,87 @@ pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
     blockers
 }
 
-fn finish(
-    facts: PlanFacts<'_>,
+/// What the checks of a plan found.
+struct CheckedFacts {
     blockers: Vec<Blocker>,
     violations: Vec<String>,
     secrets: Secrets,
     args: Json,
     arguments: BTreeMap<String, String>,
     argv: Option<Argv>,
-) -> Plan {
-    let tool = facts.tool;
-    let family = tool.family.map_or("", |family| family.as_str()).to_owned();
-    let files = ContractFiles {
-        input_schema: facts.input_schema.fingerprint(),
-        output_schema: facts.output_schema.fingerprint(),
-        examples: facts.examples.fingerprint(),
-    };
-    let (kind, contract_fingerprint, blockers) = match facts.installs {
-        None => (CallKind::of_tool(tool.id.as_str()), contract_fingerprint(tool, &files), blockers),
-        Some(entry) => {
-            let contract = installation_contract(tool, entry, &files);
-            (CallKind::Install, contract, install::blockers(tool, entry, blockers))
+}
+
+impl CheckedFacts {
+    fn into_plan(self, mut facts: PlanFacts<'_>) -> Plan {
+        let CheckedFacts { blockers, violations, secrets, args, arguments, argv } = self;
+        let tool = facts.tool;
+        let family = tool.family.map_or("", |family| family.as_str()).to_owned();
+        let (kind, contract_fingerprint, mut blockers) = contract_of(&facts, blockers);
+        let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
+        let code = BoundCode::new(&facts, &data, &Redactor::new(&facts.bound_values));
+        let binding = binding(&mut facts, contract_fingerprint, args_fingerprint(&args, &arguments), secrets);
+        let call_fingerprint = call_fingerprint(
+            tool.id.as_str(),
+            &family,
+            binding.args,
+            contract_fingerprint,
+            &binding.source,
+            binding.session,
+        );
+        let waiting_pin = match facts.pin {
+            PinFact::Changed(fingerprint) => Some(fingerprint),
+            PinFact::None | PinFact::Pinned(_) => None,
+        };
+        // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
+        let exact = tool.without_secrets();
+        let contract = ContractLabels::from_tool(&exact);
+        let masks = Masks::new(&facts.bound_values);
+        for blocker in &mut blockers {
+            masks.hide(&mut blocker.message);
+            blocker.hint = blocker.hint.take().map(|hint| hint.map_texts(|text| masks.shown(text)));
         }
-    };
-    let source = match facts.source.fingerprint() {
-        Some(fingerprint) => fingerprint.to_hex(),
-        None => tool.fingerprint.clone().unwrap_or_default(),
-    };
-    let args_fingerprint = args_fingerprint(&args, &arguments);
-    let session = facts.session.as_ref().and_then(|session| session.bound(tool.id.as_str()));
-    let call_fingerprint =
-        call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
-    let redactor = Redactor::new(&facts.bound_values);
-    let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
-    let code = BoundCode::new(&facts, &data, &redactor);
-    let absent = facts.absent.iter().filter(|_| secrets == Secrets::None).map(|path| {
-        let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
-        (absent_name(path), what)
-    });
-    let named = facts.builtin.map(|known| known.named).unwrap_or_default();
-    // Includes learned files that are missing now.
-    let learned = facts.code.by.iter().filter(|(_, by)| **by == BoundBy::Learned);
-    let binding = Binding {
-        version: Some(RULE_VERSION),
-        learned: learned.map(|(path, _)| path.clone()).collect(),
-        args: args_fingerprint,
-        contract: contract_fingerprint,
-        source,
-        projections: facts.projections.fingerprint,
-        policy: facts.decision.fingerprint(),
-        program: match &facts.program {
-            ProgramFact::Found(program) => Some(program.clone()),
-            ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
-        },
-        files: facts.files,
-        directory: facts.real_directory,
-        pin: facts.pin.fingerprint(),
-        server: facts.server.as_ref().map(ServerFact::fingerprint),
-        caller: facts.caller,
-        session,
-        named: { named.things.into_iter().chain(absent).chain(facts.health).collect() },
-    };
-    let waiting_pin = match facts.pin {
-        PinFact::Changed(fingerprint) => Some(fingerprint),
-        PinFact::None | PinFact::Pinned(_) => None,
-    };
-    // The binding covers the exact catalog entry. Stored and shown texts have its secrets masked.
-    let exact = tool.without_secrets();
-    let contract = ContractLabels::from_tool(&exact);
-    let masks = Masks::new(&facts.bound_values);
-    let shown = |text: &String| {
-        let mut text = text.clone();
-        masks.hide(&mut text);
-        text
-    };
-    let mut blockers = blockers;
-    for blocker in &mut blockers {
-        masks.hide(&mut blocker.message);
-        blocker.hint = blocker.hint.take().map(|hint| hint.map_texts(|text| masks.shown(text)));
-    }
-    let summary = PlanSummary {
-        tool_id: tool.id.as_str().to_owned(),
-        family: Some(family.clone()),
-        command: exact.command.as_ref().map(shown),
-        args: args.clone(),
-        arguments: arguments.iter().map(|(name, text)| (name.clone(), shown(text))).collect(),
-        effective_timeout: Number::from(facts.decision.effective_timeout.get()),
-        contract: ContractLabels::from_tool(&tool.masked_by(&masks)),
-    };
-    Plan {
-        kind,
-        tool_id: tool.id.as_str().to_owned(),
-        family,
-        command: exact.command.clone(),
-        summary,
-        args,
-        arguments,
-        argv,
-        contract,
-        blockers,
-        violations,
-        secrets,
-        decision: facts.decision,
-        policy: facts.policy.masked(&|text| masks.hide(text)),
-        projection_summary: facts.projections.summary,
-        binding,
-        waiting_pin,
-        for_person: named.for_person,
-        unchecked: facts.input_schema.unchecked(),
-        call_fingerprint,
-        is_executable: tool.is_executable(),
-        acts_inside: tool.acts_inside(),
-        is_built_in: tool.is_built_in(),
-        env_labels: tool.env_labels.clone(),
-        data,
-        directory: tool.cwd.clone(),
-        code,
-        server: facts.server,
-        session: facts.session,
-        judge: None,
-        masks,
+        let summary = PlanSummary {
+            tool_id: tool.id.as_str().to_owned(),
+            family: Some(family.clone()),
+            command: exact.command.as_ref().map(|text| masks.shown(text)),
+            args: args.clone(),
+            arguments: arguments.iter().map(|(name, text)| (name.clone(), masks.shown(text))).collect(),
+            effective_timeout: Number::from(facts.decision.effective_timeout.get()),
+            contract: ContractLabels::from_tool(&tool.masked_by(&masks)),
+        };
+        Plan {
+            kind,
+            tool_id: tool.id.as_str().to_owned(),
+            family,
+            command: exact.command.clone(),
+            summary,
+            args,
+            arguments,
+            argv,
+            contract,
+            blockers,
+            violations,
+            secrets,
+            decision: facts.decision,
+            policy: facts.policy.masked(&|text| masks.hide(text)),
+            projection_summary: facts.projections.summary,
+            binding,
+            waiting_pin,
+            for_person: facts.builtin.and_then(|known| known.named.for_person),
+            unchecked: facts.input_schema.unchecked(),
+            call_fingerprint,
+            is_executable: tool.is_executable(),
+            acts_inside: tool.acts_inside(),
+            is_built_in: tool.is_built_in(),
+            env_labels: tool.env_labels.clone(),
+            data,
+            directory: tool.cwd.clone(),
+            code,
+            server: facts.server,
+            session: facts.session,
+            judge: None,
+            masks,
+        }
     }
 }
 

@@ -16,9 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::approver::ApprovedBy;
-use crate::binding::{Binding, Caller};
 #[cfg(feature = "schemas")]
-use crate::call::Approver;
+use crate::approver::Approver;
+use crate::binding::{Binding, Caller};
 use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::judged::Judgement;
@@ -282,7 +282,7 @@ impl Call {
         let contract = taken(&mut members, "contract", ContractLabels::try_from_members);
         let policy = taken(&mut members, "policy", PolicyDecision::try_from_members);
         let summary = taken(&mut members, "projection_summary", ProjectionSummary::try_from_members);
-        let (record, mut extra) = from_record(members, |members| CallRecord::deserialize(members))
+        let (mut record, mut extra) = from_record(members, |members| CallRecord::deserialize(members))
             .map_err(|_| NotACall("expected the members of a call"))?;
         let extra = extra.members_mut();
         let mut keep = |name: &str, value: Option<Json>| {
@@ -295,56 +295,11 @@ impl Call {
             Some(version) if version <= RECORD_VERSION => RecordVersion::Current,
             Some(_) => RecordVersion::Newer,
         };
+        let claim = record.take_claim(&mut keep);
+        let receipt = record.take_receipt(&mut keep);
+        let approval = record.take_approval(version, &mut keep);
+        let replay = record.take_replay(&mut keep);
         let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
-        let claim = match record.run_id {
-            Some(run_id) => {
-                let runner = record.runner.map(Cow::into_owned);
-                Some(Claim { run_id: run_id.into_owned(), runner })
-            }
-            None => {
-                keep("runner", record.runner.as_ref().and_then(|runner| to_json(runner).ok()));
-                None
-            }
-        };
-        let receipt = match record.receipt_path {
-            Some(path) => {
-                let ledger = record.receipt_sequence.zip(record.receipt_sha256);
-                let ledger = ledger.map(|(sequence, sha256)| LedgerLink { sequence, sha256 });
-                Some(ReceiptLink { path: path.into_owned(), ledger })
-            }
-            None => {
-                keep("receipt_sequence", record.receipt_sequence.map(Json::from));
-                keep("receipt_sha256", record.receipt_sha256.map(|sha256| sha256.to_hex().into()));
-                None
-            }
-        };
-        let fingerprint = record.approval_fingerprint.as_deref();
-        let approval = match (version, fingerprint.and_then(|fingerprint| fingerprint.parse().ok())) {
-            (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
-                let by = record.approved_by.map_or_else(ApprovedBy::command_line, Cow::into_owned);
-                record.approval_binding.map(|binding| Approval {
-                    binding: binding.into_owned(),
-                    by,
-                    fingerprint,
-                })
-            }
-            _ => {
-                keep("approval_fingerprint", record.approval_fingerprint.map(Json::from));
-                None
-            }
-        };
-        let replay = match record.replay_of_run_id {
-            Some(run_id) => Some(ReplayOf {
-                run_id: run_id.into_owned(),
-                source_call_id: owned(record.replay_source_call_id),
-                created_at: record.replay_created_at.unwrap_or(Timestamp::from_unix_micros(0)),
-            }),
-            None => {
-                keep("replay_source_call_id", owned(record.replay_source_call_id).map(Json::from));
-                keep("replay_created_at", record.replay_created_at.map(|at| at.to_string().into()));
-                None
-            }
-        };
         let mut call = Call {
             id: record.id.into_owned(),
             status: record.status.into_owned(),
@@ -395,7 +350,69 @@ impl Call {
     }
 }
 
-/// Takes a member out of a record and parses it. A member of another form stays.
+/// Keeps a member without the one that it belongs to.
+type KeepFn<'a> = dyn FnMut(&str, Option<Json>) + 'a;
+
+impl CallRecord<'_> {
+    fn take_claim(&mut self, keep: &mut KeepFn<'_>) -> Option<Claim> {
+        let runner = self.runner.take().map(Cow::into_owned);
+        match self.run_id.take() {
+            Some(run_id) => Some(Claim { run_id: run_id.into_owned(), runner }),
+            None => {
+                keep("runner", runner.as_ref().and_then(|runner| to_json(runner).ok()));
+                None
+            }
+        }
+    }
+
+    fn take_receipt(&mut self, keep: &mut KeepFn<'_>) -> Option<ReceiptLink> {
+        match self.receipt_path.take() {
+            Some(path) => {
+                let ledger = self.receipt_sequence.zip(self.receipt_sha256);
+                let ledger = ledger.map(|(sequence, sha256)| LedgerLink { sequence, sha256 });
+                Some(ReceiptLink { path: path.into_owned(), ledger })
+            }
+            None => {
+                keep("receipt_sequence", self.receipt_sequence.map(Json::from));
+                keep("receipt_sha256", self.receipt_sha256.map(|sha256| sha256.to_hex().into()));
+                None
+            }
+        }
+    }
+
+    fn take_approval(&mut self, version: RecordVersion, keep: &mut KeepFn<'_>) -> Option<Approval> {
+        let stated = self.approval_fingerprint.take();
+        match (version, stated.as_deref().and_then(|fingerprint| fingerprint.parse().ok())) {
+            (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
+                let by = self.approved_by.take().map_or_else(ApprovedBy::command_line, Cow::into_owned);
+                let binding = self.approval_binding.take()?.into_owned();
+                Some(Approval { binding, by, fingerprint })
+            }
+            _ => {
+                keep("approval_fingerprint", stated.map(Json::from));
+                None
+            }
+        }
+    }
+
+    fn take_replay(&mut self, keep: &mut KeepFn<'_>) -> Option<ReplayOf> {
+        let source_call_id = self.replay_source_call_id.take().map(Cow::into_owned);
+        match self.replay_of_run_id.take() {
+            Some(run_id) => Some(ReplayOf {
+                run_id: run_id.into_owned(),
+                source_call_id,
+                created_at: self.replay_created_at.unwrap_or(Timestamp::from_unix_micros(0)),
+            }),
+            None => {
+                keep("replay_source_call_id", source_call_id.map(Json::from));
+                keep("replay_created_at", self.replay_created_at.map(|at| at.to_string().into()));
+                None
+            }
+        }
+    }
+}
+
+/// Takes a record out of the members that it stands among, if it is one.
 fn taken<T>(
     members: &mut Object,
     name: &str,

@@ -3,8 +3,8 @@
 use brigade_process::{Control, Exit, Sink, Spec, Stream, run};
 use brigade_redact::Redactor;
 
+use crate::conversation::{Conversation, talk};
 use crate::peer::{ConversationResult, Peer};
-use crate::talk::{Conversation, talk};
 
 /// The number of bytes that are kept of each stream.
 const MAX_KEPT_BYTES: usize = 64 * 1024;

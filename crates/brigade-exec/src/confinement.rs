@@ -12,7 +12,7 @@ use brigade_process::{
     without_links, without_links_below,
 };
 
-use crate::closed::ClosedReads;
+use crate::closed_reads::ClosedReads;
 
 /// The directory of Brigade's state.
 const STATE: &str = ".brigade";
@@ -52,7 +52,7 @@ pub fn led_to(workspace: &Path) -> BTreeSet<PathBuf> {
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {
-    /// The workspace, or the worktree that stands for it.
+    /// The workspace, or the worktree in its place.
     pub(crate) workspace: &'a Path,
     /// What git in such a worktree reads: the directory that it shares with the workspace.
     pub(crate) repository: Option<&'a Path>,
@@ -67,14 +67,14 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) opened: Option<&'a Result<OpenedRepository, String>>,
 }
 
-/// A directory of its own in which a program works.
+/// A separate directory in which a program works.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkFolder<'a> {
     /// Where it is, without links.
     pub path: &'a Path,
     /// Whether the program may write there.
     pub is_writable: bool,
-    /// What git there reads besides: objects of the repository that only Brigade writes.
+    /// What else git reads there: objects of the repository that only Brigade writes.
     pub objects: Option<&'a Path>,
     /// The directory of the pipes by which it calls tools, if it has some.
     pub pipes: Option<&'a Path>,
@@ -93,7 +93,7 @@ pub(crate) struct Confinement {
 
 /// Returns the sandbox of a run; `None` if the policy requests none.
 ///
-/// Besides the system and the run's own directories, only the paths in the decision are open, and the approval binds
+/// Only the system, the run's own directories and the paths in the decision are open; the approval binds
 /// those.
 ///
 /// With `closed` nothing else of the workspace can be read.
@@ -108,21 +108,9 @@ pub(crate) fn confine(
         SandboxMode::BestEffort => Mode::BestEffort,
     };
     let grants = &decision.sandbox.grants;
-    let (mut closed, mut notes, loose) =
+    let (closed, mut notes, loose) =
         closed.map_or((None, Vec::new(), Vec::new()), |reads| (Some(reads.closed), reads.notes, reads.loose));
     notes.extend(loose.iter().cloned());
-    let mut named = |paths: &[String], key: &str| {
-        let mut found = Vec::new();
-        for path in paths {
-            match without_links_below(&expand(path, folders), folders.workspace) {
-                Some(resolved) => found.push(resolved),
-                None => notes.push(format!(
-                    "`{path}` in {key} leads through a link in the workspace, so it opens nothing"
-                )),
-            }
-        }
-        found
-    };
     let mut installed = system_read_paths();
     installed.extend(grants.program_paths.iter().map(PathBuf::from));
     let mut read = Vec::new();
@@ -130,71 +118,17 @@ pub(crate) fn confine(
         read.push(folders.workspace.to_owned());
     }
     read.extend(folders.repository.map(Path::to_owned));
-    read.extend(named(&grants.read_paths, "read_paths"));
+    read.extend(named_paths(&grants.read_paths, "read_paths", folders, &mut notes));
     read.extend(health_of_runtimes(folders.workspace));
-    let mut asked = named(&grants.write_paths, "write_paths");
-    asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
-    let work_path = folders.work.map_or(folders.temporary, |work| work.path);
-    let mut write = vec![folders.temporary.to_owned()];
-    // A program that is no call has no other directory.
-    write.extend(Some(folders.checkpoints.to_owned()).filter(|path| path != folders.temporary));
-    match folders.work {
-        Some(work) if work.is_writable => write.push(work.path.to_owned()),
-        Some(work) => read.push(work.path.to_owned()),
-        None => {}
-    }
+    read.extend(folders.work.filter(|work| !work.is_writable).map(|work| work.path.to_owned()));
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
-    let pipes = folders.work.and_then(|work| work.pipes);
-    write.extend(pipes.map(Path::to_owned));
-    let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
-    asked.retain(|path| !kept.keeps(path));
-    let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
-    let repositories = if asked.iter().any(touches) {
-        Repositories::find(folders.workspace, folders.home, State { entry: STATE, data: DATA })
-    } else {
-        Repositories::default()
-    };
-    if repositories.closes_the_top(folders.workspace) {
-        kept.opening = kept.opening.max(WritableScope::Entries);
-    }
-    let mut is_open = false;
-    let mut by_workspace = Vec::new();
-    for path in asked {
-        let around = kept.around(&path, folders.workspace);
-        is_open |= around.is_some();
-        match (kept.opening, around) {
-            (WritableScope::Folder, Some(folder)) => by_workspace.push(folder.to_owned()),
-            (WritableScope::Entries, Some(_)) => by_workspace.extend(kept.others(folders.workspace)),
-            (WritableScope::Nothing, Some(_)) => {}
-            (WritableScope::Nothing, None) if kept.is_inside(&path) => {}
-            (WritableScope::Folder | WritableScope::Entries | WritableScope::Nothing, None) => {
-                write.push(path)
-            }
-        }
-    }
-    if let Some(closed) = &mut closed {
-        closed.write_only.extend(by_workspace.iter().cloned());
-    }
-    write.extend(by_workspace);
-    let own = [folders.temporary, folders.checkpoints, work_path, pipes.unwrap_or(work_path)];
-    let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
-    let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
-    // The policy cannot open a repository's own directory.
-    write.retain(|path| {
-        own.contains(&path.as_path()) || !repositories.closed.iter().any(|closed| path.starts_with(closed))
+    let mut asked = named_paths(&grants.write_paths, "write_paths", folders, &mut notes);
+    asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
+    let WriteRules { write, deny_write, write_only, extent } = write_rules(folders, asked);
+    let closed = closed.map(|mut closed| {
+        closed.write_only.extend(write_only);
+        closed
     });
-    let pinned: Vec<PathBuf> = repositories.pinned.iter().filter(|path| is_opened(path)).cloned().collect();
-    if let Some(closed) = &mut closed {
-        closed.write_only.extend(pinned.iter().cloned());
-    }
-    write.extend(pinned);
-    let mut deny_write: Vec<PathBuf> =
-        repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
-    if is_open {
-        deny_write.extend(kept.entries);
-    }
-    let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
-    deny_write.extend(folders.closed.iter().filter(may_write).cloned());
     let opened = match folders.opened {
         Some(Ok(opened)) if closed.is_none() => Some(opened),
         Some(Err(why)) => {
@@ -223,7 +157,7 @@ pub(crate) fn confine(
         mode,
         landlock_at_most: None,
     };
-    if repositories.extent == Extent::Part {
+    if extent == Extent::Part {
         notes.push(PART.to_owned());
     }
     Some(Confinement {
@@ -234,7 +168,93 @@ pub(crate) fn confine(
     })
 }
 
-/// Makes a private directory for temporary files, and the sandbox of a program that is no call.
+/// Resolves paths of the policy. One that leads through a link in the workspace opens nothing, which is noted.
+fn named_paths(
+    paths: &[String],
+    key: &str,
+    folders: &RunFolders<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in paths {
+        match without_links_below(&expand(path, folders), folders.workspace) {
+            Some(resolved) => found.push(resolved),
+            None => notes.push(format!(
+                "`{path}` in {key} leads through a link in the workspace, so it opens nothing"
+            )),
+        }
+    }
+    found
+}
+
+/// What a run may write.
+struct WriteRules {
+    write: Vec<PathBuf>,
+    /// What stays closed in it.
+    deny_write: Vec<PathBuf>,
+    /// What a closed workspace opens only for writing.
+    write_only: Vec<PathBuf>,
+    /// How much of the workspace was searched for repositories.
+    extent: Extent,
+}
+
+/// Opens the own directories of a run and the paths that were asked for, without state of git and Brigade.
+fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules {
+    let work_path = folders.work.map_or(folders.temporary, |work| work.path);
+    let pipes = folders.work.and_then(|work| work.pipes);
+    let mut write = vec![folders.temporary.to_owned()];
+    // A program outside of calls has no other directory.
+    write.extend(Some(folders.checkpoints.to_owned()).filter(|path| path != folders.temporary));
+    write.extend(folders.work.filter(|work| work.is_writable).map(|work| work.path.to_owned()));
+    write.extend(pipes.map(Path::to_owned));
+    let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
+    asked.retain(|path| !kept.keeps(path));
+    let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
+    let repositories = if asked.iter().any(touches) {
+        Repositories::find(folders.workspace, folders.home, State { entry: STATE, data: DATA })
+    } else {
+        Repositories::default()
+    };
+    if repositories.closes_the_top(folders.workspace) {
+        kept.opening = kept.opening.max(WritableScope::Entries);
+    }
+    let mut is_open = false;
+    let mut write_only = Vec::new();
+    for path in asked {
+        let around = kept.around(&path, folders.workspace);
+        is_open |= around.is_some();
+        match (kept.opening, around) {
+            (WritableScope::Folder, Some(folder)) => write_only.push(folder.to_owned()),
+            (WritableScope::Entries, Some(_)) => write_only.extend(kept.others(folders.workspace)),
+            (WritableScope::Nothing, Some(_)) => {}
+            (WritableScope::Nothing, None) if kept.is_inside(&path) => {}
+            (WritableScope::Folder | WritableScope::Entries | WritableScope::Nothing, None) => {
+                write.push(path)
+            }
+        }
+    }
+    write.extend(write_only.iter().cloned());
+    let own = [folders.temporary, folders.checkpoints, work_path, pipes.unwrap_or(work_path)];
+    let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
+    let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
+    // The policy cannot open a repository's own directory.
+    write.retain(|path| {
+        own.contains(&path.as_path()) || !repositories.closed.iter().any(|closed| path.starts_with(closed))
+    });
+    let pinned: Vec<PathBuf> = repositories.pinned.iter().filter(|path| is_opened(path)).cloned().collect();
+    write_only.extend(pinned.iter().cloned());
+    write.extend(pinned);
+    let mut deny_write: Vec<PathBuf> =
+        repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
+    if is_open {
+        deny_write.extend(kept.entries);
+    }
+    let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
+    deny_write.extend(folders.closed.iter().filter(may_write).cloned());
+    WriteRules { write, deny_write, write_only, extent: repositories.extent }
+}
+
+/// Makes a private directory for temporary files, and the sandbox of a program outside of calls.
 ///
 /// # Errors
 /// If the directory cannot be made.

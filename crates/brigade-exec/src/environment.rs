@@ -13,7 +13,7 @@ use brigade_redact::SecretValue;
 #[derive(Clone, Debug, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 
-/// Variables that every child inherits, besides those that start with `LC_`.
+/// Variables that every child inherits, in addition to those that start with `LC_`.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "USER", "SHELL", "TERM"];
 
 impl HostEnvironment {

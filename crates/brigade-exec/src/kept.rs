@@ -12,14 +12,14 @@ use brigade_fs::{Fs, Mark};
 use brigade_process::{Enforcement, Outcome, PrivateFolder, Program, Sink, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{ReadRules, closed, program_inside};
+use crate::closed_reads::{ReadRules, closed, program_inside};
 use crate::confinement::{self, Confinement, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::execute::Logs;
-use crate::folder::file_fingerprint;
 use crate::observed::{Watch, observed};
 use crate::output::{Channel, Output};
 use crate::program::OpenedProgram;
+use crate::workspace_files::file_fingerprint;
 
 /// The variable by which processes of a kept program are found if their keeper is killed.
 const MARKED_BY: &str = "BRIGADE_UPSTREAM_RUN_ID";

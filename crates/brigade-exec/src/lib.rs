@@ -5,7 +5,7 @@
 //! [`VerifiedStart`](brigade_call::VerifiedStart). Does not know the queue:
 //! the caller of [`execute`] claims the call before, and records its end after.
 //!
-//! A program inherits only a few variables of its host, besides those that the policy binds or passes:
+//! A program inherits only a few variables of its host and those that the policy binds or passes:
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;
@@ -18,35 +18,34 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod builtin_run;
 mod check;
-mod closed;
+mod closed_reads;
 mod confinement;
-mod dropped;
+mod conversation;
+mod dropped_checkpoints;
+mod ending;
 mod environment;
 mod execute;
-mod folder;
-mod inside;
 mod kept;
 mod log;
 mod observed;
 mod output;
 mod peer;
+mod postcondition;
 mod program;
 mod receipt;
 mod run_files;
-mod started;
-mod talk;
+mod started_program;
+mod workspace_files;
 
+pub use builtin_run::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 pub use check::{CheckResult, check};
 pub use confinement::{WorkFolder, confine_start, led_to};
-pub use dropped::{BrokenCheckpoint, DroppedFile};
+pub use conversation::{Conversation, talk};
+pub use dropped_checkpoints::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Executor, KeptProgram, Logs, Progress, RunResult, execute};
-pub use folder::{
-    FolderFiles, PatternMatches, PatternUse, check_pattern, file_fingerprint, folder_files, links_on,
-    matching_files, plain_folder, plain_part, ways_to_root,
-};
-pub use inside::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 pub use kept::{KeepRequest, KeptEnd, KeptRun, PreparedStart, StartSource, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::{
@@ -54,8 +53,12 @@ pub use observed::{
     refused_writes,
 };
 pub use peer::{ConversationResult, KeptPeer, Peer};
+pub use postcondition::{EndedRun, Postcondition, PostconditionResult};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::RunPaths;
 pub use run_files::{Drops, RunFiles, left_drops};
-pub use started::{EndedStart, ProgramRun, run_started};
-pub use talk::{Conversation, talk};
+pub use started_program::{EndedStart, ProgramRun, run_started};
+pub use workspace_files::{
+    FolderFiles, PatternMatches, PatternUse, check_pattern, file_fingerprint, folder_files, links_on,
+    matching_files, plain_folder, plain_part, ways_to_root,
+};

@@ -14,8 +14,8 @@ use brigade_policy::{RefusedWrite, Writable, always_closed, refused_write};
 use brigade_process::{Attempt, Observation, ObservedUse};
 use brigade_redact::Redactor;
 
-use crate::closed::KEPT;
-use crate::folder::links_on;
+use crate::closed_reads::KEPT;
+use crate::workspace_files::links_on;
 
 /// Whether to observe a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Watch {
 const PACKAGES: &str = "node_modules";
 
 /// What is said of full lists.
-const FULL_LIST_NOTE: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
+const FULL_LIST_NOTE: &str = "a list was full: each has at most 2,000 entries, and what is outside of the workspace at most 64 first folders";
 
 /// Returns the observation for the receipt.
 pub(crate) fn observed(
@@ -155,7 +155,7 @@ pub struct ObservedRun<'r> {
     pub completed: bool,
 }
 
-/// How files are called that SQLite makes beside a database, behind its name.
+/// Suffixes of the files that SQLite makes beside a database.
 pub const BESIDE_DATABASE: [&str; 3] = ["-journal", "-shm", "-wal"];
 
 /// Says what a closed workspace kept from a run of a tool, and how it is declared.
@@ -167,35 +167,76 @@ pub fn denials(
     speller: &dyn StepFormatter,
 ) -> Vec<String> {
     const MAX_NAMED: usize = 20;
-    let ObservedRun { tool, files, data, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
-    let writes = sandbox.write.iter().flatten().any(|path| path == ".");
-    let declared = |said: String| {
-        Hint::from(said + ": ")
-            .then(NextStep::DeclareUsed(tool.to_owned()))
-            .spelled(speller, None)
-            .to_string()
+    let context = DenialContext {
+        fs,
+        ran,
+        writes: sandbox.write.iter().flatten().any(|path| path == "."),
+        wrote: observed.written.iter().flatten().map(|file| file.path.as_str()).collect(),
+        speller,
     };
-    let wrote: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
     let mut seen = BTreeSet::new();
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-        let (path, what) = (denied.path.as_str(), &denied.what);
-        let is_kept = path.split('/').any(|part| KEPT.contains(&part));
+        let is_kept = denied.path.split('/').any(|part| KEPT.contains(&part));
+        let is_write = denied.what == DeniedUse::Write;
         // Python works the same without its cache, and git without a fresh index.
-        let is_noise =
-            path.split('/').any(|part| part == PYTHON_CACHE) || (is_kept && *what == DeniedUse::Write);
-        if is_noise || !seen.insert((path, *what == DeniedUse::Write)) {
+        let is_noise = denied.path.split('/').any(|part| part == PYTHON_CACHE) || (is_kept && is_write);
+        if is_noise || !seen.insert((denied.path.as_str(), is_write)) {
             continue;
         }
+        messages.extend(context.message(&denied.path, &denied.what, is_kept));
+    }
+    // The kernel does not tell what is mapped into memory.
+    let read = observed.read.iter().flatten().filter(|file| !binds_file(ran.files, &file.path));
+    let libraries = read.filter(|file| is_library(fs, &file.path)).map(|file| {
+        format!(
+            "{} is a library, and was read as data, which is not loaded as code: if the tool loads it, add it to code of the \
+             tool",
+            escape_terminal(&file.path)
+        )
+    });
+    messages.extend(libraries);
+    let more = messages.len().saturating_sub(MAX_NAMED);
+    messages.truncate(MAX_NAMED);
+    messages.extend((0 < more).then(|| format!("denied: {more} more files, which the receipt lists")));
+    messages
+}
+
+/// What explains a denied use of a file.
+struct DenialContext<'a> {
+    fs: &'a dyn Fs,
+    ran: ObservedRun<'a>,
+    /// Whether the run may write in the workspace.
+    writes: bool,
+    /// What it wrote.
+    wrote: BTreeSet<&'a str>,
+    speller: &'a dyn StepFormatter,
+}
+
+impl DenialContext<'_> {
+    /// Says why the use of a file was denied, and how it is declared. `None` if the run does not need it.
+    fn message(&self, path: &str, what: &DeniedUse, is_kept: bool) -> Option<String> {
+        let DenialContext { fs, ran, writes, .. } = *self;
+        let ObservedRun { tool, files, data, completed } = ran;
+        let declared = |said: String| {
+            Hint::from(said + ": ")
+                .then(NextStep::DeclareUsed(tool.to_owned()))
+                .spelled(self.speller, None)
+                .to_string()
+        };
         let shown = escape_terminal(path);
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
-        let is_its_own = *what == DeniedUse::Read && wrote.contains(path);
+        let is_its_own = *what == DeniedUse::Read && self.wrote.contains(path);
         let (what, done) = if is_its_own { (&DeniedUse::Create, "wrote") } else { (what, "made") };
-        told.push(match (what, link) {
+        Some(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
             // SQLite opens for writing first, and reads where it may not write.
-            (DeniedUse::Write, _) if !writes && completed && is_database(fs, path) && binds_file(files, path) => continue,
+            (DeniedUse::Write, _)
+                if !writes && completed && is_database(fs, path) && binds_file(files, path) =>
+            {
+                return None;
+            }
             (DeniedUse::Write, _) if binds_file(files, path) => format!(
                 "denied: writing {shown}: what an approval binds is not written; let the tool write another file, or name \
                  this one in an argument instead of `command` and `code`"
@@ -210,16 +251,18 @@ pub fn denials(
             (DeniedUse::Write, _) => {
                 format!("denied: writing {shown}: the policy, git or the modes of the file keep it as it is")
             }
-            (DeniedUse::Create | DeniedUse::Read, None) if is_beside_database(fs, path) => match data_folder(files, path) {
-                Some(folder) => declared(format!(
-                    "denied: reading {shown}, which SQLite makes beside its database; add `{}/**` to data of the tool",
-                    escape_terminal(folder)
-                )),
-                None => format!(
-                    "denied: reading {shown}, which SQLite makes beside its database: let the tool use a directory of its own for \
+            (DeniedUse::Create | DeniedUse::Read, None) if is_beside_database(fs, path) => {
+                match data_folder(files, path) {
+                    Some(folder) => declared(format!(
+                        "denied: reading {shown}, which SQLite makes beside its database; add `{}/**` to data of the tool",
+                        escape_terminal(folder)
+                    )),
+                    None => format!(
+                        "denied: reading {shown}, which SQLite makes beside its database: let the tool use a directory of its own for \
                      it, and add `DIRECTORY/**` to data of the tool"
-                ),
-            },
+                    ),
+                }
+            }
             (DeniedUse::Create, _) => match data_folder(files, path) {
                 Some(folder) if data.contains(&format!("{}/**", pattern_of(folder))) => format!(
                     "denied: reading {shown}, which the run {done} itself: `{folder}/**` in data of the tool opens the \
@@ -246,24 +289,12 @@ pub fn denials(
             (_, Some(_)) => format!(
                 "denied: {shown}, a link, and a closed workspace follows none: let the tool name its target"
             ),
-            (DeniedUse::Execute, None) => declared(format!("denied: executing {shown}; add it to code of the tool")),
+            (DeniedUse::Execute, None) => {
+                declared(format!("denied: executing {shown}; add it to code of the tool"))
+            }
             (_, None) => declared(format!("denied: {shown}; add it to code or data of the tool")),
-        });
+        })
     }
-    // The kernel does not tell what is mapped into memory.
-    let read = observed.read.iter().flatten().filter(|file| !binds_file(files, &file.path));
-    let libraries = read.filter(|file| is_library(fs, &file.path)).map(|file| {
-        format!(
-            "{} is a library, and was read as data, which is not loaded as code: if the tool loads it, add it to code of the \
-             tool",
-            escape_terminal(&file.path)
-        )
-    });
-    told.extend(libraries);
-    let more = told.len().saturating_sub(MAX_NAMED);
-    told.truncate(MAX_NAMED);
-    told.extend((0 < more).then(|| format!("denied: {more} more files, which the receipt lists")));
-    told
 }
 
 /// Says which writes the sandbox refused to a run of a tool, and what would allow them. A refused write may be what the

@@ -27,7 +27,7 @@ pub trait Peer {
     }
 }
 
-/// Talks to a program that runs already, and goes on after.
+/// Talks to a program that runs already, and keeps running.
 pub trait KeptPeer {
     /// Asks the program once. Ends nothing.
     ///

@@ -23,13 +23,13 @@ pub struct FileStamp {
     /// Seconds and nanoseconds.
     modified: (i64, i64),
     changed: (i64, i64),
-    /// Whether nobody can change its bytes, root included.
+    /// Whether its bytes cannot be changed, even by root.
     is_sealed: bool,
 }
 
 impl FileStamp {
     /// Takes device, inode and length, the times of modification and change in seconds and nanoseconds, and
-    /// whether nobody can change the bytes.
+    /// whether the bytes cannot be changed.
     pub fn new(identity: [u64; 3], modified: (i64, i64), changed: (i64, i64), is_sealed: bool) -> FileStamp {
         FileStamp { identity, modified, changed, is_sealed }
     }
@@ -51,7 +51,7 @@ impl FileStamp {
         self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
     }
 
-    /// Tells whether nobody can change the bytes, root included. Times alone cannot tell: bytes that are written
+    /// Tells whether the bytes cannot be changed, even by root. Times alone cannot tell: bytes that are written
     /// through a mapping leave them as they are.
     pub fn is_sealed(&self) -> bool {
         self.is_sealed

@@ -12,6 +12,7 @@ use brigade_process::{CapturedBytes, Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::output::Summary;
+use crate::postcondition::PostconditionResult;
 
 /// The paths of a run's files, relative to the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +45,11 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
     /// How long Brigade itself took, and what it printed, if no program did it.
-    pub(crate) acted: Option<(Duration, CapturedBytes)>,
+    pub(crate) builtin: Option<(Duration, CapturedBytes)>,
+    /// Why the program failed.
     pub(crate) failure: Option<&'a str>,
+    /// What was checked after its end.
+    pub(crate) checked: PostconditionResult,
     /// Warnings. A receipt without warnings does not have the member.
     pub(crate) warnings: &'a [String],
     pub(crate) stdout: &'a Summary,
@@ -67,7 +71,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let argv = parts.redactor.redact_command(parts.call.argv());
     let duration = outcome
         .map(|outcome| outcome.duration)
-        .or(parts.acted.map(|(duration, _)| duration))
+        .or(parts.builtin.map(|(duration, _)| duration))
         .unwrap_or_default();
     let (stderr_summary, output) = (stderr_summary(&parts), output(&parts));
     let mut receipt = Receipt::of_call(call, plan.shown_contract(), parts.run_id, parts.status);
@@ -84,7 +88,10 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     receipt.cwd = Some(parts.redactor.redact_str(parts.directory));
     receipt.args = plan.args().clone();
     receipt.arguments = plan.arguments().clone();
-    receipt.failure = parts.failure.map(str::to_owned);
+    receipt.failure = parts.checked.failure.or(parts.failure.map(str::to_owned));
+    receipt.error_code = parts.checked.error_code;
+    receipt.touched = parts.checked.touched;
+    receipt.install = parts.checked.install.or(receipt.install);
     receipt.warnings = Some(parts.warnings.to_vec()).filter(|warnings| !warnings.is_empty());
     receipt.stdout_summary = parts.stdout.text.clone();
     receipt.stderr_summary = stderr_summary;
@@ -148,8 +155,8 @@ fn output(parts: &ReceiptParts<'_>) -> RunOutput {
         ..StreamOutput::default()
     };
     let captured = |outcome: &Outcome| (outcome.stdout, outcome.stderr);
-    let acted = || parts.acted.map(|(_, printed)| (printed, CapturedBytes::default()));
-    let (stdout, stderr) = parts.outcome.map(captured).or_else(acted).unwrap_or_default();
+    let builtin = || parts.builtin.map(|(_, printed)| (printed, CapturedBytes::default()));
+    let (stdout, stderr) = parts.outcome.map(captured).or_else(builtin).unwrap_or_default();
     RunOutput {
         stdout: stream(stdout, parts.stdout),
         stderr: stream(stderr, parts.stderr),

@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, CallSummary, Streams, of_run, own_answer};
 use crate::blocking::blocking;
-use crate::ending::Ender;
+use crate::call_ender::Ender;
+use crate::call_state::{RequestNotes, changes_session, is_decided};
+use crate::call_turns::{QuotaKey, Turn};
 use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::results::{self, WaitResult};
-use crate::standing::{RequestNotes, changes_session, is_decided};
-use crate::turns::{QuotaKey, Turn};
 use crate::upstream;
 use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
 use crate::view::{AgentTool, View};

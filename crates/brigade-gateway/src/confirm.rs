@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::call::Asker;
+use crate::call_state::{RequestNotes, is_decided};
 use crate::gateway::Gateway;
-use crate::standing::{RequestNotes, is_decided};
 use crate::upstream::invalid_state_error;
 use crate::view::AgentTool;
 

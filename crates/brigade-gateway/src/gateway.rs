@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::call_turns::Turns;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
-use crate::turns::Turns;
 use crate::upstream::ParkedCalls;
 use crate::view::{AgentTool, Lists, View};
 
@@ -108,7 +108,7 @@ impl ReadAgents {
 
 /// Returns the stamp that proves that files did not change since they were read, or an empty one.
 fn known_at(stamp: &[Option<FileVersion>]) -> Stamp {
-    if crate::watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
+    if crate::file_watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
 
 /// The last good gateway.toml.
@@ -195,9 +195,9 @@ impl Gateway {
 
     /// Reads profiles.toml and gateway.toml again. If one is broken, the last good ones stay in use.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
-        let stamp = crate::watch::agents_stamp(&self.workspace);
+        let stamp = crate::file_watch::agents_stamp(&self.workspace);
         // Many writers truncate a file first, so an empty one may be half written.
-        if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::watch::is_settled(&stamp) {
+        if stamp.iter().flatten().any(FileVersion::is_empty) && !crate::file_watch::is_settled(&stamp) {
             return Ok(());
         }
         let known = || self.agents.write().unwrap_or_else(PoisonError::into_inner);
@@ -268,7 +268,7 @@ impl Gateway {
 
     /// Returns the agent with this token in the current gateway.toml. Takes the same time for every wrong token.
     pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
-        self.keep_up(&crate::watch::agents_stamp(&self.workspace));
+        self.keep_up(&crate::file_watch::agents_stamp(&self.workspace));
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
@@ -309,8 +309,8 @@ impl Gateway {
     pub(crate) async fn view(self: &Arc<Self>, who: &Speaker) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
         // Checking a few files is faster than waking up another thread.
-        let files = crate::watch::stamp(&self.workspace);
-        self.keep_up(crate::watch::of_agents(&files));
+        let files = crate::file_watch::stamp(&self.workspace);
+        self.keep_up(crate::file_watch::of_agents(&files));
         let stamp = (self.generation.load(Ordering::SeqCst), files);
         if let Some((of, view)) = self.views().get(&key)
             && *of == stamp
@@ -344,7 +344,7 @@ impl Gateway {
     fn keep_view(&self, key: (Arc<str>, SessionProfiles), mut stamp: (u64, Stamp), view: Arc<View>) {
         // A file may change again within the resolution of its times. Such a view is stored so that its files are
         // watched, but the next request reads it again.
-        if !crate::watch::is_settled(&stamp.1) {
+        if !crate::file_watch::is_settled(&stamp.1) {
             stamp.0 = STALE_GENERATION;
         }
         let mut views = self.views();

@@ -40,7 +40,7 @@ use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, CheckedMessage, Conversation};
 use crate::numbers;
-use crate::open::{OpenEntry, OpenSet};
+use crate::open_set::{OpenEntry, OpenSet};
 use crate::session::Session;
 
 /// The only path.

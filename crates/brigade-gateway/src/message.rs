@@ -11,7 +11,7 @@ use brigade::core::{Dialect, Json, JsonErrorKind};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
-use crate::id_in::id_in;
+use crate::message_id::id_in;
 use crate::numbers::{self, is_held};
 
 /// The message is not JSON.

@@ -206,7 +206,7 @@ impl Gateway {
         let is_listed = |name: &str| {
             listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
         };
-        let mut rows: Vec<Prompt> = crate::own::prompts(view, &|name| !is_listed(name));
+        let mut rows: Vec<Prompt> = crate::workspace_offers::prompts(view, &|name| !is_listed(name));
         // Only prompts with a readable source are listed.
         let workspace = workspace_of(&self.workspace, agent, None);
         let mut rows = blocking(move || {

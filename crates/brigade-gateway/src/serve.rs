@@ -20,12 +20,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::file_watch;
 use crate::gateway::{Gateway, ReadAgents, Terms};
 use crate::http::{Http, Proof};
 use crate::session::Session;
 use crate::stdio::{Lines, Stream, as_pipe};
 use crate::tasks::Sessions;
-use crate::watch;
 
 /// How long calls may continue after the input has ended.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -104,7 +104,7 @@ pub fn serve(
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
-    let stamp = watch::stamp(workspace);
+    let stamp = file_watch::stamp(workspace);
     let agents = Arc::new(workspace.agents().read()?);
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
     let is_named = matches!(wanted.transport, Transport::Stdio)
@@ -140,7 +140,7 @@ pub fn serve(
     let of_tasks = Arc::new(Sessions::new(runtime.handle().clone()));
     let opens = of_tasks.clone();
     let workspace = workspace.with_env(|env: Env| env.upstreams(kept).task_sessions(opens));
-    let agents = ReadAgents::after(watch::of_agents(&stamp), agents);
+    let agents = ReadAgents::after(file_watch::of_agents(&stamp), agents);
     let gateway =
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     of_tasks.are_of(&gateway);
@@ -153,7 +153,7 @@ pub fn serve(
         let taking = gateway.workspace.clone();
         drop(tokio::task::spawn_blocking(move || {
             if let Err(error) = taking.take_over() {
-                tracing::warn!(%error, "workflows of gateways that are gone do not go on");
+                tracing::warn!(%error, "workflows of gateways that are gone do not continue");
             }
         }));
         // Runs are cancelled before connections close, so that their records name the right cause.
@@ -227,7 +227,7 @@ async fn signalled(stop: CancelToken) {
 
 /// Watches the files, and passes messages to the person who runs the server.
 async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
-    let followed = watch::follow(gateway.clone());
+    let followed = file_watch::follow(gateway.clone());
     tokio::pin!(followed);
     loop {
         tokio::select! {

@@ -31,11 +31,11 @@ use crate::http::Identity;
 use crate::listing;
 use crate::message::{NO_SUCH_METHOD, RawArguments};
 use crate::offers::NameOwner;
-use crate::own;
-use crate::reading::ReadRequest;
+use crate::read_request::ReadRequest;
 use crate::sessions;
 use crate::upstream::{ClientLine, ClientSide, OngoingCall, fingerprint};
 use crate::view::{AgentTool, Kind, Lists, View};
+use crate::workspace_offers;
 
 /// The supported revisions of the protocol.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -418,7 +418,7 @@ impl ServerHandler for Session {
         one_page(request)?;
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        let mut resources = own::resources(&view);
+        let mut resources = workspace_offers::resources(&view);
         resources.extend(self.gateway.resources(&agent, &view).await);
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -431,7 +431,7 @@ impl ServerHandler for Session {
         one_page(request)?;
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        let mut templates = own::templates();
+        let mut templates = workspace_offers::templates();
         templates.extend(self.gateway.templates(&agent, &view).await);
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -443,7 +443,7 @@ impl ServerHandler for Session {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&context)?;
         let view = self.gateway.view(&who).await;
-        if let Some(contents) = own::read(&self.gateway, &who, &view, &request.uri).await {
+        if let Some(contents) = workspace_offers::read(&self.gateway, &who, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
         }
         let read = ReadRequest { reads: Reads::Resource, name: &request.uri, arguments: None };
@@ -492,7 +492,7 @@ impl ServerHandler for Session {
                     Outcome::Required(required) => Ok(GetPromptResponse::InputRequired(*required)),
                 };
             }
-            NameOwner::Own => own::prompt(&self.gateway, &agent, &view, &request.name).await,
+            NameOwner::Own => workspace_offers::prompt(&self.gateway, &agent, &view, &request.name).await,
             NameOwner::Nobody => None,
         };
         let prompt = own.ok_or_else(|| read.unknown(is_late(&context)))?;

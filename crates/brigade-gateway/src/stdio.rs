@@ -17,8 +17,8 @@ use rustix::fs::{FileType, Stat, fstat};
 use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
-use crate::id_in::id_in;
 use crate::message::{self, CheckedMessage, Conversation};
+use crate::message_id::id_in;
 
 /// Reading pauses while this many messages wait to be handled.
 const MAX_WAITING_MESSAGES: usize = 64;

@@ -61,7 +61,8 @@ impl Lists {
         };
         let offer = |offer: &Offer| format!("{} {:?}", offer.server, offer.patterns().collect::<Vec<_>>());
         let offers = |reads| view.offers(reads).map(offer);
-        let own = crate::own::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
+        let own =
+            crate::workspace_offers::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
         let texts = view.prompts.iter().map(|text| format!("{text:?}"));
         let mut tools = DefaultHasher::new();
         view.tools.iter().for_each(|tool| tool.hash_listed(&mut tools));

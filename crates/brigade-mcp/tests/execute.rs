@@ -156,6 +156,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         cancel: None,
         clock: &SystemClock,
         speller: &NeutralWords,
+        postcondition: None,
     };
     let mut peer = ToolCall::new(&call, pin.map_or(PinRule::None, PinRule::Holds), None).unwrap();
     let finished = execute(&execution, logs, Executor::Converse(&mut peer));

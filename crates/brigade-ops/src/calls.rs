@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod batch;
+pub(crate) mod claim;
 pub(crate) mod ending;
 pub(crate) mod live;
 pub(crate) mod replan;

@@ -108,7 +108,7 @@ impl Checkpoints {
     /// Resumes a call after its checkpoints were approved. Everything that was approved is verified again first.
     ///
     /// # Errors
-    /// Returns [`Refusal::Resume`] if the call may not go on, and file errors. A failed run is in the report.
+    /// Returns [`Refusal::Resume`] if the call may not continue, and file errors. A failed run is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;

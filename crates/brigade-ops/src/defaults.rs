@@ -55,7 +55,7 @@ pub struct Defaults {
     pub dry_run: bool,
     /// Whether existing entries were replaced.
     pub force: bool,
-    /// Whether there was no catalog.
+    /// Whether the catalog was missing.
     pub created: bool,
     /// Added tools.
     pub added: Vec<String>,

@@ -59,6 +59,7 @@ pub mod work;
 
 pub use brigade_workspace::RUNTIMES;
 pub use calls::args::ArgsSource;
+pub use calls::claim::StoredClaim;
 pub use calls::live::{contracts_live, tool_live};
 pub use calls::request::{OnBlocked, Request};
 pub use calls::running::{Attempt, ReadyCall, RunTarget, Runner, refusal_error, run_stored};
@@ -122,6 +123,6 @@ pub use tools::finding::{ListFilter, discovered_entries, doubts, find, search, s
 pub use tools::health::{diagnose_catalog, list, list_of};
 pub use tools::import::{ImportResult, ServerListing};
 pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
-pub use tools::installing::{InstallRequest, InstallSelection, Installing, install};
+pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use work::brief::brief;

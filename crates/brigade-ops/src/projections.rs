@@ -111,7 +111,7 @@ fn select<'c>(
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
     let (tools, missing) = match named {
         Ok(tool) => (vec![tool], None),
-        // A tool that is no longer in the catalog may still have orphans.
+        // A tool that left the catalog may still have orphans.
         Err(_) if !orphans.is_empty() => (Vec::new(), None),
         Err(error) => {
             // An unreadable catalog is already reported.

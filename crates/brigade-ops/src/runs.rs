@@ -146,7 +146,7 @@ impl Runs {
     /// Shows the newest receipt.
     ///
     /// # Errors
-    /// Returns [`Refusal::RunShow`] if there is no run, and file errors.
+    /// Returns [`Refusal::RunShow`] without a run, and file errors.
     pub fn latest(&self) -> Result<RunShowReport, Error> {
         let newest = self.context.queue().read()?.receipts(1)?.receipts.into_iter().next();
         newest.map(|stored| run_report(&self.context, stored)).ok_or_else(|| {

@@ -3,6 +3,7 @@
 //! A call still takes every step: plan, queue, approval, verification, claim, receipt. Only its process may already
 //! run. It was then started by an equal command with the same variables, for the same agent.
 
+mod client;
 mod record;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +22,7 @@ use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, SandboxMode, S
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, GATEWAY, StartInput, WorkspaceContext, gather};
 
+pub use client::{ServerClient, mask_listener};
 use record::Recorder;
 pub(crate) use record::start_of;
 

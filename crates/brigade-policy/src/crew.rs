@@ -21,7 +21,7 @@ pub struct CrewWorker<'a> {
     pub write_paths: &'a [String],
     /// The variables that it gets.
     pub env_labels: &'a [String],
-    /// Whether it works on a task. One that looks and decides changes nothing but files of its own.
+    /// Whether it works on a task. One that looks and decides changes nothing but its own files.
     pub may_change: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct CrewFacts<'a> {
     pub work: CrewWork<'a>,
     /// How long it may take.
     pub timeout: Option<Seconds>,
-    /// Whether it works in the workspace itself, and not in a folder of its own.
+    /// Whether it works in the workspace itself, and not in a separate folder.
     pub in_workspace: bool,
 }
 
@@ -133,7 +133,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     }
     bindings.retain(|_, variable| environment.is_set(variable.as_str()));
     decision.env_bindings = bindings;
-    // In a folder of its own, nothing of the workspace is changed.
+    // In a separate folder, nothing of the workspace is changed.
     decision.sandbox.grants.workspace_write &= facts.in_workspace;
     decision
 }

@@ -329,7 +329,7 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
     match state {
-        // What an invalid policy says besides its errors does not hold.
+        // Only the errors of an invalid policy count.
         PolicyState::Invalid { .. } => judge.rulings.retain(|ruling| ruling.blocker.is_some()),
         PolicyState::Missing { .. } | PolicyState::Valid(_) => judge.terms(&decision),
     }

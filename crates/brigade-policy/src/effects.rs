@@ -30,7 +30,7 @@ pub enum SandboxOpening {
     Repository,
 }
 
-/// What an effect may change, as clients are told before they call a tool.
+/// What an effect may change, as clients learn before they call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     /// Nothing that lasts.

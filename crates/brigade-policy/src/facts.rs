@@ -88,7 +88,7 @@ impl<'a> CallFacts<'a> {
         CallFacts { kind: CallKind::Install, entry: None, registered, ..CallFacts::from_tool(installation) }
     }
 
-    /// Returns the facts of a command that only looks whether a tool is there: those of a script that somebody asks
+    /// Returns the facts of a command that only looks whether a tool is there: those of a script that is asked
     /// for, with these effects. Level, source and capabilities are those of the tool.
     pub fn of_check(tool: &'a Tool, command: &'a str, effects: &'a [String]) -> CallFacts<'a> {
         CallFacts {

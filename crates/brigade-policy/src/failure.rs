@@ -104,7 +104,7 @@ impl Failure {
         self
     }
 
-    /// Masks values in all texts: those of somebody who may not see them.
+    /// Masks values in all texts, for a reader who may not see them.
     #[must_use]
     pub fn masked(mut self, redactor: &Redactor) -> Failure {
         let mask = |text: &mut String| *text = redactor.redact_str(text);
@@ -156,7 +156,7 @@ impl Failure {
 
     /// Returns the stable code, in `snake_case`.
     ///
-    /// Without a code of its own, the error has the code of the reason that its message repeats, or of its kind.
+    /// Without a code, the error has the code of the reason that its message repeats, or of its kind.
     pub fn code(&self) -> &str {
         match (self.0.code, self.reason_itself()) {
             (Some(code), _) => code.as_str(),
@@ -191,7 +191,7 @@ impl Failure {
     }
 
     /// Returns the message followed by its hints, for documents with one text for both. A hint that is a step is left
-    /// out: documents have steps of their own.
+    /// out: documents have their own steps.
     pub fn with_hints(&self, speller: &dyn StepFormatter) -> String {
         let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
         let told = self.0.hints.iter().filter(|hint| hint.step().is_none());
@@ -207,7 +207,7 @@ impl Failure {
         ErrorLine::with(self.with_hints(speller), self.faults().0)
     }
 
-    /// Returns the error itself as a fault, and behind it its reasons, in the order of their files and lines.
+    /// Returns the error itself as a fault, then its reasons, in the order of their files and lines.
     ///
     /// A reason that is the error in its own words is not repeated: the error is where that is.
     pub fn faults(&self) -> (Fault, Vec<Fault>) {

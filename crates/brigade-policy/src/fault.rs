@@ -187,12 +187,12 @@ impl ErrorLine {
         ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
     }
 
-    /// Puts a text before what is behind it.
+    /// Puts a text before the rest.
     pub fn with(text: String, fault: Fault) -> ErrorLine {
         ErrorLine { text, fault }
     }
 
-    /// Returns the text, with the place before it and advice behind it. A next step is only in the fault.
+    /// Returns the text, with the place before it and advice after it. A next step is only in the fault.
     pub fn as_str(&self) -> &str {
         &self.text
     }

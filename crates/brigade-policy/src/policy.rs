@@ -166,7 +166,7 @@ words! {
 }
 
 words! {
-    /// Which runs are observed: what they open, execute and connect to is told by the kernel and kept in the receipt.
+    /// Which runs are observed: the kernel reports what they open, execute and connect to, for the receipt.
     #[derive(Default)]
     Observe {
         /// Every one.
@@ -310,7 +310,7 @@ pub struct Policy {
     pub sandbox: SandboxRules,
     /// The sandbox rules of single tools, `[sandbox.tool.ID]`, by tool id.
     pub tool_sandbox: BTreeMap<String, SandboxRules>,
-    /// The sandbox rules of installations, `[sandbox.install]`, which stand in for those of their tool.
+    /// The sandbox rules of installations, `[sandbox.install]`, which replace those of their tool.
     pub install_sandbox: Option<SandboxRules>,
     /// `[paths] outside`: directories outside the workspace that tools' paths may use.
     pub outside_paths: Rule<String>,

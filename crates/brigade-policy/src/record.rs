@@ -160,7 +160,7 @@ pub struct PolicyRules {
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
     pub max_output_bytes: Option<u64>,
-    /// What a crew of coding agents may do, if the policy has `[kitchen]`; defaults stand for absent keys.
+    /// What a crew of coding agents may do, if the policy has `[kitchen]`; absent keys have defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kitchen: Option<KitchenGrants>,
     /// Levels whose tools may run, if the policy limits them.

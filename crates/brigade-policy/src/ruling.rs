@@ -281,7 +281,7 @@ impl Judge<'_> {
                 self.deny(Topic::Effect, name, "denied_effects", blocker);
             }
         }
-        // Installations have a rule of their own.
+        // Installations have a separate rule.
         let installs = self.facts.kind == CallKind::Install;
         for effect in effects.into_iter().filter(|effect| !installs || *effect != INSTALL_EFFECT) {
             let denied = policy.denied_effects.find(effect).is_some();

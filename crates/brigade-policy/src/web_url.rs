@@ -1,4 +1,4 @@
-//! Which pages may be fetched: what the text of a URL tells, and which addresses are nobody's own.
+//! Which pages may be fetched: what the text of a URL tells, and which addresses are public.
 
 use brigade_core::codes::Code;
 use brigade_core::reasons;
@@ -14,7 +14,7 @@ const MAX_URL_BYTES: usize = 4000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WebProblem {
     /// Programs would read it as something else than a URL of a page.
-    #[error("this is no plain http or https URL")]
+    #[error("this is not a plain http or https URL")]
     NotPlain,
     /// It holds a user or a password.
     #[error("the URL holds credentials")]
@@ -146,7 +146,7 @@ impl WebUrl {
         Ok(WebUrl { is_secure, host, port: port.unwrap_or(if is_secure { 443 } else { 80 }), target })
     }
 
-    /// Reads a reference that stands in this page.
+    /// Reads a reference of this page.
     ///
     /// # Errors
     /// As [`WebUrl::parse`].

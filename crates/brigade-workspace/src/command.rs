@@ -17,7 +17,7 @@ use brigade_policy::Blocker;
 
 use crate::config::Config;
 use crate::host::Host;
-use crate::seen::is_program;
+use crate::searched_files::is_program;
 
 /// The argument that names the command.
 const ARGUMENT: &str = "command";
@@ -26,8 +26,8 @@ impl Config {
     /// Makes the entry of a call that runs a command, or is answered by a program that the configuration names. `None`
     /// for every other one.
     ///
-    /// Besides reading, the command may do what the context of the agent grants, and of that only what is in `within`.
-    /// It runs in `root`, the directory that the paths of the session are relative to.
+    /// In addition to reading, the command may do what the context of the agent grants, and of that only what is in
+    /// `within`. It runs in `root`, the directory that the paths of the session are relative to.
     pub fn command(
         &self,
         host: &Host<'_>,
@@ -99,7 +99,7 @@ impl Config {
     }
 }
 
-/// Returns why a command of an agent does not start in the lane that its entry names: its directory is behind a link.
+/// Returns why a command of an agent does not start in the lane that its entry names: a link leads to its directory.
 pub(crate) fn leaves_its_lane(tool: &Tool, real_directory: Option<&str>) -> Option<Blocker> {
     let lane = tool.cwd.as_deref().filter(|_| tool.id == COMMAND).and_then(lane_of)?;
     let stays = real_directory.is_none_or(|real| lane_of(real) == Some(lane));
@@ -136,7 +136,7 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Jso
 /// Returns why profiles do not allow the command of an entry that was made for a call.
 ///
 /// Compared are the programs that really run: what a word leads to over `PATH` and links, under the name that a profile
-/// allows, behind every launcher.
+/// allows, after every launcher.
 fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let command = tool.command.as_deref().filter(|_| tool.id == COMMAND)?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
@@ -145,7 +145,7 @@ fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let root = files_root(host.fs.root(), lane);
     let root = root.as_path();
     let is_same = |typed: &str, allowed: &str| is_same(host, (&directory, typed), (root, allowed));
-    // What is no command line is refused as that, whatever profiles allow.
+    // What is not a command line is refused, whatever profiles allow.
     let commands = started(&Argv::parse(command).ok()?, &is_same);
     let script = |from: &Path, word: &str| {
         let path = from.join(word);
@@ -166,12 +166,12 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
         let (words, rest) = (&commands[at].words, &commands[at + 1..]);
         let Some(known) = words.first().and_then(|word| Program::from_word(word)) else { return false };
         matches!(known.role(), Role::Wrapper { .. } | Role::Launcher)
-            // A file of the workspace with the name of a launcher is a program of its own.
+            // A file of the workspace with the name of a launcher is another program.
             && is_same(&words[0], known.name)
             && rest.iter().any(|inner| words.ends_with(&inner.words))
     };
     let at = (0..commands.len()).filter(|at| !is_launcher(*at));
-    // No name of a program stands for what is found elsewhere.
+    // Without an absolute path the name proves nothing, so it is left empty.
     let words = |started: &risk::StartedCommand| match started.is_elsewhere {
         true => vec![String::new()],
         false => started.words.clone(),
@@ -180,7 +180,7 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
 }
 
 /// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under
-/// the same name: many programs do something else under another name. Before each word stands the directory that it is
+/// the same name: many programs do something else under another name. Before each word is the directory that it is
 /// relative to.
 fn is_same(host: &Host<'_>, (directory, typed): (&Path, &str), (root, allowed): (&Path, &str)) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
@@ -207,7 +207,7 @@ pub fn command_only_reads(host: &Host<'_>, tool: &Tool) -> bool {
     only_reads(&argv) && file_of(host, root, argv.program()).is_some_and(|file| !file.starts_with(root))
 }
 
-/// Returns the command lines that a command of an agent stands for when each program has the name of its file.
+/// Returns the command lines that a command of an agent means when each program has the name of its file.
 pub(crate) fn behind_links(host: &Host<'_>, tool: &Tool) -> Vec<Argv> {
     let command = tool.command.as_deref().filter(|_| !tool.acts_inside());
     let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return Vec::new() };

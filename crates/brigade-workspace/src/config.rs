@@ -20,11 +20,11 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_projection::Claims;
 
+use crate::agent_tools::{AgentConfig, read_agents};
 use crate::host::{Host, masks};
-use crate::learned::{LearnedCode, LearnedTool};
+use crate::learned_code::{LearnedCode, LearnedTool};
 use crate::named::bind_learned;
-use crate::rights::{AgentConfig, read_agents};
-use crate::seen::is_program;
+use crate::searched_files::is_program;
 use crate::user::read_runtimes;
 
 /// The catalog's file.
@@ -186,7 +186,7 @@ impl Config {
         self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
     }
 
-    /// Returns the runtimes. Their files are read at the first time; there are none if they cannot be read.
+    /// Returns the runtimes. Their files are read at the first time; without readable files there are none.
     pub fn runtimes(&self, host: &Host<'_>) -> &Runtimes {
         self.runtimes.get_or_init(|| read_runtimes(host).unwrap_or_default())
     }
@@ -302,7 +302,7 @@ impl Config {
         builtin::definitions().iter().copied().filter_map(of).collect()
     }
 
-    /// Returns what a built-in tool needs and nobody finds here. What depends on a session is left out.
+    /// Returns what a built-in tool needs and is missing here. What depends on a session is left out.
     pub(crate) fn missing_here(
         &self,
         host: &Host<'_>,

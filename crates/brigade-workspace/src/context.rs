@@ -127,7 +127,7 @@ impl WorkspaceContext {
     /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace is in the run's own directory.
     pub fn require_outside_run(&self) -> Result<(), Failure> {
         self.require_outside_run_at(self.fs.root())
     }
@@ -181,7 +181,7 @@ impl WorkspaceContext {
     }
 }
 
-/// Says that there is no home directory.
+/// Says that the home directory is unknown.
 pub fn no_home(environment: &HostEnvironment) -> Failure {
     let (message, hint) = match environment.get("HOME").is_some_and(|home| !home.is_empty()) {
         true => {

@@ -1,4 +1,4 @@
-//! A cache for the sha256 of large programs that nobody can change.
+//! A cache for the sha256 of large programs that cannot be changed.
 //!
 //! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
 //! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at

@@ -14,7 +14,7 @@ use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
 use crate::host::Host;
-use crate::seen::{SeenFiles, is_program};
+use crate::searched_files::{SeenFiles, is_program};
 
 /// The largest schema, example or argument file that is read.
 pub const DOCUMENT_LIMIT: u64 = 16 << 20;

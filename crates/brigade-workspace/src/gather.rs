@@ -153,7 +153,7 @@ pub struct RepeatRequest<'a> {
     pub effects: Option<&'a [String]>,
     /// The session that it was asked in.
     pub session: Option<CallSession>,
-    /// The learned code that its approval binds. Absent for what nobody has approved.
+    /// The learned code that its approval binds. Absent without an approval.
     pub learned: Option<&'a [String]>,
 }
 

@@ -17,7 +17,7 @@ use brigade_redact::SecretValue;
 
 use crate::config::Config;
 use crate::digests::Digests;
-use crate::seen::is_program;
+use crate::searched_files::is_program;
 
 /// The files of a workspace, and the context of its host.
 #[derive(Clone, Copy)]
@@ -34,8 +34,8 @@ pub struct Host<'a> {
     pub names: Option<&'a dyn Names>,
 }
 
-/// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker, a commit
-/// and where it is pushed to, work that would be put away.
+/// Looks up what arguments of built-in tools name, other than files: a manifest, a question that waits, a worker, a
+/// commit and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
     /// Returns what the arguments of a caller's tool name as it is now, and the reasons against the call in it.
     /// `root` is the directory that the paths of the session are relative to.

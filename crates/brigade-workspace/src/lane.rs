@@ -59,7 +59,7 @@ impl Display for LaneError {
         f.write_str(match self {
             LaneError::Gone => "the lane is not there any more; begin a session in another one",
             LaneError::NoWorktree => {
-                "the directory of the lane is no worktree any more; a person may look at it"
+                "the directory of the lane is not a worktree any more; a person may look at it"
             }
         })
     }

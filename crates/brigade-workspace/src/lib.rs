@@ -36,42 +36,47 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod approving;
+mod agent_tools;
+mod approval;
 mod checks;
 mod command;
 mod config;
 mod context;
+mod deferred_sync;
 mod digests;
 mod files;
 pub mod gather;
-mod healths;
+mod health_commands;
 mod host;
 mod lane;
-mod learned;
-mod lines;
+mod learned_code;
 pub mod load;
 mod memory;
 mod named;
-mod near;
-mod pinned;
+mod next_steps;
+mod pin_of_call;
 mod places;
 mod plan;
 mod presence;
 mod real_paths;
 mod report;
-mod rights;
 mod schemas;
-mod seen;
-mod shared;
-mod sight;
+mod searched_files;
+mod shared_servers;
+mod similar_paths;
+mod source_lines;
 mod sources;
 mod tool;
+mod tool_visibility;
 mod tracked;
 mod user;
 mod visibility_check;
-mod words;
 
-pub use approving::{CallRequest, Rules, ToolRequest, approve, explain_approval};
+pub use agent_tools::{
+    AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
+    read_agents, read_profiles,
+};
+pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
@@ -79,15 +84,15 @@ pub use config::{
     read_policy, unreadable,
 };
 pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};
 pub use lane::{Files, KeptLane, LaneError};
-pub use learned::{LEARNED, LearnedCode, LearnedTool, is_code_of_run};
-pub use lines::SourceFiles;
+pub use learned_code::{LEARNED, LearnedCode, LearnedTool, is_code_of_run};
 pub use memory::Memory;
-pub use near::{did_you_mean, near_path};
-pub use pinned::PinOfCall;
+pub use next_steps::ShownWords;
+pub use pin_of_call::PinOfCall;
 pub use places::{Places, ResolvedPath};
 pub use plan::{PlanInput, StartInput, errors_of_tool};
 pub use presence::PresenceReader;
@@ -95,16 +100,13 @@ pub use real_paths::{followed, real_paths};
 pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
-pub use rights::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
-    read_agents, read_profiles,
-};
 pub use schemas::SchemaText;
-pub use seen::{is_code_file, is_program};
-pub use sight::ToolVisibility;
+pub use searched_files::{is_code_file, is_program};
+pub use similar_paths::{did_you_mean, near_path};
+pub use source_lines::SourceFiles;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
+pub use tool_visibility::ToolVisibility;
 pub use tracked::{gateway_tracked, policy_tracked};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
 pub use visibility_check::look;
-pub use words::ShownWords;

@@ -17,8 +17,8 @@ use brigade_redact::Redactor;
 use crate::context::WorkspaceContext;
 
 /// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
-/// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
-/// is used.
+/// an issue. If a file is there and cannot be read, it is unknown what of the user it would hide, so nothing of the
+/// user is used.
 pub fn catalog(context: &WorkspaceContext) -> Result<Catalog, Failure> {
     Ok(catalog_from(context, context.host())?.masked_by(&masks_of(context)))
 }
@@ -94,7 +94,7 @@ pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(|tool| tool.enabled).collect()
 }
 
-/// Returns the tools that are part of Brigade and built. Lists name them only where somebody asks for their family.
+/// Returns the tools that are part of Brigade and built. Lists name them only where their family is asked for.
 pub fn built_in(config: &Config) -> impl Iterator<Item = &'static Tool> + use<> {
     let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some_and(|row| row.is_built);
     config.own_tools().iter().filter(is_built)
@@ -123,7 +123,7 @@ pub fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c T
     Ok(tools)
 }
 
-/// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
+/// Finds an enabled tool by a name that was given: by its id, an alias or `<source>:<id>`.
 pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
     if let Some(tool) = builtin::entry(name.trim()) {
         return Ok(tool);

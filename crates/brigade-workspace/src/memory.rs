@@ -18,7 +18,7 @@ use brigade_projection::ProjectionItem;
 
 use crate::config::Config;
 use crate::host::Host;
-use crate::pinned::{PinOfCall, Pins};
+use crate::pin_of_call::{PinOfCall, Pins};
 use crate::plan::PlanInput;
 use crate::tool::FactReader;
 
@@ -109,8 +109,8 @@ impl Memory {
         self.runtimes.get(host, read)
     }
 
-    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for what is no call of
-    /// an MCP tool.
+    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for calls other than
+    /// those of an MCP tool.
     ///
     /// # Errors
     /// When the disk fails.

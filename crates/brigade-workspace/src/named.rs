@@ -18,10 +18,10 @@ use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
-use crate::learned::LearnedTool;
-use crate::near::{did_you_mean, near_path};
+use crate::learned_code::LearnedTool;
+use crate::similar_paths::{did_you_mean, near_path};
 
-/// Directories whose files the kernel makes up when they are read: their bytes are no content.
+/// Directories whose files the kernel makes up when they are read: their bytes are not content.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// A path that an approval cannot bind.
@@ -320,7 +320,7 @@ fn is_itself(fs: &dyn Fs, path: &RelPath, kind: FileKind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
     #![allow(clippy::disallowed_methods, reason = "a link is made on a real disk")]
 
     use brigade_fs::DiskFs;

@@ -70,7 +70,7 @@ impl<'w> Places<'w> {
         }
     }
 
-    /// Returns the file behind a target that was looked at, where links lead to another one than its path says.
+    /// Returns the file that a target leads to, where links lead to another one than its path says.
     pub fn moved(&self, path: &str) -> Option<RelPath> {
         self.moved.read().expect(UNBROKEN).get(path).cloned()
     }
@@ -125,7 +125,7 @@ impl<'w> Places<'w> {
         self.listed.write().expect(UNBROKEN).insert(folder, entries);
     }
 
-    /// Returns what a name stands for, where its directory was listed.
+    /// Returns what a name means, where its directory was listed.
     fn listed_kind(&self, path: &RelPath) -> Option<FileKind> {
         self.listed.read().expect(UNBROKEN).get(&path.parent())?.get(path.name()).copied()
     }

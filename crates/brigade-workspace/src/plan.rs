@@ -39,7 +39,7 @@ pub struct PlanInput<'c> {
     pub directory: PathBuf,
 }
 
-/// The facts of a start that is no call, and the program that was opened for it.
+/// The facts of a start outside of calls, and the program that was opened for it.
 pub struct StartInput<'c> {
     /// The facts.
     pub facts: StartFacts<'c>,
@@ -110,7 +110,7 @@ impl<'c> FactReader<'_, 'c> {
         Ok(PlanInput { facts: PlanFacts { installs: Some(entry), input_schema, ..input.facts }, ..input })
     }
 
-    /// Reads what a plan needs besides a summary that was read before.
+    /// Reads what a plan needs in addition to a summary that was read before.
     ///
     /// # Errors
     /// When the disk fails.
@@ -142,7 +142,7 @@ impl<'c> FactReader<'_, 'c> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
         if tool.id == COMMAND {
-            // An agent wrote the command and nobody reviewed it, so it is confined as far as the system can also where
+            // An agent wrote the command and it is not reviewed, so it is confined as far as the system can also where
             // the policy confines no call.
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         }
@@ -289,7 +289,7 @@ impl<'c> FactReader<'_, 'c> {
     /// Reads what decides whether a command of an entry may be started that tells whether the tool is there. `look` is
     /// [the script that it is](Tool::look_with).
     ///
-    /// Nobody approved it, so it is confined as far as the system can also where the policy confines no call.
+    /// It is not approved, so it is confined as far as the system can also where the policy confines no call.
     ///
     /// # Errors
     /// When the disk fails.

@@ -17,7 +17,7 @@ use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
 use crate::config::KnownFacts;
 use crate::files::ToolReader;
 use crate::host::{Host, user_path};
-use crate::seen::is_program;
+use crate::searched_files::is_program;
 use crate::tool::FactReader;
 
 /// Looks whether tools are there. Many tools name the same program or run the same script, which is looked for once.

@@ -7,7 +7,7 @@ use brigade_access::builtin::{WORKSPACE, command_argument, relative};
 use brigade_core::Json;
 use brigade_fs::{Fs, Location, by_words};
 
-/// Writes the paths among arguments as where they lead. A part that does not exist yet is no link.
+/// Writes the paths among arguments as where they lead. A part that does not exist yet is not a link.
 pub fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
     let real = |value: &Json| match value.as_str().and_then(|path| relative(path, root)) {
         Some(path) => real_path(fs, &path).map_or_else(|| value.clone(), Json::from),
@@ -54,7 +54,7 @@ enum Lead {
     /// Through a link to this path.
     To(String),
     /// Out of the workspace through a link, or somewhere else than it says: the kernel takes `..` from where a link
-    /// leads, and a reader of the text takes it from where it stands.
+    /// leads, and a reader of the text takes it from there.
     Astray,
 }
 
@@ -90,7 +90,7 @@ impl Lead {
     }
 }
 
-/// Writes each argument that names something behind a link as where the link leads, and one that leads out of the
+/// Writes each argument that names something through a link as where the link leads, and one that leads out of the
 /// workspace as nothing. Any text may be a path to the tool that gets it. A command is written with all its words, and
 /// as nothing if one of them leads astray.
 pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {

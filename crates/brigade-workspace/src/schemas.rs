@@ -20,7 +20,7 @@ pub enum SchemaText {
 }
 
 impl SchemaText {
-    /// Returns it as JSON. Bytes that are none stand for any object.
+    /// Returns it as JSON. Other bytes mean any object.
     pub fn json(&self) -> Json {
         match self {
             SchemaText::File(bytes) => {

@@ -19,9 +19,9 @@ use brigade_projection::{
 use crate::config::Config;
 use crate::files::{EntryFile, ToolReader, compile_schema, parse_json};
 use crate::host::Host;
-use crate::near::near_path;
 use crate::places::Places;
-use crate::seen::NotedFiles;
+use crate::searched_files::NotedFiles;
+use crate::similar_paths::near_path;
 
 /// How much of a tool is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,7 +146,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         ToolFacts { tool, files, directory, projections, listed }
     }
 
-    /// Reads what lists and health need besides what a plan needs.
+    /// Reads what lists and health need in addition to a plan.
     fn listed(
         &self,
         reader: &ToolReader<'_>,

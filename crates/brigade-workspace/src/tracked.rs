@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use brigade_fs::{FileKind, FsErrorKind, Location};
 
+use crate::agent_tools::GATEWAY;
 use crate::config::POLICY;
 use crate::host::Host;
-use crate::rights::GATEWAY;
 use index::Tracks;
 
 /// The largest index that is read.

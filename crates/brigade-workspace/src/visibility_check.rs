@@ -17,15 +17,15 @@ use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
 use brigade_policy::{Blocker, CallFacts, PolicyDecision, decide};
 use brigade_projection::summarise;
 
+use crate::agent_tools::{AgentOffer, AgentTool};
 use crate::command::behind_links;
 use crate::config::{Config, KnownFacts};
 use crate::host::Host;
 use crate::named::missing_script;
 use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
-use crate::rights::{AgentOffer, AgentTool};
 use crate::schemas::{SchemaFound, SchemaText, Schemas};
-use crate::sight::ToolVisibility;
 use crate::tool::FactReader;
+use crate::tool_visibility::ToolVisibility;
 
 /// Looks whether an agent sees one tool, and says why not.
 pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> ToolVisibility {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use brigade::core::{Clock, Timestamp};
 use brigade::{Env, MemoryFs, Workspace};
 
-/// A clock that stands still.
+/// A clock that does not move.
 struct FixedClock;
 
 impl Clock for FixedClock {

@@ -1,7 +1,7 @@
 //! Finds the tools that can do something, and says what a call of each would run, or why it would not:
 //! `cargo run -p brigade --example find_and_plan -- FOLDER CAPABILITY`. Starts nothing.
 
-#![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
+#![allow(clippy::disallowed_methods, reason = "an example is a separate program")]
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,6 +1,6 @@
 //! The calls that wait for a person: `cargo run -p brigade --example list -- FOLDER`.
 
-#![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
+#![allow(clippy::disallowed_methods, reason = "an example is a separate program")]
 
 use std::error::Error;
 use std::io::Write as _;

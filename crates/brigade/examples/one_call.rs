@@ -2,7 +2,7 @@
 //!
 //! Plans and queues a call of a tool without arguments, approves it in the name of this program, and runs it.
 
-#![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
+#![allow(clippy::disallowed_methods, reason = "an example is a separate program")]
 
 use std::error::Error;
 use std::path::Path;

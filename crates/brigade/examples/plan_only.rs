@@ -1,7 +1,7 @@
 //! What a call would do, without storing or running anything:
 //! `cargo run -p brigade --example plan_only -- FOLDER TOOL`.
 
-#![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
+#![allow(clippy::disallowed_methods, reason = "an example is a separate program")]
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Calls of one agent: asked for, gone on with, read and withdrawn by the agent itself.
+//! Calls of one agent: requested, continued, read and withdrawn by the agent itself.
 //!
 //! The agent is the caller of the environment. It sees its own calls and runs, and no others.
 
@@ -22,12 +22,12 @@ use brigade_runtime::LogStream;
 use brigade_schema::Schema;
 use brigade_workspace::{AgentOffer, AgentTools, CallRequest, FactReader, Rules, approve, gather, load};
 
-use crate::acting::{self, BUILTIN, DirectCallResult};
-use crate::room::WorkspaceInner;
-use crate::{agent_review, commanded, memory_rules};
+use crate::builtin_call::{self, BUILTIN, DirectCallResult};
+use crate::workspace_inner::WorkspaceInner;
+use crate::{agent_review, memory_rules, provider_answer};
 use asking::{JudgeFn, PlannedFn, RuleSelection, Terms, no_longer_covered};
 
-/// Asks for, goes on with, reads and withdraws the calls of one agent.
+/// Requests, continues, reads and withdraws the calls of one agent.
 #[derive(Clone)]
 pub struct AgentCalls {
     pub(crate) room: Arc<WorkspaceInner>,
@@ -237,7 +237,7 @@ impl AgentCalls {
             return Ok(RequestOutcome::Over(over));
         }
         let config = gather::config(&self.room)?;
-        Ok(RequestOutcome::Answered(acting::at_once(&self.room, &config, tool, args, names_of(shown))))
+        Ok(RequestOutcome::Answered(builtin_call::at_once(&self.room, &config, tool, args, names_of(shown))))
     }
 
     /// Returns what approves a planned call without a person, or whether what did still does.
@@ -276,7 +276,7 @@ impl AgentCalls {
         brigade_ops::record_review(&self.room, stored, review).map(|report| Some(report.call))
     }
 
-    /// Asks the judge about a call. `None` where there is none.
+    /// Asks the judge about a call. `None` without a judge.
     #[cfg(feature = "builtin")]
     fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judgement> {
         let tool = shown.callable(&call.tool_id, &call.args)?;
@@ -285,7 +285,7 @@ impl AgentCalls {
         Some(judge.ask(&self.room.context, &shown.config.policy, &matter, self.room.env.cancel.clone()))
     }
 
-    /// Without tasks, there is no judge.
+    /// A build without tasks has no judge.
     #[cfg(not(feature = "builtin"))]
     fn judged(&self, _: &AgentTools, _: &Call) -> Option<Judgement> {
         None
@@ -318,7 +318,7 @@ impl AgentCalls {
             .map(|report| report.call)
     }
 
-    /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
+    /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns its current state.
     /// `shown` is what the agent is shown now, whose limits its arguments must fit still. A person has no limits.
     ///
     /// # Errors
@@ -348,7 +348,7 @@ impl AgentCalls {
         Ok(AgentCall { call: run.call, receipt: Some(run.receipt.for_agent()), answer })
     }
 
-    /// Returns the call as it stands.
+    /// Returns the current state of the call.
     ///
     /// # Errors
     /// Returns [`ErrorKind::NotFound`] if the agent has no such call, and file errors.
@@ -436,7 +436,7 @@ impl AgentCalls {
         }
         let (from, to) =
             (text.floor_char_boundary(offset), text.floor_char_boundary(offset.saturating_add(limit)));
-        // At least one character, so that reading goes on.
+        // At least one character, so that reading makes progress.
         let to =
             if to <= from { text[from..].chars().next().map_or(from, |c| from + c.len_utf8()) } else { to };
         Ok(Some(Output {
@@ -457,7 +457,7 @@ impl AgentCalls {
         if may_start_a_program(&receipt.tool_id) && receipt.process.is_some() {
             let config = gather::config(&self.room)?;
             let redactor = Redactor::new(&gather::secrets(&self.room));
-            let result = commanded::result_of(&self.room, &config, &receipt, &redactor);
+            let result = provider_answer::result_of(&self.room, &config, &receipt, &redactor);
             return Ok(result.map(|result| result.to_json()));
         }
         let request = receipt.mcp_request_id;
@@ -519,7 +519,7 @@ impl AgentCalls {
     /// Returns the source of a skill, slash command or superpower as text, without secrets. `None` without one.
     ///
     /// # Errors
-    /// Fails if there is no such tool, and on file errors.
+    /// Fails if the tool does not exist, and on file errors.
     pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, tool)?;

@@ -4,12 +4,12 @@ use brigade_call::Call;
 use brigade_doctor::{InboxItem, InboxMetadata, InboxStatus};
 use brigade_ops::InboxStore;
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// The permission under which calls are looked at later.
 const FULL_AUTO: &str = "permission.full-auto";
 
-/// Effects that nobody looks at later.
+/// Effects that need no later review.
 const READS: &[&str] = &["local-read", "remote-read", "session"];
 
 /// The source of these rows.

@@ -22,7 +22,7 @@ use crate::report::{
     AgentApproval, AgentChange, AgentListReport, AgentReport, AgentToolsReport, CostReport,
     ProfileExplainReport, ProfileListReport, ProfileReport, Report as _,
 };
-use crate::room::{POLICY, WorkspaceInner};
+use crate::workspace_inner::{POLICY, WorkspaceInner};
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl Agents {
     /// what is visible, and what is visible can be called.
     ///
     /// # Errors
-    /// Fails if there is no such agent or profile, a file has an error, or a file cannot be read.
+    /// Fails if the agent or profile does not exist, a file has an error, or a file cannot be read.
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
         let session = SessionProfiles::default();
         self.tools_with(Arc::new(config(&self.room)?), agent, &session, overlays, names)
@@ -62,7 +62,7 @@ impl Agents {
     /// Reads what an agent is shown in a session, with profiles and agents that were read before.
     ///
     /// # Errors
-    /// Fails if there is no such agent or profile, or a file cannot be read.
+    /// Fails if the agent or profile does not exist, or a file cannot be read.
     pub fn tools_with(
         &self,
         agents: Arc<AgentConfig>,
@@ -147,7 +147,7 @@ impl Agents {
     /// Gives an agent a new token, which the report alone shows. The old one is not valid any more.
     ///
     /// # Errors
-    /// Fails if there is no such agent, or gateway.toml has an error.
+    /// Fails if the agent does not exist, or gateway.toml has an error.
     pub fn rotate(&self, name: &AgentName) -> Result<AgentReport, Error> {
         self.with_token(name, AgentChange::Rotated, |text, token_sha256| {
             rotate_token(text.unwrap_or_default(), name, token_sha256)
@@ -157,7 +157,7 @@ impl Agents {
     /// Removes an agent.
     ///
     /// # Errors
-    /// Fails if there is no such agent, or gateway.toml has an error.
+    /// Fails if the agent does not exist, or gateway.toml has an error.
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
         self.room.require_outside_run()?;
         Setup::new(&self.room).change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
@@ -209,7 +209,7 @@ impl Agents {
     /// Shows a profile.
     ///
     /// # Errors
-    /// Fails if there is no such profile, or profiles.toml has an error.
+    /// Fails if the profile does not exist, or profiles.toml has an error.
     pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
         let profile = ProfileRow::new(&*profiles(&self.room)?.find(name)?);
         Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.room.target(), profile })
@@ -218,7 +218,7 @@ impl Agents {
     /// Explains whether an agent sees a tool, and what each of its profiles says.
     ///
     /// # Errors
-    /// Fails if there is no such tool or agent, or a file has an error.
+    /// Fails if the tool or agent does not exist, or a file has an error.
     pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
         let config = gather::config(&self.room)?;
         let agents = self::config(&self.room)?;

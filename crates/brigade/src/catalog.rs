@@ -12,7 +12,7 @@ use crate::report::{
     CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, SearchReport,
     ShowReport, StatsReport, ToolLinesReport,
 };
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_ops::{
     CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
@@ -69,7 +69,7 @@ impl Tools {
     }
 
     /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
-    /// stand apart and in any order. With `families`, only tools of these.
+    /// be apart and in any order. With `families`, only tools of these.
     ///
     /// # Errors
     /// Returns file errors.

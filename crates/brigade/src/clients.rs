@@ -11,7 +11,7 @@ use brigade_workspace::gather;
 
 use crate::agents;
 use crate::report::{ConnectReport, Report as _};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_harness::{Scope, Transport};
 pub use brigade_ops::ConnectStep;

@@ -13,7 +13,7 @@ use brigade_workspace::{gather, load};
 use crate::catalog::Tools;
 use crate::policies::{self, Policies, errors};
 use crate::report::{CatalogReport, FixReport, PolicyHealthReport, Report as _};
-use crate::room::{POLICY, WorkspaceInner};
+use crate::workspace_inner::{POLICY, WorkspaceInner};
 
 pub use brigade_doctor::DoctorRequest;
 

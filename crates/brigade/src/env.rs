@@ -23,7 +23,7 @@ pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends calls that run.
 pub trait CallEnder: Send + Sync {
-    /// Ends a call, in the name of somebody. Returns whether it did.
+    /// Ends a call, in the name of a caller. Returns whether it did.
     fn end(&self, call: &CallId, who: &str) -> bool;
 }
 
@@ -164,7 +164,7 @@ impl Env {
         self
     }
 
-    /// Sets the servers that are kept for the calls of agents. Without them, each call starts a process of its own.
+    /// Sets the servers that are kept for the calls of agents. Without them, each call starts its own process.
     #[must_use]
     pub fn upstreams(mut self, upstreams: Upstreams) -> Env {
         self.upstreams = Some(upstreams);

@@ -9,7 +9,7 @@ use brigade_ops::{
 };
 
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_ops::work::{InboxFilter, InboxStep};
 

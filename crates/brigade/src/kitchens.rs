@@ -19,7 +19,7 @@ use brigade_kitchen_run::{
 };
 use brigade_ops::{Error, ErrorKind};
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// How far to read the log of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct PlanOptions<'a> {
 }
 
 /// Operations on the kitchen. A path of a PRD that is relative is looked up in the current directory, then in the
-/// workspace; without a path, the PRD that somebody works on is taken.
+/// workspace; without a path, the PRD in progress is taken.
 #[derive(Clone)]
 pub struct Kitchen {
     pub(crate) room: Arc<WorkspaceInner>,
@@ -70,7 +70,7 @@ impl Kitchen {
     /// Makes a git repository of a new workspace, with one commit of its files.
     ///
     /// # Errors
-    /// Fails if the workspace lies in a repository, or git fails.
+    /// Fails if the workspace is in a repository, or git fails.
     pub fn new_repository(&self, message: &str) -> Result<(), Error> {
         Ok(self.hands().new_repository(message)?)
     }
@@ -79,7 +79,7 @@ impl Kitchen {
     /// run.
     ///
     /// # Errors
-    /// Fails if the wish is the id of a tool, nobody approved the tiers, the file exists, no such plan waits, or the
+    /// Fails if the wish is the id of a tool, the tiers are not approved, the file exists, no such plan waits, or the
     /// executive gives no valid PRD.
     pub fn plan(&self, wish: PlanWish, options: &PlanOptions<'_>) -> Result<KitchenPlanReport, Error> {
         self.room.require_outside_run()?;
@@ -101,7 +101,7 @@ impl Kitchen {
     /// Writes the map of the code base. The executive adds a part only outside of runs.
     ///
     /// # Errors
-    /// Fails if the file is no map of ours, or nobody approved the tiers whose executive should add a part.
+    /// Fails if the file is not one of our maps, or the tiers are not approved whose executive should add a part.
     pub fn map(&self, file: Option<&Path>, request: MapRequest) -> Result<KitchenMapReport, Error> {
         if request.worker {
             self.room.require_outside_run()?;
@@ -114,7 +114,7 @@ impl Kitchen {
     /// Checks a PRD. Its errors are in the report.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or on a disk error.
+    /// Fails if the PRD does not exist, or on a disk error.
     pub fn validate(&self, prd: Option<&Path>, fail_on: FailOn) -> Result<ValidationReport, Error> {
         Ok(self.hands().validate(&self.search(prd)?, fail_on)?)
     }
@@ -148,10 +148,10 @@ impl Kitchen {
         Ok(self.hands().approve(what, step)?)
     }
 
-    /// Returns where a PRD stands.
+    /// Returns the state of a PRD.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or it has errors.
+    /// Fails if the PRD does not exist, or it has errors.
     pub fn status(&self, prd: Option<&Path>) -> Result<StatusReport, Error> {
         Ok(self.hands().status(&self.search(prd)?)?)
     }
@@ -164,7 +164,7 @@ impl Kitchen {
         Ok(self.hands().brief(&self.search(prd)?)?)
     }
 
-    /// Calls `show` with where a PRD stands, at once and at each change, until no service runs or `show` says so.
+    /// Calls `show` with the state of a PRD, at once and at each change, until no service runs or `show` says so.
     ///
     /// # Errors
     /// As [`Kitchen::status`].
@@ -188,7 +188,7 @@ impl Kitchen {
     /// Lists the decisions of a PRD, or of all.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or on a disk error.
+    /// Fails if the PRD does not exist, or on a disk error.
     pub fn decisions(&self, prd: Option<&Path>, which: DecisionFilter) -> Result<DecisionsReport, Error> {
         let search = prd.map(|prd| self.search(Some(prd))).transpose()?;
         Ok(self.hands().decisions(search.as_ref(), which)?)
@@ -207,7 +207,7 @@ impl Kitchen {
     /// Answers failures of a PRD that wait, as a person: the oldest, or all. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, or no failure waits.
+    /// Fails if the PRD does not exist, or no failure waits.
     pub fn answer_failures(
         &self,
         prd: Option<&Path>,
@@ -221,7 +221,7 @@ impl Kitchen {
     /// Writes the report of a PRD in Markdown, to a file if one is named.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, or the file exists and is no such report.
+    /// Fails if the PRD does not exist, it has errors, or the file exists and is not such a report.
     pub fn summary(
         &self,
         prd: Option<&Path>,
@@ -243,7 +243,7 @@ impl Kitchen {
     /// Returns the log of an attempt.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, task or attempt.
+    /// Fails if the PRD does not exist, task or attempt.
     pub fn log(&self, prd: &Path, request: LogRequest<'_>) -> Result<KitchenLogReport, Error> {
         Ok(self.hands().log(&self.search(Some(prd))?, request)?)
     }
@@ -252,7 +252,7 @@ impl Kitchen {
     /// error of `sink` breaks it off.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, task or attempt. Following also needs a cancel token.
+    /// Fails if the PRD does not exist, task or attempt. Following also needs a cancel token.
     pub fn pass_log(
         &self,
         prd: &Path,
@@ -281,7 +281,7 @@ impl Kitchen {
     /// Shows one receipt, by its id or a unique prefix of it.
     ///
     /// # Errors
-    /// Fails if there is no such receipt, or several fit.
+    /// Fails if the receipt does not exist, or several fit.
     pub fn receipt(&self, run: &str) -> Result<KitchenReceiptsReport, Error> {
         Ok(self.hands().receipt(run)?)
     }
@@ -298,7 +298,7 @@ impl Kitchen {
     /// removes its worktree. Does neither inside of a run.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, it has errors, the task has no worktree, or a service has it.
+    /// Fails if the PRD does not exist, it has errors, the task has no worktree, or a service has it.
     pub fn clean(&self, prd: Option<&Path>, abandon: Option<&str>) -> Result<KitchenCleanReport, Error> {
         self.room.require_outside_run()?;
         Ok(self.hands().clean(&self.search(prd)?, abandon)?.spelled(&self.room.speller()))
@@ -307,7 +307,7 @@ impl Kitchen {
     /// Tells what a service would do. Needs no approval, and starts nothing.
     ///
     /// # Errors
-    /// Fails if there is no such PRD or task, or a PRD has errors.
+    /// Fails if the PRD or task does not exist, or a PRD has errors.
     pub fn rehearse(&self, prds: &[&Path], options: &ServiceOptions) -> Result<ServiceReport, Error> {
         Ok(self.hands().rehearse(&self.searches(prds)?, options)?.spelled(&self.room.speller()))
     }
@@ -315,7 +315,7 @@ impl Kitchen {
     /// Works through PRDs, one after the other, until one is not complete. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if nothing was begun: a PRD has errors, nobody approved it, or another service has it.
+    /// Fails if nothing was begun: a PRD has errors or is not approved, or another service has it.
     pub fn serve(
         &self,
         prds: &[&Path],
@@ -328,11 +328,11 @@ impl Kitchen {
         Ok(report.spelled(&self.room.speller()))
     }
 
-    /// Works on one task of a PRD until it ends, or nothing can go on. Does not inside of a run.
+    /// Works on one task of a PRD until it ends, or nothing can continue. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if nothing was begun: there is no such task, it depends on tasks that are not done, nobody approved what
-    /// would be executed, or another service has the PRD.
+    /// Fails if nothing was begun: there is no such task, it depends on tasks that are not done, it is not approved
+    /// what would be executed, or another service has the PRD.
     pub fn ticket(
         &self,
         prd: &Path,

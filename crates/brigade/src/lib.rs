@@ -45,23 +45,21 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod acting;
 mod agent_calls;
 mod agent_context;
 mod agent_review;
 mod agents;
-#[cfg(feature = "builtin")]
-mod behalf;
 mod brief;
+mod builtin_call;
 mod catalog;
 mod clients;
-mod commanded;
 mod defaults;
+#[cfg(feature = "builtin")]
+mod delegated_calls;
 mod doctor;
 mod env;
 mod inbox;
 mod kitchens;
-mod late;
 #[cfg(feature = "builtin")]
 mod memories;
 #[cfg(feature = "builtin")]
@@ -72,18 +70,19 @@ mod packs;
 mod parity;
 mod policies;
 mod projections;
+mod provider_answer;
 #[cfg(feature = "builtin")]
 mod pull_requests;
 mod registry;
 mod report;
-mod room;
-mod running;
+mod run;
 mod sample;
 #[cfg(feature = "builtin")]
 mod scripts;
 mod state;
 mod work;
 mod workspace;
+mod workspace_inner;
 
 /// Compiles the example of the library page.
 #[cfg(doctest)]
@@ -170,7 +169,6 @@ pub use brigade_workspace::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, OwnName, SchemaText, SourceFiles,
 };
 
-pub use acting::{DirectCallResult, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestOutcome};
 pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
@@ -180,6 +178,7 @@ pub use brigade_ops::{
 };
 pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;
+pub use builtin_call::{DirectCallResult, documentation};
 pub use catalog::{
     CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
 };

@@ -9,8 +9,8 @@ use brigade_ops::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use crate::agents;
-use crate::room::WorkspaceInner;
 use crate::work::Work;
+use crate::workspace_inner::WorkspaceInner;
 
 /// Operations on the memories of all agents.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ impl Memories {
     /// Shows a memory by its id or the only id that begins so.
     ///
     /// # Errors
-    /// Fails if there is none, or on a file error.
+    /// Fails if it does not exist, or on a file error.
     pub fn show(&self, id: &str) -> Result<MemoryReport, Error> {
         let memory = match self.room.stores.reading(&*self.room.fs)? {
             Some(store) => store.memory(id, &Owners::Everybody).map_err(explain_error)?,

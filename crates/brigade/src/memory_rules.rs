@@ -4,7 +4,7 @@ use brigade_access::builtin::MemoryAdded;
 use brigade_call::Receipt;
 use brigade_ops::Error;
 
-use crate::acting::{self, DirectCallResult};
+use crate::builtin_call::{self, DirectCallResult};
 
 /// The tool.
 const ADD: &str = "memory.add";
@@ -23,7 +23,7 @@ pub(crate) fn is_secret(tool: &str, error: &Error) -> bool {
 
 /// Answers a call whose content holds a secret.
 pub(crate) fn rejection() -> DirectCallResult {
-    acting::direct_result(MemoryAdded::rejected(REASON).to_json())
+    builtin_call::direct_result(MemoryAdded::rejected(REASON).to_json())
 }
 
 /// Returns whether calls of a tool may end without having done anything, as their results say.

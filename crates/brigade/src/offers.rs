@@ -1,4 +1,4 @@
-//! What MCP servers offer an agent besides their tools.
+//! What MCP servers offer an agent in addition to their tools.
 
 use std::sync::Weak;
 use std::time::Duration;

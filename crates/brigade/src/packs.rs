@@ -7,7 +7,7 @@ use brigade_core::IdPrefix;
 use brigade_ops::{Error, OnExisting, Refusal, packs};
 
 use crate::report::{PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// Builds, lists, archives and imports tool packs.
 #[derive(Clone)]

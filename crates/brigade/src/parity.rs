@@ -6,7 +6,7 @@ use brigade_doctor::Verdict;
 use brigade_ops::{Error, parity};
 
 use crate::report::{CloseoutReport, ParityReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// Operations on projection parity between harnesses.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use brigade_workspace::{Config, FactReader, gather, load, masks};
 
 use crate::agents;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
-use crate::room::{CATALOG, POLICY, WorkspaceInner};
+use crate::workspace_inner::{CATALOG, POLICY, WorkspaceInner};
 
 /// Operations on the policy.
 #[derive(Clone)]

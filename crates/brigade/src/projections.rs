@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_ops::{Error, Refusal, projections};
 
 use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_ops::projections::{ApplyRequest, Selection, SyncRequest};
 

@@ -11,7 +11,7 @@ use brigade_redact::Redactor;
 use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// Who a person is in the records of the forge. No agent can have this name.
 const PERSON: &str = "a person";
@@ -232,7 +232,7 @@ impl PullRequests {
     /// Shows a pull request by its id or number.
     ///
     /// # Errors
-    /// Fails if there is none, or on a file error.
+    /// Fails if it does not exist, or on a file error.
     pub fn show(&self, id: &str) -> Result<PullRequestReport, Error> {
         self.report(id)
     }
@@ -240,7 +240,7 @@ impl PullRequests {
     /// Begins a thread of its review. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if there is no such pull request, the text is empty or too long, or on a file error.
+    /// Fails if the pull does not exist request, the text is empty or too long, or on a file error.
     pub fn comment(&self, id: &str, new: &NewThread) -> Result<PullRequestReport, Error> {
         let text = self.kept(&new.text)?;
         let (kept, store, now) = (self.find(id)?, self.writing()?, self.room.now());
@@ -268,7 +268,7 @@ impl PullRequests {
     /// Resolves a thread, or opens it again. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if there is no such thread, or on a file error.
+    /// Fails if the thread does not exist, or on a file error.
     pub fn resolve(&self, thread: &str, is_resolved: bool) -> Result<PullRequestReport, Error> {
         self.change(thread, |record| {
             record.is_resolved = is_resolved;
@@ -279,7 +279,7 @@ impl PullRequests {
     /// Closes a pull request, so that its lane may have another one. Does not inside of a run.
     ///
     /// # Errors
-    /// Fails if there is no such pull request, or on a file error.
+    /// Fails if the pull does not exist request, or on a file error.
     pub fn close(&self, id: &str) -> Result<PullRequestReport, Error> {
         let (kept, store) = (self.find(id)?, self.writing()?);
         store.change_record(&kept.id, |request: &mut PullRequest| {

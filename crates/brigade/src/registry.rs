@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_ops::Error;
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_harness::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_ops::{Error, state};
 
 use crate::report::{CompactReport, StateReport};
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_ops::state::ExportLine;
 

@@ -8,7 +8,7 @@ use brigade_ops::{AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, Work
 use brigade_policy::Failure;
 
 use crate::kitchens::Kitchen;
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// Why a call is rejected when a person gives no reason.
 const DECLINED: &str = "declined";
@@ -227,7 +227,7 @@ mod questions {
         }
     }
 
-    /// Writes a question as a row. Several questions are told by their ids.
+    /// Writes a question as a row. Several questions are shown by their ids.
     fn row(question: &Question) -> WaitingRow {
         let asked = &question.asked;
         let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();

@@ -29,10 +29,10 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
-use crate::room::WorkspaceInner;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
+use crate::workspace_inner::WorkspaceInner;
 
 /// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
@@ -83,7 +83,7 @@ impl Workspace {
         Ok(Workspace::over(fs, env))
     }
 
-    /// Opens the nearest directory with `.brigade`, from `start` upwards, or `start` if there is none.
+    /// Opens the nearest directory with `.brigade`, from `start` upwards, or `start` without one.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] if `start` cannot be opened.
@@ -126,7 +126,7 @@ impl Workspace {
         let _ = patience;
     }
 
-    /// Goes on with workflows whose processes are gone. They run in this process, as those who began them.
+    /// Continues workflows whose processes are gone. They run in this process, as those who began them.
     ///
     /// # Errors
     /// Returns file errors.
@@ -195,7 +195,7 @@ impl Workspace {
     /// Checks that no program of a run asks for what decides or widens, such as serving.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace is in the run's own directory.
     pub fn require_outside_run(&self) -> Result<(), Error> {
         Ok(self.room.require_outside_run()?)
     }
@@ -221,7 +221,7 @@ impl Workspace {
     /// Returns the directory of a lane in the workspace, for sessions that work in it.
     ///
     /// # Errors
-    /// Returns `not_found` if there never was such a lane. Also fails if its directory is no worktree.
+    /// Returns `not_found` if there never was such a lane. Also fails if its directory is not a worktree.
     pub fn lane_root(&self, lane: &str) -> Result<String, Error> {
         let root = format!("{LANES}/{lane}");
         let found = match self.knows_lane(lane)? {
@@ -248,7 +248,7 @@ impl Workspace {
         }
     }
 
-    /// Without the tools that make lanes there are none.
+    /// A build without the tools that make lanes has none.
     #[cfg(not(feature = "builtin"))]
     fn knows_lane(&self, _lane: &str) -> Result<bool, Error> {
         Ok(false)

@@ -235,7 +235,7 @@ fn a_lane_must_be_a_worktree_and_not_a_link() {
     fails(&mut client, "cmd.run", json!({"command": "cat a.txt"}), "unsafe_repository");
     drop(client);
     for (words, why) in [
-        (["--lane", &one], "no worktree"),
+        (["--lane", &one], "not a worktree"),
         (["--lane", "lane-none"], "no such lane"),
         (["--lane", "../../.."], "no such lane"),
         (["--lane", "../.."], "no such lane"),

@@ -28,7 +28,7 @@ fn check(damage: impl Fn(&Path), expect: &[&str]) {
 
 #[test]
 fn receipts_that_cannot_be_read_are_damage() {
-    const GONE: &str = "the ledger names it, and there is no such file";
+    const GONE: &str = "the ledger names it, and it does not exist";
     check(|_| {}, &[]);
     check(|path| fs::remove_file(path).unwrap(), &[GONE]);
     check(

@@ -38,104 +38,41 @@ pub fn refused_arguments(
     guards: &Guards,
     root: &str,
 ) -> Vec<ArgumentRefusal> {
-    let mut refused = Vec::new();
-    let mut say = |code, argument, message: &str| {
-        refused.push(ArgumentRefusal { code, argument, message: message.to_owned() });
-    };
-    // In a schema, an integer has no largest value.
-    let numbers = row.input_schema().get("properties").and_then(Json::as_object).into_iter().flatten();
-    for (name, schema) in numbers {
-        let is_integer = schema.get("type").and_then(Json::as_str) == Some("integer");
-        let given = args.get(name).filter(|given| is_integer && matches!(given, Json::Number(_)));
-        if given.is_some_and(|given| from_json::<i64>(given).is_err()) {
-            say(reasons::INVALID_ARGUMENTS, name.as_str(), "it is a whole number of at most 63 bits");
-        }
-    }
+    let mut refusals = Refusals { args, found: Vec::new() };
+    refusals.check_numbers(row);
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     if text("tenant_id").is_some_and(|tenant| tenant != "local") {
-        say(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
+        refusals.add(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
     }
     // A person at the command line may not use it either: rights come from who calls.
     if row.id.starts_with("workflow.") && text("user_id").is_some() {
-        say(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
+        refusals.add(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
     }
     match row.id {
         "memory.add" | "memory.search" => {
             let named = text("scopeOwnerId").map(str::trim).filter(|named| !named.is_empty());
             let scope = text("scope").or((row.id == "memory.add").then_some("project"));
             if let Some(message) = wrong_owner(scope, named, agent) {
-                say(reasons::ARGUMENT_REFUSED, "scopeOwnerId", message);
+                refusals.add(reasons::ARGUMENT_REFUSED, "scopeOwnerId", message);
             }
         }
-        "git.clone" => {
-            if text("credential_binding_id").is_some() {
-                let message = "no credential reaches git here; repositories are read without";
-                say(reasons::ARGUMENT_NOT_ALLOWED, "credential_binding_id", message);
-            }
-            if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
-                let message = "nothing starts by itself; call `git.refresh`";
-                say(reasons::ARGUMENT_NOT_ALLOWED, "auto_refresh", message);
-            }
-            let part = |name| args.get("git_ref").and_then(|named| named.get(name)).and_then(Json::as_str);
-            let is_named = match (part("kind"), part("value").unwrap_or_default()) {
-                (Some("branch" | "tag"), value) => is_plain_name(value),
-                (Some("commit"), value) => is_object_id(value),
-                _ => args.get("git_ref").is_none(),
-            };
-            if !is_named {
-                let message = "it has a kind (branch, tag or commit) and its name or whole id";
-                say(reasons::INVALID_ARGUMENTS, "git_ref", message);
-            }
-            for path in strings(args, "sparse_paths") {
-                if let Err(problem) = guards.check(path, "/", PathUse::Search) {
-                    say(problem.code(), "sparse_paths", &problem.to_string());
-                } else if path.starts_with(['-', '!', '#']) || path.contains('\n') {
-                    say(reasons::INVALID_ARGUMENTS, "sparse_paths", "they are plain paths");
-                }
-            }
-        }
-        "git.commit" => {
-            let message = text("message").unwrap_or_default();
-            if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
-                say(reasons::INVALID_ARGUMENTS, "message", &format!("it has 1 to {MAX_MESSAGE} bytes"));
-            }
-            // Absolute paths in a clone are beneath the clone, which the tool alone knows.
-            let is_workspace = text("binding_id") == Some("workspace");
-            for path in strings(args, "paths").filter(|path| is_workspace || !path.starts_with('/')) {
-                if let Err(problem) = guards.check(path, root, PathUse::Change) {
-                    say(problem.code(), "paths", &problem.to_string());
-                }
-            }
-        }
-        "pr.comments" | "pr.inventory" | "pr.rerun_checks" => {
-            match (args.get("prNumber"), args.get("prId")) {
-                (Some(_), Some(_)) | (None, None) => {
-                    let message = "name the pull request either by `prNumber` or by `prId`";
-                    say(reasons::INVALID_ARGUMENTS, "prNumber", message);
-                }
-                // A program gets it as a word of its own: digits and nothing else.
-                (Some(number), None) if !is_number(&number.to_compact()) => {
-                    say(reasons::INVALID_ARGUMENTS, "prNumber", "it is a whole number above 0");
-                }
-                (None, Some(id)) if !id.as_str().is_some_and(is_plain_id) => {
-                    say(reasons::INVALID_ARGUMENTS, "prId", "it is the id of a pull request");
-                }
-                (Some(_), None) | (None, Some(_)) => {}
-            }
-        }
+        "git.clone" => refusals.check_clone(guards),
+        "git.commit" => refusals.check_commit(guards, root),
+        "pr.comments" | "pr.inventory" | "pr.rerun_checks" => refusals.check_pull_request(),
         "git.push" => {
             if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
-                say(reasons::INVALID_ARGUMENTS, "remote", "it is the name of a remote");
+                refusals.add(reasons::INVALID_ARGUMENTS, "remote", "it is the name of a remote");
             }
             if text("ref").is_some_and(|name| !is_plain_name(name.trim_start_matches("refs/heads/"))) {
-                say(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
+                refusals.add(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
             }
         }
         "workflow.promote" | "workflow.demote"
             if text("target_scope").is_some_and(|word| workflow_scope(word).is_none()) =>
         {
             let names: Vec<&str> = SCOPES.iter().map(|(_, scope)| *scope).collect();
-            say(reasons::INVALID_ARGUMENTS, "target_scope", &format!("it is one of {}", names.join(", ")));
+            let message = format!("it is one of {}", names.join(", "));
+            refusals.add(reasons::INVALID_ARGUMENTS, "target_scope", message);
         }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
             // The root is that of the volume, and `~` is a letter like others.
@@ -143,12 +80,101 @@ pub fn refused_arguments(
                 |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
             if text("path").is_some_and(leads_out) {
                 let of = if row.id == "execution.file" { "execution" } else { "volume" };
-                say(PathProblem::Outside.code(), "path", &format!("the path leads out of the {of}"));
+                refusals.add(PathProblem::Outside.code(), "path", format!("the path leads out of the {of}"));
             }
         }
         _ => {}
     }
-    refused
+    refusals.found
+}
+
+/// Reasons against the arguments of a call.
+struct Refusals<'a> {
+    args: &'a Json,
+    found: Vec<ArgumentRefusal>,
+}
+
+impl Refusals<'_> {
+    fn add(&mut self, code: ErrorCode, argument: &'static str, message: impl Into<String>) {
+        self.found.push(ArgumentRefusal { code, argument, message: message.into() });
+    }
+
+    /// Refuses integers without an own type: in a schema, an integer has no largest value.
+    fn check_numbers(&mut self, row: &Definition) {
+        let properties = row.input_schema().get("properties").and_then(Json::as_object);
+        for (name, schema) in properties.into_iter().flatten() {
+            let is_integer = schema.get("type").and_then(Json::as_str) == Some("integer");
+            let given = self.args.get(name).filter(|given| is_integer && matches!(given, Json::Number(_)));
+            if given.is_some_and(|given| from_json::<i64>(given).is_err()) {
+                self.add(
+                    reasons::INVALID_ARGUMENTS,
+                    name.as_str(),
+                    "it is a whole number of at most 63 bits",
+                );
+            }
+        }
+    }
+
+    fn check_clone(&mut self, guards: &Guards) {
+        let args = self.args;
+        if args.get("credential_binding_id").and_then(Json::as_str).is_some() {
+            let message = "no credential reaches git here; repositories are read without";
+            self.add(reasons::ARGUMENT_NOT_ALLOWED, "credential_binding_id", message);
+        }
+        if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
+            let message = "nothing starts by itself; call `git.refresh`";
+            self.add(reasons::ARGUMENT_NOT_ALLOWED, "auto_refresh", message);
+        }
+        let part = |name| args.get("git_ref").and_then(|named| named.get(name)).and_then(Json::as_str);
+        let is_named = match (part("kind"), part("value").unwrap_or_default()) {
+            (Some("branch" | "tag"), value) => is_plain_name(value),
+            (Some("commit"), value) => is_object_id(value),
+            _ => args.get("git_ref").is_none(),
+        };
+        if !is_named {
+            let message = "it has a kind (branch, tag or commit) and its name or whole id";
+            self.add(reasons::INVALID_ARGUMENTS, "git_ref", message);
+        }
+        for path in strings(args, "sparse_paths") {
+            if let Err(problem) = guards.check(path, "/", PathUse::Search) {
+                self.add(problem.code(), "sparse_paths", problem.to_string());
+            } else if path.starts_with(['-', '!', '#']) || path.contains('\n') {
+                self.add(reasons::INVALID_ARGUMENTS, "sparse_paths", "they are plain paths");
+            }
+        }
+    }
+
+    fn check_commit(&mut self, guards: &Guards, root: &str) {
+        let args = self.args;
+        let message = args.get("message").and_then(Json::as_str).unwrap_or_default();
+        if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
+            self.add(reasons::INVALID_ARGUMENTS, "message", format!("it has 1 to {MAX_MESSAGE} bytes"));
+        }
+        // Absolute paths in a clone are beneath the clone, which the tool alone knows.
+        let is_workspace = args.get("binding_id").and_then(Json::as_str) == Some("workspace");
+        for path in strings(args, "paths").filter(|path| is_workspace || !path.starts_with('/')) {
+            if let Err(problem) = guards.check(path, root, PathUse::Change) {
+                self.add(problem.code(), "paths", problem.to_string());
+            }
+        }
+    }
+
+    fn check_pull_request(&mut self) {
+        match (self.args.get("prNumber"), self.args.get("prId")) {
+            (Some(_), Some(_)) | (None, None) => {
+                let message = "name the pull request either by `prNumber` or by `prId`";
+                self.add(reasons::INVALID_ARGUMENTS, "prNumber", message);
+            }
+            // A program gets it as a separate word: digits and nothing else.
+            (Some(number), None) if !is_number(&number.to_compact()) => {
+                self.add(reasons::INVALID_ARGUMENTS, "prNumber", "it is a whole number above 0");
+            }
+            (None, Some(id)) if !id.as_str().is_some_and(is_plain_id) => {
+                self.add(reasons::INVALID_ARGUMENTS, "prId", "it is the id of a pull request");
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+        }
+    }
 }
 
 /// Other words for whom a workflow is offered to, each with ours.
@@ -167,7 +193,7 @@ fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) ->
         (Some("agent"), Some(named), Some(agent)) if named != agent => {
             Some("an agent has only its own memories; leave it out")
         }
-        (Some("agent"), None, None) => Some("name the agent; nobody calls as one here"),
+        (Some("agent"), None, None) => Some("name the agent; this caller is not an agent"),
         (Some("mission"), None, _) => Some("the scope `mission` needs the id of the mission"),
         _ => None,
     }

@@ -99,7 +99,7 @@ impl CommandOutput {
 /// Makes the entry of a call that runs a command: a tool whose command the arguments name. `None` for every other tool.
 ///
 /// Everything that decides on tools then decides on the command: words and risks, program and files, sandbox and
-/// limits. `granted` are effects besides those of the row, and `most` is the longest time that the policy gives.
+/// limits. `granted` are effects in addition to those of the row, and `most` is the longest time that the policy gives.
 pub fn command_entry(
     id: &str,
     args: &Json,

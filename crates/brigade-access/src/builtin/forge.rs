@@ -53,7 +53,7 @@ pub fn is_forge(program: &Argv) -> bool {
 /// Makes the entry of a call that the program of the forge answers. `lane` is the work that `pr.create` is about, and
 /// `labels` are what the policy binds of [`FORGE_LABELS`]. `None` for every other tool.
 ///
-/// What an agent wrote is always behind the name of a field, and `--raw-field` takes it as it is.
+/// What an agent wrote is always after the name of a field, and `--raw-field` takes it as it is.
 pub fn forge_entry(
     id: &str,
     args: &Json,
@@ -62,7 +62,7 @@ pub fn forge_entry(
     labels: Vec<String>,
 ) -> Option<Tool> {
     let graphql = |query: &str| vec!["graphql".to_owned(), format!("--raw-field=query={query}")];
-    // `--field` reads a file for `@FILE`, and makes a number of digits; what is no number is passed as it is.
+    // `--field` reads a file for `@FILE`, and makes a number of digits; other values are passed as they are.
     let number = |name: &'static str| {
         let is_number = match args.get(name)? {
             Json::String(text) => is_number(text),

@@ -27,11 +27,11 @@ pub struct Alias {
 /// A name that is known and calls nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct UncallableName {
-    /// The name. One that ends in `*` stands for all that begin so.
+    /// The name. One that ends in `*` means all that begin so.
     pub name: &'static str,
-    /// The tier of roles that is told so.
+    /// The tier of roles that learns it.
     pub tier: Tier,
-    /// The effects that it would have. Only who is shown such tools is told so.
+    /// The effects that it would have. Only an agent that is shown such tools learns it.
     pub effects: &'static [&'static str],
     /// Why, and what to use instead.
     pub why: &'static str,
@@ -104,7 +104,7 @@ fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static A
 /// Returns whether a name is another one of a tool of Brigade: an alias, or `aegis.` before an alias or an id.
 pub fn is_alias(name: &str) -> bool {
     let short = name.strip_prefix(AEGIS).unwrap_or(name);
-    // A name behind that of a server may be a tool of that server.
+    // A name after that of a server may be a tool of that server.
     let is_plain = without_prefixes(name) == short;
     is_plain
         && own_name(name).is_some_and(|meant| match meant {
@@ -186,7 +186,7 @@ impl Alias {
     }
 }
 
-/// Divides a whole number and rounds up. What is no such number stays, so that the schema says so.
+/// Divides a whole number and rounds up. Other values stay, so that the schema reports them.
 fn divided(value: Json, divisor: &str) -> Json {
     let divisor: u64 = divisor.parse().unwrap_or(1);
     let whole = value.to_compact().parse::<u64>().ok();

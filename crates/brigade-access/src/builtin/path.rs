@@ -93,7 +93,7 @@ impl PathUse {
 
 /// Returns a path relative to the workspace, without `.` and `..`. `None` if it leads out.
 ///
-/// Besides relative paths, absolute ones in the workspace and those in `/workspace` are known.
+/// Relative paths, absolute ones in the workspace and those in `/workspace` are known.
 pub fn relative(path: &str, root: &str) -> Option<String> {
     let root = root.trim_end_matches('/');
     let below = |start: &str| match path.strip_prefix(start) {
@@ -144,13 +144,13 @@ impl Guards {
         }
     }
 
-    /// Returns whether a path relative to the workspace lies in a directory that is closed whatever the host opens.
+    /// Returns whether a path relative to the workspace is in a directory that is closed whatever the host opens.
     pub fn is_closed(&self, path: &str) -> bool {
         let is_closed = |name: &str| CLOSED_FOLDERS.iter().any(|closed| name.eq_ignore_ascii_case(closed));
         path.split('/').any(is_closed)
     }
 
-    /// Returns whether a file looks like it holds keys, or lies in a directory that does.
+    /// Returns whether a file looks like it holds keys, or is in a directory that does.
     fn looks_secret(&self, path: &str) -> bool {
         let is_key = |name: &str| {
             let name = name.to_ascii_lowercase();

@@ -58,7 +58,7 @@ impl<'t> Reader<'t> {
         word
     }
 
-    /// Reads what stands up to one of these characters.
+    /// Reads up to one of these characters.
     fn until(&mut self, ends: &[char]) -> &'t str {
         let (text, left) = self.left.split_at(self.left.find(ends).unwrap_or(self.left.len()));
         self.left = left;

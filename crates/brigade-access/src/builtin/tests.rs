@@ -81,7 +81,7 @@ fn prefixes_are_taken_off_once_and_in_order() {
 
 #[track_caller]
 fn check_arguments(name: &str, given: &str, expect: Result<&str, AliasProblem>) {
-    let Some(BuiltinName::Tool(_, Some(alias))) = own_name(name) else { panic!("{name} is no alias") };
+    let Some(BuiltinName::Tool(_, Some(alias))) = own_name(name) else { panic!("{name} is not an alias") };
     let Ok(Json::Object(given)) = Json::parse(given) else { panic!("not an object") };
     let expect = expect.map(|text| Json::parse(text).unwrap());
     assert_eq!(alias.arguments_of(given).map(Json::Object), expect);

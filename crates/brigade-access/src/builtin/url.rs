@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlProblem {
     /// Programs would read it as something else than a URL.
-    #[error("this is no plain URL of a repository")]
+    #[error("this is not a plain URL of a repository")]
     NotPlain,
     /// It holds a user with a password, or a token.
     #[error("the URL holds credentials")]

@@ -59,7 +59,7 @@ pub enum EditError {
     /// There is such an agent.
     #[error("there is an agent `{0}` already")]
     Exists(AgentName),
-    /// There is no such agent.
+    /// Unknown agent.
     #[error("there is no agent `{name}`")]
     Unknown {
         /// The name.
@@ -69,7 +69,7 @@ pub enum EditError {
     },
 }
 
-/// Adds an agent at the end. `None` stands for a missing file; the new one keeps the agent `local`, which is there
+/// Adds an agent at the end. `None` means a missing file; the new one keeps the agent `local`, which is there
 /// without a file.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError
 /// Gives an agent another token.
 ///
 /// # Errors
-/// Fails if there is no such agent, or the file cannot be edited.
+/// Fails if the agent does not exist, or the file cannot be edited.
 pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let agents = tables(&mut document)?;
@@ -120,7 +120,7 @@ pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> 
 /// Removes an agent with its table and the comments directly above it. Comments that a blank line divides from it stay.
 ///
 /// # Errors
-/// Fails if there is no such agent, or the file cannot be edited.
+/// Fails if the agent does not exist, or the file cannot be edited.
 pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let agents = tables(&mut document)?;
@@ -135,7 +135,7 @@ pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     Ok(written(text, &document))
 }
 
-/// Puts comments in front of the first table behind a position, or at the end.
+/// Puts comments in front of the first table after a position, or at the end.
 fn put_behind(document: &mut DocumentMut, after: isize, comments: &str) {
     let next = positions(document).into_iter().filter(|position| after < *position).min();
     match next.and_then(|next| table_at(document, next)) {

@@ -77,7 +77,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
         }
     }
     if let Some((worker, settings)) = judged {
-        // The table may stand before the workers.
+        // The table may come before the workers.
         if !config.workers.iter().any(|known| known.id == settings.worker) {
             reader.error_at(worker, "judge.worker", "no `[[worker]]` has this id", None);
         }
@@ -249,7 +249,7 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
     agents
 }
 
-/// Reports a value that stands in the file before.
+/// Reports a value that is in the file already.
 fn unique<T: Ord + Clone>(
     reader: &mut Reader<'_>,
     seen: &mut BTreeMap<T, Place>,

@@ -14,7 +14,7 @@ use crate::slot::ProfileName;
 const TOP_LEVEL_KEYS: &[&str] = &["profile"];
 const PROFILE: &[&str] = &["name", "show", "hide", "rule"];
 const RULE: &[&str] = &["match", "action", "constrain"];
-/// Effects that commands may be granted besides reading the workspace.
+/// Effects that commands may be granted in addition to reading the workspace.
 const GRANTABLE_EFFECTS: &[&str] = &["local-write", "network"];
 const CONSTRAIN: &[&str] = &["paths", "commands", "effects", "domains", "max_bytes", "calls_per_minute"];
 

@@ -276,7 +276,7 @@ proptest! {
         let again = Rights::of_session(&profiles, &agent(&own), &session, &recorded).unwrap();
         prop_assert_eq!((again.shows(&traits), again.strictest(&traits)), (now.shows(&traits), now.strictest(&traits)));
         prop_assert!(Rights::new(&profiles, &agent(&own), &recorded).is_err());
-        // A task below it, of an agent of the same name, narrows as well, and has a profile of its own.
+        // A task below it, of an agent of the same name, narrows as well, and has another profile.
         limits.tools = Some(BTreeSet::from(["none".to_owned()]));
         let mut other = SessionProfiles::default();
         other.within(limits.clone());

@@ -165,7 +165,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 }
 
-/// Why there is no plan.
+/// Why the call cannot be planned.
 enum ReplanError {
     /// The tool is not in the catalog.
     NoTool(String),

@@ -13,7 +13,7 @@ use crate::setup::Setup;
 const GATEWAY_LOCK: &str = ".brigade/tools/gateway.lock";
 
 impl Setup<'_> {
-    /// Changes gateway.toml in place, under its lock. `edit` gets the text, or `None` if there is no file, and returns
+    /// Changes gateway.toml in place, under its lock. `edit` gets the text, or `None` without a file, and returns
     /// the new one.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, S
     })?;
     let mut bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
     for path in gone {
-        bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
+        bad.entry(path).or_insert_with(|| "the ledger names it, and it does not exist".to_owned());
     }
     Ok(bad)
 }

@@ -60,7 +60,7 @@ pub(crate) fn soundness(catalog: &Catalog, filter: &ListFilter) -> (bool, Vec<Er
     (catalog.is_valid(), load::errors_of(catalog))
 }
 
-/// Returns whether there is no catalog.
+/// Returns whether the catalog is missing.
 fn is_missing(catalog: &Catalog) -> bool {
     let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
     hints.any(|hint| hint.step() == Some(&NextStep::Init))

@@ -6,15 +6,14 @@
 use std::collections::BTreeSet;
 
 use brigade_call::{
-    CALLS, Call, CallStatus, DeniedUse, InstallRun, OnBlocked, PYTHON_CACHE, Plan, Receipt, RunStatus,
-    entry_blocker,
+    CALLS, Call, CallStatus, DeniedUse, InstallRun, OnBlocked, PYTHON_CACHE, Plan, RunStatus, entry_blocker,
 };
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_cmdline::{Argv, risk};
 use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
-use brigade_exec::RunResult;
+use brigade_exec::{EndedRun, Postcondition, PostconditionResult};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
 use brigade_redact::Redactor;
@@ -303,28 +302,29 @@ impl Row {
     }
 }
 
-/// An installation that is about to run.
-pub struct Installing {
-    tool_id: String,
+/// Checks after an installation whether the tool is there.
+pub struct InstallCheck<'a> {
+    context: &'a WorkspaceContext,
+    config: &'a Config,
+    tool: &'a Tool,
     before: ToolState,
 }
 
-impl Installing {
-    /// Checks the tool of an installation before it runs. `None` for other calls.
-    pub fn begin(context: &WorkspaceContext, config: &Config, call: &Call) -> Option<Installing> {
+impl<'a> InstallCheck<'a> {
+    /// Looks at the tool of an installation before it runs. `None` for other calls.
+    pub fn new(context: &'a WorkspaceContext, config: &'a Config, call: &Call) -> Option<InstallCheck<'a>> {
         if call.kind() != CallKind::Install {
             return None;
         }
         let tool = config.catalog.tool(&call.tool_id)?;
-        let before = look(context, config, tool).state;
-        Some(Installing { tool_id: call.tool_id.clone(), before })
+        Some(InstallCheck { context, config, tool, before: look(context, config, tool).state })
     }
+}
 
-    /// Checks again after the run. A run that succeeded while the tool is still missing counts as failed.
-    pub fn judge(self, context: &WorkspaceContext, config: &Config, finished: RunResult) -> RunResult {
-        let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
-        let seen = look_again(context, config, tool);
-        let mut finished = finished;
+impl Postcondition for InstallCheck<'_> {
+    /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
+    fn check(&self, run: &EndedRun<'_>) -> PostconditionResult {
+        let seen = look_again(self.context, self.config, self.tool);
         let mut install = InstallRun {
             before: Some(self.before),
             after: Some(seen.state),
@@ -332,34 +332,26 @@ impl Installing {
             version: seen.version.map(|version| version.to_string()),
             ..InstallRun::default()
         };
-        if finished.status == RunStatus::Completed && seen.state == ToolState::Missing {
+        let is_completed = *run.status == RunStatus::Completed;
+        let has_effect = seen.state != ToolState::Missing;
+        let failure = (is_completed && !has_effect).then(|| {
             let code = InstallRun::NOT_EFFECTIVE;
-            let failure = format!("{code}: the command succeeded, but the tool is still missing");
             install.code = Some(code.to_owned());
-            finished.status = RunStatus::Failed;
-            finished.receipt.status = RunStatus::Failed;
-            finished.receipt.failure = Some(failure.clone());
-            finished.failure = Some(failure);
-        }
-        finished.receipt.install = Some(install);
-        if finished.status != RunStatus::Completed
-            && let Some(warning) = closed_to(&finished.receipt)
-        {
-            finished.receipt.warnings.get_or_insert_default().push(warning.clone());
-            finished.warnings.push(warning);
-        }
-        finished
+            format!("{code}: the command succeeded, and the tool is still missing")
+        });
+        let warning = if is_completed && has_effect { None } else { closed_to(run) };
+        PostconditionResult { failure, install: Some(install), warning, ..PostconditionResult::default() }
     }
 }
 
-/// Returns the writes that the sandbox denied to a failed installation, if they were observed, and how to allow them.
-fn closed_to(receipt: &Receipt) -> Option<String> {
+/// Says what the sandbox kept from an installation that failed, as far as that was seen, and where more is allowed.
+fn closed_to(run: &EndedRun<'_>) -> Option<String> {
     const MAX_NAMED: usize = 3;
-    let sandbox = receipt.sandbox.as_ref()?;
-    // Without a sandbox, writes were not limited.
+    let sandbox = run.sandbox?;
+    // Without a sandbox, nothing says what may be written.
     sandbox.write.as_ref()?;
     let is_noise = |path: &str| path.starts_with("/dev/") || path.split('/').any(|part| part == PYTHON_CACHE);
-    let denied = receipt.observed.iter().flat_map(|observed| observed.denied.iter().flatten());
+    let denied = run.observed.into_iter().flat_map(|observed| observed.denied.iter().flatten());
     let denied = denied.filter(|denied| denied.what == DeniedUse::Write && denied.path.starts_with('/'));
     let paths: BTreeSet<&str> =
         denied.map(|denied| denied.path.as_str()).filter(|path| !is_noise(path)).collect();

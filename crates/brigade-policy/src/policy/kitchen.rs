@@ -55,7 +55,7 @@ pub struct KitchenRules {
     pub push: Option<LocatedValue<bool>>,
     /// Effects of workers.
     pub worker_effects: Rule<String>,
-    /// Paths that workers may write besides their worktree and those of their adapter.
+    /// Paths that workers may write, in addition to their worktree and those of their adapter.
     pub worker_write_paths: Rule<String>,
     /// Effects of verification, test and setup commands.
     pub verification_effects: Rule<String>,
@@ -84,7 +84,7 @@ pub struct KitchenGrants {
     pub push: bool,
     /// Effects of workers, without denied ones.
     pub worker_effects: Vec<String>,
-    /// Paths that workers may write besides.
+    /// Additional paths that workers may write.
     pub worker_write_paths: Vec<String>,
     /// Effects of verification, without denied ones.
     pub verification_effects: Vec<String>,

@@ -388,7 +388,7 @@ fn without_effect(reader: &mut Reader<'_>, policy: &Policy) {
     let tools = policy.tool_sandbox.iter().map(|(id, rules)| (format!("sandbox.tool.{id}."), rules));
     let install = policy.install_sandbox.iter().map(|rules| ("sandbox.install.".to_owned(), rules));
     let own: Vec<(String, &SandboxRules)> = tools.chain(install).collect();
-    // A table of its own may have a sandbox, to which the general keys apply.
+    // A separate table may have a sandbox, to which the general keys apply.
     let has_sandbox = |rules: &SandboxRules| mode(rules).is_some_and(|mode| mode != SandboxMode::Off);
     let general_rules = (!own.iter().any(|(_, rules)| has_sandbox(rules)))
         .then_some(("sandbox.".to_owned(), &policy.sandbox));

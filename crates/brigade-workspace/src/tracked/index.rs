@@ -85,7 +85,7 @@ fn lookup(bytes: &[u8], path: &[u8], id_length: usize) -> Option<Tracks> {
         if name.is_empty() || !has_told_length || !is_in_order {
             return None;
         }
-        // A directory of a sparse index stands for all files in it.
+        // A directory of a sparse index means all files in it.
         found |= name == path || (name.ends_with(b"/") && path.starts_with(&name));
         std::mem::swap(&mut before, &mut name);
         last_stage = stage;

@@ -9,17 +9,16 @@ use brigade_core::{CallId, Json, Timestamp};
 use brigade_ops::{Attempt, Error, ErrorKind, Refusal};
 use brigade_policy::{CallKind, Failure};
 use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
-use brigade_workspace::{Config, gather, gather::PlannedCall};
+use brigade_workspace::{Config, DeferredSync, gather, gather::PlannedCall};
 
 use super::{AgentCall, AgentCalls, Limit, LimitExceeded, RequestOutcome, RunRequestOutcome};
 use crate::agent_review;
-use crate::late::DeferredSync;
-use crate::running::{self, ClaimOutcome, ClaimSource, InsertOutcome};
+use crate::run::{self, ClaimOutcome, ClaimSource, InsertOutcome};
 
 /// Returns the rule that approves a planned call, or what is missing for those that name the tool.
 pub(super) type ApproveFn<'a> = dyn Fn(&Plan, RuleSelection<'_>) -> Result<ApprovedBy, Vec<String>> + 'a;
 
-/// Returns what a judge says about a call; `None` if there is no judge.
+/// Returns what a judge says about a call; `None` without a judge.
 pub(super) type JudgeFn<'a> = dyn Fn(&Call) -> Option<Judgement> + 'a;
 
 /// The rules that are asked whether they approve a call.
@@ -157,7 +156,7 @@ impl Request<'_> {
         self.told(decided)
     }
 
-    /// Returns what the agent is told of a call that does not run yet.
+    /// Returns what the agent learns of a call that does not run yet.
     fn told(&self, decided: RequestState) -> Result<RequestOutcome, Error> {
         match decided {
             RequestState::Stored(call, unknown, uncovered) => {
@@ -169,7 +168,7 @@ impl Request<'_> {
                 Ok(RequestOutcome::Stored { call, unknown, uncovered })
             }
             RequestState::Over(over) => Ok(over),
-            RequestState::Claimed => unreachable!("it is told by its run"),
+            RequestState::Claimed => unreachable!("its run reports it"),
         }
     }
 
@@ -195,7 +194,7 @@ impl Request<'_> {
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
-            // It is refused when it is gone on with.
+            // It is refused when it is continued.
             return Ok(self.store()?.into());
         };
         let mut enter = |locked: &mut LockedQueue<'_>, claim: Option<Claim>| {
@@ -205,13 +204,13 @@ impl Request<'_> {
                     begun(&call.id);
                     Ok(InsertOutcome::Claimed)
                 }
-                decided => self.told(decided).map(InsertOutcome::Not),
+                decided => self.told(decided).map(InsertOutcome::NotClaimed),
             }
         };
-        let claimed = running::attempt(room, verified, ClaimSource::New(&mut enter), planned, config)?;
+        let claimed = run::run(room, verified, ClaimSource::New(&mut enter), planned, config)?;
         let attempt = match claimed {
-            ClaimOutcome::Tried(attempt) => attempt,
-            ClaimOutcome::Not(asked) => return Ok(asked.into()),
+            ClaimOutcome::Attempted(attempt) => attempt,
+            ClaimOutcome::NotClaimed(asked) => return Ok(asked.into()),
         };
         Ok(match attempt {
             Attempt::Ran(report, answer) => {
@@ -228,7 +227,7 @@ impl Request<'_> {
                 }
                 asked => asked.into(),
             },
-            Attempt::Taken(..) => unreachable!("nobody else knows a new call"),
+            Attempt::Taken(..) => unreachable!("a new call is not known elsewhere"),
         })
     }
 
@@ -288,14 +287,14 @@ impl Request<'_> {
         };
         let is_anothers = |call: &Call| by.is_some() && without_person(call).is_some();
         let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
-        // No person is asked again about a call that runs: whoever asks for it waits for its result.
+        // No person is asked again about a call that runs: a caller that asks for it waits for its result.
         let joins = waiting.is_none() && by.is_none();
         let waiting = if joins { view.running_like(probe)? } else { waiting };
         let over = match waiting {
             Some(_) => None,
             None => calls.over(&view, self.terms)?,
         };
-        // A call is claimed at once only if there is no reason against it under the lock, either.
+        // A call is claimed at once only without a reason against it under the lock, too.
         let claiming = claiming.filter(|claiming| {
             let approved = claiming.call.approval.as_ref().map(|approval| &approval.by);
             waiting.is_none() && approved == by.as_ref() && !is_taken(&claiming.call.id)
@@ -341,7 +340,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns the equal call of the caller that ran last, if nobody saw how its run ended.
+/// Returns the equal call of the caller that ran last, if the result of its run is unknown.
 fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
     let Some(last) = view.ran_like(call)?.filter(|last| last.call.status == CallStatus::Interrupted) else {
         return Ok(None);

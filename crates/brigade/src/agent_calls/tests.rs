@@ -277,7 +277,7 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
 const RULE: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
     name = 'reads'\ntools = ['say']\neffects = ['local-read']\nmax_calls_per_hour = 1\n";
 
-/// What changes before a call goes on, and whether it runs still.
+/// What changes before a call continues, and whether it runs still.
 type Case<'c> = (&'c str, &'c dyn Fn(&TempDir), bool);
 
 #[test]

@@ -23,7 +23,7 @@ pub struct AgentToolsReport {
     pub tools: Vec<AgentToolRow>,
     /// Number of entries.
     pub tool_count: usize,
-    /// Why it is shown no tool: there is no policy, or it is not valid.
+    /// Why it is shown no tool: the policy is missing or not valid.
     pub policy_problem: Option<String>,
 }
 

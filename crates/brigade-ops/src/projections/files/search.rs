@@ -79,7 +79,7 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
     OrphanSearch { orphans, is_complete }
 }
 
-/// Lists files in the usual directories that are no target of a tool, and whether all were listed.
+/// Lists files in the usual directories that are not targets of a tool, and whether all were listed.
 fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
     let start = folders().into_iter().map(RelPath::from_static);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();

@@ -12,7 +12,7 @@ use brigade_fs::{DeferredFs, Fs, FsError};
 const SYNC_DELAY: Duration = Duration::from_millis(40);
 
 /// Files that are synced late, and the thread that does it.
-pub(crate) struct DeferredSync {
+pub struct DeferredSync {
     shared: Arc<SharedWrites>,
 }
 
@@ -65,19 +65,21 @@ impl SharedWrites {
 }
 
 impl DeferredSync {
-    pub(crate) fn new(fs: Arc<dyn Fs>) -> DeferredSync {
+    /// Syncs files that are written through [`DeferredSync::files`].
+    pub fn new(fs: Arc<dyn Fs>) -> DeferredSync {
         let late = Arc::new(DeferredFs::new(fs));
         DeferredSync {
             shared: Arc::new(SharedWrites { late, state: Mutex::default(), wake: Condvar::new() }),
         }
     }
 
-    pub(crate) fn files(&self) -> &Arc<DeferredFs> {
+    /// Returns the files whose syncs are deferred.
+    pub fn files(&self) -> &Arc<DeferredFs> {
         &self.shared.late
     }
 
     /// Returns whether records can be synced late: there is a thread for it, and no sync has failed.
-    pub(crate) fn is_working(&self) -> bool {
+    pub fn is_working(&self) -> bool {
         let mut state = self.shared.state();
         if !state.has_thread && !state.is_broken && !state.is_over {
             let shared = self.shared.clone();
@@ -88,7 +90,8 @@ impl DeferredSync {
     }
 
     /// Makes the thread sync what is written until the result is dropped, within a moment after that.
-    pub(crate) fn soon_after(&self) -> SyncGuard<'_> {
+    #[must_use]
+    pub fn soon_after(&self) -> SyncGuard<'_> {
         SyncGuard(self)
     }
 
@@ -102,13 +105,16 @@ impl DeferredSync {
     }
 
     /// Syncs what was written, now.
-    pub(crate) fn now(&self) -> Result<(), FsError> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn now(&self) -> Result<(), FsError> {
         self.shared.late.sync()
     }
 }
 
 /// Makes the thread sync what was written, when it is dropped.
-pub(crate) struct SyncGuard<'a>(&'a DeferredSync);
+pub struct SyncGuard<'a>(&'a DeferredSync);
 
 impl Drop for SyncGuard<'_> {
     fn drop(&mut self) {

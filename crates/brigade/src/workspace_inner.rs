@@ -7,10 +7,9 @@ use brigade_call::Paths;
 use brigade_fs::Fs;
 use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
-use brigade_workspace::{Digests, Memory, WorkspaceContext};
+use brigade_workspace::{DeferredSync, Digests, Memory, WorkspaceContext};
 
 use crate::env::Env;
-use crate::late::DeferredSync;
 
 pub use brigade_workspace::{CATALOG, POLICY};
 
@@ -88,7 +87,7 @@ impl WorkspaceInner {
         Calls::new(self.context.clone(), self.clone())
     }
 
-    /// Returns the operations on checkpoints, which go on in this environment.
+    /// Returns the operations on checkpoints, which continue in this environment.
     pub(crate) fn checkpoints(self: &Arc<WorkspaceInner>) -> Checkpoints {
         Checkpoints::new(self.context.clone(), self.clone())
     }

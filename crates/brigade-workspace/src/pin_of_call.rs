@@ -69,7 +69,7 @@ impl<K: Eq + Hash, V> TracedCache<K, V> {
 }
 
 impl Pins {
-    /// Returns whose pin a call needs, and the pin. `None` for what is no call of an MCP tool.
+    /// Returns whose pin a call needs, and the pin. `None` for calls other than those of an MCP tool.
     pub(crate) fn of_call<'c>(
         &self,
         host: Host<'_>,

@@ -16,7 +16,7 @@ use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, gather};
 
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// The word of receipts for what Brigade itself did.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -46,6 +46,20 @@ struct BuiltinResult {
 
 #[cfg(feature = "builtin")]
 impl BuiltinResult {
+    fn new(
+        result: Result<brigade_toolset::Output, brigade_toolset::Failure>,
+        touched: Vec<TouchedFile>,
+    ) -> BuiltinResult {
+        match result {
+            Ok(output) => {
+                let text = output.text.unwrap_or_else(|| output.structured.to_compact());
+                let result = ToolResult::of_text(&text, Some(output.structured));
+                BuiltinResult { result, failure: None, touched }
+            }
+            Err(failure) => BuiltinResult::failed(&failure, touched),
+        }
+    }
+
     fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> BuiltinResult {
         let said = failed(failure.code, &failure.message);
         BuiltinResult {
@@ -108,7 +122,7 @@ impl BuiltinInvocation<'_> {
         }
     }
 
-    /// Returns the ids of the test suites, for the tools that run one or tell how they stand.
+    /// Returns the ids of the test suites, for the tools that run one or report their state.
     #[cfg(feature = "builtin")]
     fn suites(&self) -> Vec<String> {
         let is_meant = ["test.", "pr."].iter().any(|prefix| self.id.starts_with(prefix));
@@ -128,12 +142,10 @@ impl BuiltinInvocation<'_> {
     #[cfg(feature = "builtin")]
     fn run(&self) -> BuiltinResult {
         use brigade_db::volumes::Limits;
-        use brigade_policy::SandboxMode;
-        use brigade_process::Mode;
         use brigade_tasks::TaskRunner;
-        use brigade_toolset::{Context, Failure, FormAsker, run};
+        use brigade_toolset::{Context, Failure, run};
 
-        use crate::behalf::DelegatedCalls;
+        use crate::delegated_calls::DelegatedCalls;
         use crate::env::Env;
 
         let redactor = self.redactor;
@@ -146,19 +158,7 @@ impl BuiltinInvocation<'_> {
         let desk = room.desk();
         let hands = TaskRunner::new(&desk, self.config, asked_in);
         let calls = DelegatedCalls { room, session: self.session.cloned(), laid: self.profiles.clone() };
-        let client = self.room.env.requester.as_ref();
-        let client = client.filter(|client| client.capabilities().get("elicitation").is_some());
-        let form = client.map(|client| {
-            move |params: Json| {
-                let (send, replies) = std::sync::mpsc::channel();
-                let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);
-                // A caller that no longer waits does not hear the reply.
-                let reply =
-                    Reply::new(kind, move |reply| reply.into_iter().for_each(|reply| drop(send.send(reply))));
-                client.ask(vec![(Question { key, kind, params }, reply)]);
-                replies
-            }
-        });
+        let form = self.form_asker();
         let session = self.session.map(|session| session.profiles()).unwrap_or_default();
         let row = definition(self.id);
         let root = self.root(row);
@@ -199,16 +199,9 @@ impl BuiltinInvocation<'_> {
             git_urls: self.config.git_urls(),
             web_domains: self.config.web_domains(),
             search_folder: self.config.search_folder(&host),
-            sandbox: match self.verified.map(|call| call.decision().sandbox.mode) {
-                Some(SandboxMode::Enforce) => Mode::Enforce,
-                // What git could be made to start was reviewed by nobody.
-                Some(SandboxMode::BestEffort | SandboxMode::Off) | None => Mode::BestEffort,
-            },
-            is_agreed: self
-                .verified
-                .and_then(|call| call.call().approval.as_ref())
-                .is_some_and(|approval| approval.by.is_person()),
-            form: form.as_ref().map(|form| form as &FormAsker<'_>),
+            sandbox: self.sandbox_mode(),
+            is_agreed: self.is_agreed(),
+            form: form.as_deref(),
             cancel: self.cancel,
             touched: Vec::new(),
         };
@@ -221,15 +214,42 @@ impl BuiltinInvocation<'_> {
             before: touched.before,
             after: touched.after,
         });
-        let touched = touched.collect();
-        match result {
-            Ok(output) => {
-                let text = output.text.unwrap_or_else(|| output.structured.to_compact());
-                let result = ToolResult::of_text(&text, Some(output.structured));
-                BuiltinResult { result, failure: None, touched }
-            }
-            Err(failure) => BuiltinResult::failed(&failure, touched),
+        BuiltinResult::new(result, touched.collect())
+    }
+
+    /// Returns what asks the client of the caller to fill in a form, if the client can.
+    #[cfg(feature = "builtin")]
+    fn form_asker(&self) -> Option<Box<brigade_toolset::FormAsker<'_>>> {
+        let client = self.room.env.requester.as_ref();
+        let client = client.filter(|client| client.capabilities().get("elicitation").is_some())?;
+        Some(Box::new(move |params: Json| {
+            let (send, replies) = std::sync::mpsc::channel();
+            let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);
+            // A caller that no longer waits does not hear the reply.
+            let reply =
+                Reply::new(kind, move |reply| reply.into_iter().for_each(|reply| drop(send.send(reply))));
+            client.ask(vec![(Question { key, kind, params }, reply)]);
+            replies
+        }))
+    }
+
+    /// Returns how strictly git is confined. What git could be made to start was not reviewed.
+    #[cfg(feature = "builtin")]
+    fn sandbox_mode(&self) -> brigade_process::Mode {
+        use brigade_policy::SandboxMode;
+        use brigade_process::Mode;
+
+        match self.verified.map(|call| call.decision().sandbox.mode) {
+            Some(SandboxMode::Enforce) => Mode::Enforce,
+            Some(SandboxMode::BestEffort | SandboxMode::Off) | None => Mode::BestEffort,
         }
+    }
+
+    /// Returns whether a person approved the call.
+    #[cfg(feature = "builtin")]
+    fn is_agreed(&self) -> bool {
+        let approval = self.verified.and_then(|call| call.call().approval.as_ref());
+        approval.is_some_and(|approval| approval.by.is_person())
     }
 
     #[cfg(not(feature = "builtin"))]
@@ -253,7 +273,7 @@ impl BuiltinInvocation<'_> {
     }
 }
 
-/// Returns a page of the documentation, or the section that its URL names, as Markdown. `None` if there is none, or
+/// Returns a page of the documentation, or the section that its URL names, as Markdown. `None` without one, or if
 /// this build has no built-in tools.
 pub fn documentation(url: &str) -> Option<String> {
     #[cfg(feature = "builtin")]

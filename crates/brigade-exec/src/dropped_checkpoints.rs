@@ -72,7 +72,7 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<DroppedFiles
         };
         files.push(DroppedFile { name, bytes });
     }
-    // With so many names nobody needs those that are no text.
+    // With so many names, those that are not text are left out.
     let unreadable = if beyond == 0 { fs.unreadable_names(folder)? } else { Vec::new() };
     for name in unreadable.into_iter().take(MAX_FILES) {
         match is_checkpoint(&name) {

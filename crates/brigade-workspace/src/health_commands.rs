@@ -14,7 +14,7 @@ use brigade_fs::FsError;
 
 use crate::host::Host;
 use crate::named::named_files;
-use crate::seen::{SeenFiles, is_code_file};
+use crate::searched_files::{SeenFiles, is_code_file};
 use crate::tool::FactReader;
 
 impl FactReader<'_, '_> {

@@ -188,7 +188,7 @@ mod tests {
             let (turns, a) = (Turns::default(), own("a"));
             let writer = turns.take(&a, true, 4).await.unwrap();
             assert!(is_ready(turns.take(&a, true, 4)).await.is_none());
-            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers go on");
+            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers continue");
             drop(writer);
             assert!(is_ready(turns.take(&a, true, 4)).await.is_some());
         });

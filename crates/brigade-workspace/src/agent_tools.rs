@@ -100,7 +100,7 @@ pub struct AgentTools {
     offers: Vec<AgentOffer>,
     /// Built-in tools that the agent would be shown if they did not need what is not here, with the reasons.
     absent: Vec<(&'static str, Vec<Blocker>)>,
-    /// The entries of `resource.read` and `prompt.get`, which stand for all offers that they read.
+    /// The entries of `resource.read` and `prompt.get`, one for all offers that each reads.
     readers: Vec<Tool>,
     started_from: BTreeMap<PathBuf, bool>,
 }

@@ -9,11 +9,11 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{ClosedWorkspace, Code};
 
-use crate::folder::{
+use crate::program::OpenedProgram;
+use crate::workspace_files::{
     FolderFiles, PatternMatches, PatternUse, file_fingerprint, folder_files, folder_fingerprint, is_link,
     link_to, links_on, matching_files, plain_folder, plain_part, reached, state_below, ways_to_root,
 };
-use crate::program::OpenedProgram;
 
 /// The largest file of code.
 const MAX_CODE_FILE_BYTES: u64 = 256 << 20;
@@ -38,7 +38,7 @@ pub(crate) struct ReadRules<'a> {
     pub(crate) decision: &'a Decision,
     /// The bound files.
     pub(crate) files: &'a BTreeMap<String, Fingerprint>,
-    /// The program, wherever it lies.
+    /// The program, wherever it is.
     pub(crate) program: Option<(&'a Path, Fingerprint)>,
     /// Patterns of the entry's data.
     pub(crate) data: &'a [String],
@@ -73,20 +73,62 @@ impl<'a> ReadRules<'a> {
 /// When a bound file has other bytes by now, or an argument would open code.
 pub(crate) fn closed(
     fs: &dyn Fs,
-    opening: &ReadRules<'_>,
+    rules: &ReadRules<'_>,
     directory: &Path,
 ) -> Result<Option<ClosedReads>, String> {
-    let sandbox = &opening.decision.sandbox;
+    let sandbox = &rules.decision.sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return Ok(None);
     }
     let mut read = LoadedCode::default();
-    for (name, approved) in opening.files {
+    read_bound_files(fs, rules, &mut read)?;
+    for link in links_on(fs, directory) {
+        if let Location::Inside(real) = read.resolve(fs, link.as_str())? {
+            read.links.insert(link.as_path().to_owned(), fs.root().join(real.as_path()));
+        }
+    }
+    let mut named: Vec<PathBuf> = read.links.keys().map(|link| fs.root().join(link)).collect();
+    named.extend(read_program(fs, rules, &mut read)?);
+    let mut opened = OpenedReads::default();
+    opened.add_data(fs, rules.data, &read)?;
+    opened.add_arguments(fs, rules, directory, &read)?;
+    let script = rules.script.and_then(|path| match fs.resolve(&path.to_string_lossy(), None) {
+        Ok(Location::Outside(real)) => Some(real),
+        Ok(Location::Inside(_)) | Err(_) => None,
+    });
+    read.outside.extend(script);
+    let loose = loose_files(&read.outside, &opened.packages);
+    let folder = match fs.resolve(&directory.to_string_lossy(), None) {
+        Ok(Location::Inside(real)) => fs.root().join(real.as_path()),
+        Ok(Location::Outside(_)) | Err(_) => directory.to_owned(),
+    };
+    let OpenedReads { data, kept, notes, .. } = opened;
+    let closed = ClosedWorkspace {
+        code: read.code.into_values().collect(),
+        links: read.links,
+        data,
+        kept,
+        write_only: Vec::new(),
+        named,
+        outside: read.outside,
+        folders: vec![folder],
+    };
+    Ok(Some(ClosedReads { closed, notes, loose }))
+}
+
+fn not_started(error: impl std::fmt::Display) -> String {
+    format!("not started: {error}")
+}
+
+/// Reads the bound files, and compares them with the approval.
+fn read_bound_files(fs: &dyn Fs, rules: &ReadRules<'_>, read: &mut LoadedCode) -> Result<(), String> {
+    for (name, approved) in rules.files {
         let now = match name.strip_suffix('/') {
             Some(folder) => {
                 let folder: RelPath = folder.parse().map_err(|_| format!("not started: odd path {name}"))?;
-                let files = folder_files(fs, &folder).map_err(|error| format!("not started: {error}"))?;
-                let FolderFiles::All(files) = files else { return Err(changed(name)) };
+                let FolderFiles::All(files) = folder_files(fs, &folder).map_err(not_started)? else {
+                    return Err(changed(name));
+                };
                 let mut table = Vec::with_capacity(files.len());
                 for file in files {
                     let fingerprint = read.code(fs, &file)?;
@@ -100,129 +142,153 @@ pub(crate) fn closed(
             return Err(changed(name));
         }
     }
-    for link in links_on(fs, directory) {
-        if let Location::Inside(real) = read.resolve(fs, link.as_str())? {
-            read.links.insert(link.as_path().to_owned(), fs.root().join(real.as_path()));
-        }
-    }
-    let mut named: Vec<PathBuf> = read.links.keys().map(|link| fs.root().join(link)).collect();
-    if let Some((path, sha256)) = opening.program {
-        // One that a link leads to outside is executed by its open descriptor.
-        if let Location::Inside(real) = fs.resolve(&path.to_string_lossy(), None).map_err(failed)?
-            && read.file(fs, &real)? != sha256
-        {
-            return Err(changed(real.as_str()));
-        }
-        let is_written_inside = path.starts_with(fs.root());
-        named.extend(program_inside(fs, path).or_else(|| is_written_inside.then(|| path.to_owned())));
-    }
-    let mut opened = Vec::new();
-    let mut kept = Vec::new();
-    let mut notes = Vec::new();
-    // Directories beside code that could become packages of it during the run.
-    let mut packages = Vec::new();
-    for pattern in opening.data {
-        let links = links_on(fs, &fs.root().join(plain_part(pattern)));
-        notes.extend(links.first().map(|link| format!("`{link}` in data is a link, so it opens nothing")));
-        let folder = whole_folder(fs, pattern, read.code.keys().map(PathBuf::as_path));
-        if let Some(folder) = folder
-            && let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))?
-        {
-            kept.extend(found.iter().map(|state| fs.root().join(state.as_path())));
-            opened.push(fs.root().join(folder.as_path()));
-            continue;
-        }
-        match matching_files(fs, pattern, PatternUse::Data)
-            .map_err(|error| format!("not started: {error}"))?
-        {
-            // Links open nothing elsewhere.
-            PatternMatches::All(files) | PatternMatches::LeadsOut { files, .. } => {
-                let below = files.iter().filter(|file| links.is_empty() && is_link(fs, file)).take(MAX_NOTES);
-                notes.extend(below.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
-                opened.extend(files.iter().map(|file| fs.root().join(file)));
-            }
-            // Only of code.
-            PatternMatches::OddName { .. } => {}
-            PatternMatches::TooMuch { files, .. } => {
-                return Err(format!("not started: `{pattern}` in data matches more than {files} files"));
-            }
-        }
-    }
-    let ways = ways_to_root(fs, spelled(opening.words.iter().copied(), directory));
-    for path in paths_of_words(opening.words.iter().copied(), directory, fs.root(), &ways) {
-        if path.to_str().is_some_and(|path| opening.absent.contains(&absent_name(path).as_str())) {
-            continue;
-        }
-        let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
-            Ok(Location::Inside(real)) => Some(real),
-            Ok(Location::Outside(_)) => None,
-            // Nothing can be there.
-            Err(_) => continue,
-        };
-        // A word that names nothing is no path.
-        let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
-        let real = real.as_ref();
-        match argument(fs.root(), &path, real.map(RelPath::as_path), read.code.keys().map(PathBuf::as_path)) {
-            Argument::Opens(path) => {
-                if let Some(folder) = real.filter(|folder| is_folder(fs, folder)) {
-                    match state_below(fs, folder).map_err(|error| format!("not started: {error}"))? {
-                        Some(found) => kept.extend(found.iter().map(|state| fs.root().join(state.as_path()))),
-                        None => notes.push(format!(
-                            "`{folder}` in an argument has too many folders to find every repository in it: state of \
-                             git in it may be readable"
-                        )),
-                    }
-                }
-                let inside = path.strip_prefix(fs.root()).ok().and_then(Path::to_str);
-                let module = inside.map(|path| format!("{}/", absent_name(path)));
-                if module.is_some_and(|module| opening.absent.iter().any(|name| name.starts_with(&module))) {
-                    packages.extend(inside.map(str::to_owned));
-                }
-                opened.push(path);
-            }
-            Argument::OpensCode => {
-                let why = "not started: an argument names a directory with code (argument_opens_code)";
-                return Err(why.to_owned());
-            }
-            Argument::Closed(why) if is_there => {
-                notes.push(format!("`{}` in an argument {why}, so it opens nothing", path.display()));
-            }
-            Argument::Closed(_) | Argument::Code => {}
-        }
-    }
-    let script = opening.script.and_then(|path| match fs.resolve(&path.to_string_lossy(), None) {
-        Ok(Location::Outside(real)) => Some(real),
-        Ok(Location::Inside(_)) | Err(_) => None,
-    });
-    read.outside.extend(script);
-    let is_loose = |path: &&PathBuf| !is_of_the_system(path);
-    let outside = read.outside.iter().filter(is_loose).map(|path| {
-        let path = path.display();
-        format!("`{path}` is bound and lies outside of the workspace: its bytes can change after they were compared")
-    });
-    let packages = packages.iter().map(|path| {
-        format!("`{path}` in an argument lies beside code, which would find a package that appears there during the run")
-    });
-    let loose = outside.chain(packages).collect();
-    let folder = match fs.resolve(&directory.to_string_lossy(), None) {
-        Ok(Location::Inside(real)) => fs.root().join(real.as_path()),
-        Ok(Location::Outside(_)) | Err(_) => directory.to_owned(),
-    };
-    let closed = ClosedWorkspace {
-        code: read.code.into_values().collect(),
-        links: read.links,
-        data: opened,
-        kept,
-        write_only: Vec::new(),
-        named,
-        outside: read.outside,
-        folders: vec![folder],
-    };
-    Ok(Some(ClosedReads { closed, notes, loose }))
+    Ok(())
 }
 
-/// Returns the path below the workspace by which a run finds a program that lies there: its own, or, if that leads
-/// around the workspace, the one without links. None if it lies outside.
+/// Reads the program if it is in the workspace, and compares it with the approval. Returns the path that names it
+/// there.
+fn read_program(
+    fs: &dyn Fs,
+    rules: &ReadRules<'_>,
+    read: &mut LoadedCode,
+) -> Result<Option<PathBuf>, String> {
+    let Some((path, sha256)) = rules.program else { return Ok(None) };
+    // One that a link leads to outside is executed by its open descriptor.
+    if let Location::Inside(real) = fs.resolve(&path.to_string_lossy(), None).map_err(failed)?
+        && read.file(fs, &real)? != sha256
+    {
+        return Err(changed(real.as_str()));
+    }
+    let is_written_inside = path.starts_with(fs.root());
+    Ok(program_inside(fs, path).or_else(|| is_written_inside.then(|| path.to_owned())))
+}
+
+/// Says which files can change during the run, because nothing keeps others from it.
+fn loose_files(outside: &[PathBuf], packages: &[String]) -> Vec<String> {
+    let is_loose = |path: &&PathBuf| !is_of_the_system(path);
+    let outside = outside.iter().filter(is_loose).map(|path| {
+        let path = path.display();
+        format!(
+            "`{path}` is bound and outside of the workspace: its bytes can change after they were compared"
+        )
+    });
+    let packages = packages.iter().map(|path| {
+        format!("`{path}` in an argument is beside code, which would find a package that appears there during the run")
+    });
+    outside.chain(packages).collect()
+}
+
+/// What data and arguments open.
+#[derive(Default)]
+struct OpenedReads {
+    data: Vec<PathBuf>,
+    /// State of git and Brigade in it, which stays closed.
+    kept: Vec<PathBuf>,
+    notes: Vec<String>,
+    /// Directories beside code that could become packages of it during the run.
+    packages: Vec<String>,
+}
+
+impl OpenedReads {
+    /// Opens what the entry names as data.
+    fn add_data(&mut self, fs: &dyn Fs, patterns: &[String], read: &LoadedCode) -> Result<(), String> {
+        for pattern in patterns {
+            let links = links_on(fs, &fs.root().join(plain_part(pattern)));
+            let link = links.first();
+            self.notes.extend(link.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
+            let folder = whole_folder(fs, pattern, read.code.keys().map(PathBuf::as_path));
+            if let Some(folder) = folder
+                && let Some(found) = state_below(fs, &folder).map_err(not_started)?
+            {
+                self.kept.extend(found.iter().map(|state| fs.root().join(state.as_path())));
+                self.data.push(fs.root().join(folder.as_path()));
+                continue;
+            }
+            match matching_files(fs, pattern, PatternUse::Data).map_err(not_started)? {
+                // Links open nothing elsewhere.
+                PatternMatches::All(files) | PatternMatches::LeadsOut { files, .. } => {
+                    let below = files.iter().filter(|file| links.is_empty() && is_link(fs, file));
+                    let note = |link| format!("`{link}` in data is a link, so it opens nothing");
+                    self.notes.extend(below.take(MAX_NOTES).map(note));
+                    self.data.extend(files.iter().map(|file| fs.root().join(file)));
+                }
+                // Only of code.
+                PatternMatches::OddName { .. } => {}
+                PatternMatches::TooMuch { files, .. } => {
+                    return Err(format!("not started: `{pattern}` in data matches more than {files} files"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what the arguments name.
+    fn add_arguments(
+        &mut self,
+        fs: &dyn Fs,
+        rules: &ReadRules<'_>,
+        directory: &Path,
+        read: &LoadedCode,
+    ) -> Result<(), String> {
+        let ways = ways_to_root(fs, spelled(rules.words.iter().copied(), directory));
+        for path in paths_of_words(rules.words.iter().copied(), directory, fs.root(), &ways) {
+            if path.to_str().is_some_and(|path| rules.absent.contains(&absent_name(path).as_str())) {
+                continue;
+            }
+            let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
+                Ok(Location::Inside(real)) => Some(real),
+                Ok(Location::Outside(_)) => None,
+                // Nothing can be there.
+                Err(_) => continue,
+            };
+            // A word that names nothing is not a path.
+            let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
+            let real = real.as_ref();
+            let code = read.code.keys().map(PathBuf::as_path);
+            match argument(fs.root(), &path, real.map(RelPath::as_path), code) {
+                Argument::Opens(path) => self.open_argument(fs, rules, path, real)?,
+                Argument::OpensCode => {
+                    let why = "not started: an argument names a directory with code (argument_opens_code)";
+                    return Err(why.to_owned());
+                }
+                Argument::Closed(why) if is_there => {
+                    let path = path.display();
+                    self.notes.push(format!("`{path}` in an argument {why}, so it opens nothing"));
+                }
+                Argument::Closed(_) | Argument::Code => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn open_argument(
+        &mut self,
+        fs: &dyn Fs,
+        rules: &ReadRules<'_>,
+        path: PathBuf,
+        real: Option<&RelPath>,
+    ) -> Result<(), String> {
+        if let Some(folder) = real.filter(|folder| is_folder(fs, folder)) {
+            match state_below(fs, folder).map_err(not_started)? {
+                Some(found) => self.kept.extend(found.iter().map(|state| fs.root().join(state.as_path()))),
+                None => self.notes.push(format!(
+                    "`{folder}` in an argument has too many folders to find every repository in it: state of git in it \
+                     may be readable"
+                )),
+            }
+        }
+        let inside = path.strip_prefix(fs.root()).ok().and_then(Path::to_str);
+        let module = inside.map(|path| format!("{}/", absent_name(path)));
+        if module.is_some_and(|module| rules.absent.iter().any(|name| name.starts_with(&module))) {
+            self.packages.extend(inside.map(str::to_owned));
+        }
+        self.data.push(path);
+        Ok(())
+    }
+}
+
+/// Returns the path below the workspace by which a run finds a program there: its own, or, if that leads
+/// around the workspace, the one without links. None if it is outside.
 pub(crate) fn program_inside(fs: &dyn Fs, path: &Path) -> Option<PathBuf> {
     match fs.resolve(&path.to_string_lossy(), None) {
         Ok(Location::Inside(_)) if path.starts_with(fs.root()) => Some(path.to_owned()),

@@ -49,7 +49,7 @@ impl Config {
 
 impl FactReader<'_, '_> {
     /// Widens the decision on a tool, and the files that its command leads to, to those of the process of its server.
-    /// `None` for what is no MCP tool.
+    /// `None` for other tools than those of MCP.
     ///
     /// # Errors
     /// When the disk fails.
@@ -81,7 +81,7 @@ impl FactReader<'_, '_> {
     }
 
     /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is
-    /// the same. Patterns that cannot be bound open nothing: they block the calls of their own entry.
+    /// the same. Patterns that cannot be bound open nothing: they block the calls of their entry.
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
         let mut theirs = NamedFiles::default();
         theirs.bind_patterns(self.host.fs, other)?;

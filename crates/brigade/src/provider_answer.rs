@@ -1,23 +1,23 @@
 //! The results of runs of programs that answer for built-in tools, as MCP has them: a command that an agent named, and
 //! a program that the configuration names.
 
-use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput, OmittedText, cut_note, definition};
+use brigade_access::builtin::{
+    COMMAND, CommandArgs, CommandOutput, OmittedText, SCREENSHOT, SEARCH, cut_note, definition, is_of_forge,
+};
 use brigade_call::{Call, Receipt};
-#[cfg(feature = "builtin")]
-use brigade_core::codes;
-use brigade_exec::{RunResult, log_text, refused_writes};
+use brigade_exec::{EndedRun, Postcondition, PostconditionResult, log_text, refused_writes};
 use brigade_mcp::ToolResult;
 use brigade_redact::Redactor;
+use brigade_workspace::Config;
 #[cfg(feature = "builtin")]
 use {
-    brigade_access::builtin::{SCREENSHOT, SEARCH, is_of_forge},
-    brigade_call::RunStatus,
+    brigade_call::{RunStatus, TouchedFile},
+    brigade_core::codes,
+    brigade_fs::RelPath,
+    brigade_toolset::{Context, Failure},
 };
 
-use crate::room::WorkspaceInner;
-#[cfg(feature = "builtin")]
-use brigade_fs::RelPath;
-use brigade_workspace::Config;
+use crate::workspace_inner::WorkspaceInner;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const RESERVED_BYTES: usize = 256;
@@ -92,7 +92,7 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
         SEARCH => {
             let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
             let printed = log_text(&*printed, redactor).ok()?;
-            search_result(receipt, &printed).ok()?
+            brigade_toolset::search_answer(&receipt.args, &printed).ok()?
         }
         SCREENSHOT => {
             let copy = receipt.touched.as_ref()?.first()?;
@@ -112,46 +112,64 @@ fn provided(_: &WorkspaceInner, _: &Receipt, _: &Redactor) -> Option<ToolResult>
     None
 }
 
-/// Reads what a search program printed.
-#[cfg(feature = "builtin")]
-fn search_result(
-    receipt: &Receipt,
-    printed: &str,
-) -> Result<brigade_toolset::Output, brigade_toolset::Failure> {
-    brigade_toolset::search_answer(&receipt.args, printed)
+/// Checks after the run of a program that answers for a built-in tool whether its answer can be used.
+pub(crate) struct ProviderAnswerCheck<'a> {
+    room: &'a WorkspaceInner,
 }
 
-/// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
-/// used has failed.
-#[cfg(feature = "builtin")]
-pub(crate) fn apply_provider_answer(
-    room: &WorkspaceInner,
-    call: &Call,
-    redactor: &Redactor,
-    finished: RunResult,
-) -> RunResult {
-    use brigade_call::TouchedFile;
-    use brigade_toolset::{Context, Failure};
-
-    let tool = call.tool_id.as_str();
-    let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
-    if !is_provided || finished.status != RunStatus::Completed || finished.receipt.process.is_none() {
-        return finished;
+impl<'a> ProviderAnswerCheck<'a> {
+    /// Returns the check of a call of such a tool. `None` for other calls.
+    pub(crate) fn for_call(room: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
+        let tool = call.tool_id.as_str();
+        let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
+        is_provided.then_some(ProviderAnswerCheck { room })
     }
-    let mut finished = finished;
-    let receipt = &mut finished.receipt;
-    let used = || -> Result<Vec<TouchedFile>, Failure> {
+}
+
+impl Postcondition for ProviderAnswerCheck<'_> {
+    /// Keeps the image that the program printed. A run whose answer cannot be used has failed.
+    #[cfg(feature = "builtin")]
+    fn check(&self, run: &EndedRun<'_>) -> PostconditionResult {
+        if *run.status != RunStatus::Completed || run.outcome.is_none() {
+            return PostconditionResult::default();
+        }
+        match self.use_answer(run) {
+            Ok(touched) => PostconditionResult {
+                touched: Some(touched).filter(|touched| !touched.is_empty()),
+                ..PostconditionResult::default()
+            },
+            Err(failure) => PostconditionResult {
+                failure: Some(run.redactor.redact_str(&format!("{} ({})", failure.message, failure.code))),
+                error_code: Some(failure.code.to_owned()),
+                ..PostconditionResult::default()
+            },
+        }
+    }
+
+    #[cfg(not(feature = "builtin"))]
+    fn check(&self, _: &EndedRun<'_>) -> PostconditionResult {
+        // No program answers for a tool in such a build.
+        let _ = self.room;
+        PostconditionResult::default()
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl ProviderAnswerCheck<'_> {
+    /// Reads the answer, and returns the files that were written from it.
+    fn use_answer(&self, run: &EndedRun<'_>) -> Result<Vec<TouchedFile>, Failure> {
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
-        let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
-        let log = room.fs.open(&RelPath::composed(path)).map_err(disk)?;
-        if is_of_forge(tool) {
-            return brigade_toolset::forge_answer(tool, &log_text(&*log, redactor).map_err(disk)?)
-                .map(|_| Vec::new());
+        let (room, call, redactor) = (self.room, run.call.call(), run.redactor);
+        let log = room.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
+        if is_of_forge(&call.tool_id) {
+            let printed = log_text(&*log, redactor).map_err(disk)?;
+            return brigade_toolset::forge_answer(&call.tool_id, &printed).map(|_| Vec::new());
         }
-        if tool == SEARCH {
-            return search_result(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
+        if call.tool_id == SEARCH {
+            let printed = log_text(&*log, redactor).map_err(disk)?;
+            return brigade_toolset::search_answer(run.call.plan().args(), &printed).map(|_| Vec::new());
         }
-        if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {
+        if run.outcome.is_some_and(|outcome| 0 < outcome.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";
             return Err(Failure::new(codes::FILE_TOO_LARGE, message));
         }
@@ -166,33 +184,10 @@ pub(crate) fn apply_provider_answer(
             after: touched.after,
         });
         Ok(touched.collect())
-    };
-    match used() {
-        Ok(touched) if touched.is_empty() => {}
-        Ok(touched) => receipt.touched = Some(touched),
-        Err(failure) => {
-            let said = redactor.redact_str(&format!("{} ({})", failure.message, failure.code));
-            receipt.status = RunStatus::Failed;
-            receipt.failure = Some(said.clone());
-            receipt.error_code = Some(failure.code.to_owned());
-            finished.status = RunStatus::Failed;
-            finished.failure = Some(said);
-        }
     }
-    finished
 }
 
-#[cfg(not(feature = "builtin"))]
-pub(crate) fn apply_provider_answer(
-    _: &WorkspaceInner,
-    _: &Call,
-    _: &Redactor,
-    finished: RunResult,
-) -> RunResult {
-    finished
-}
-
-/// Cuts both streams, each to `each` bytes and together to `most`. At least a quarter is for what stands in standard
+/// Cuts both streams, each to `each` bytes and together to `most`. At least a quarter is for standard
 /// error, where programs say why they failed.
 fn parts<'t>(stdout: &'t str, stderr: &'t str, each: usize, most: usize) -> (&'t str, &'t str) {
     let (out, err) = (stdout.len().min(each), stderr.len().min(each));

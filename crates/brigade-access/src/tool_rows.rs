@@ -1,4 +1,4 @@
-//! What an agent is told of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
+//! What an agent learns of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
 
 use brigade_policy::approval::ApprovalNeed;
 use brigade_policy::{Gate, RiskLevel};

@@ -21,7 +21,7 @@ pub struct ProgramRun<'a> {
     pub program: &'a OpenedProgram,
     /// The workspace root.
     pub workspace: &'a Path,
-    /// The directory of its own in which the program works; `None` if it works in the workspace.
+    /// The separate directory in which the program works; `None` if it works in the workspace.
     pub work: Option<WorkFolder<'a>>,
     /// Files of the workspace that it may not write, although it may write the workspace.
     pub closed: &'a [PathBuf],

@@ -114,7 +114,7 @@ pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<Re
     Ok(Some(found))
 }
 
-/// Tells whether a directory is, or lies in, one of Brigade or git.
+/// Tells whether a directory is, or is in, one of Brigade or git.
 fn is_state(folder: &RelPath) -> bool {
     folder.as_str().split('/').any(|part| EXCLUDED_FOLDERS.contains(&part))
 }
@@ -178,7 +178,7 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
                 Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
                 opened => Ok(reached(&file, real.as_str(), brigade_fs::fingerprint(&*opened?)?)),
             },
-            // What is there has a name of its own.
+            // What is there has its own name.
             Location::Outside(real) if is_link(fs, path) => Ok(link_to(&real.to_string_lossy())),
             Location::Outside(_) => fs.open(&file).and_then(|opened| brigade_fs::fingerprint(&*opened)),
         },
@@ -257,7 +257,7 @@ pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
     links
 }
 
-/// Lists the paths to the workspace, besides its own, by which these paths lead into it: through links around it.
+/// Lists the other paths to the workspace by which these paths lead into it: through links around it.
 pub fn ways_to_root(fs: &dyn Fs, paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
     let is_root = |path: &&Path| {
         let found = path.to_str().and_then(|path| fs.resolve(path, None).ok());
@@ -365,7 +365,7 @@ pub enum PatternUse {
 pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternUse) -> Result<PatternMatches, FsError> {
     let glob = Glob::beneath(pattern);
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-    // What is before the first directory that is no plain name need not be searched.
+    // What is before the first directory that is not a plain name need not be searched.
     let is_plain = |part: &&str| !part.contains(['*', '?', '\\']);
     let parts: Vec<&str> = pattern.split('/').collect();
     let base: Vec<&str> = parts[..parts.len() - 1].iter().copied().take_while(is_plain).collect();
@@ -567,7 +567,7 @@ mod tests {
         assert_eq!(leads("lib/z"), leads("lib/deep/y"));
         assert_ne!(leads("lib/z"), leads("lib/around"));
         assert_eq!(matching("lib/**", PatternUse::Data), all(&["lib/a.py", "lib/deep/b.py"]));
-        // What git and Brigade keep is no code, whatever leads there.
+        // What git and Brigade keep is not code, whatever leads there.
         std::fs::create_dir_all(path(".git/hooks")).unwrap();
         link(Path::new("../.git/hooks"), "lib/kept");
         let PatternMatches::LeadsOut { link: kept, files } = matching("lib/**", PatternUse::Code) else {

@@ -22,7 +22,7 @@ use brigade_workspace::{AgentTools, FactReader, gather};
 use crate::agent_calls::{AgentCall, AgentCalls, RequestOutcome};
 use crate::agents::Agents;
 use crate::env::Env;
-use crate::room::WorkspaceInner;
+use crate::workspace_inner::WorkspaceInner;
 
 /// The most calls that are looked through.
 const MAX_INSPECTED_CALLS: usize = 1_000;
@@ -30,7 +30,7 @@ const MAX_INSPECTED_CALLS: usize = 1_000;
 /// How much of what a program printed is kept of each stream.
 const PRINTED: usize = 64 << 10;
 
-/// Asks for calls as the caller would: a rule of the policy may approve one, and nobody calls what the caller is not
+/// Asks for calls as the caller would: a rule of the policy may approve one, and a call names only what the caller is
 /// shown.
 pub(crate) struct DelegatedCalls {
     /// The workspace as the caller sees it.
@@ -139,7 +139,7 @@ impl DelegatedCalls {
         })
     }
 
-    /// Returns how a call stands.
+    /// Returns the state of a call.
     fn stands(&self, shown: AgentCall) -> Result<CallState, Failure> {
         let AgentCall { call, receipt, answer } = shown;
         Ok(match call.status {
@@ -191,7 +191,7 @@ impl DelegatedCalls {
         })
     }
 
-    /// Turns a refusal into the end of a call. What is no refusal stays an error.
+    /// Turns a refusal into the end of a call. Other errors stay errors.
     fn refused(error: &Error) -> Result<CallResult, Failure> {
         if error.kind() == ErrorKind::Environment {
             return Err(environment(error));
@@ -284,7 +284,7 @@ impl FurtherCalls for DelegatedCalls {
             RequestOutcome::Over(LimitExceeded { what, .. }) => {
                 Err(Failure::new(reasons::RATE_LIMITED, what))
             }
-            // Its answer needs no call, so there is none to name.
+            // Its answer needs no call, so none is named.
             RequestOutcome::Answered(done) => {
                 let message = "it was refused before it became a call";
                 Err(Failure::new(codes::REFUSED, message).data([("result", done.result.to_json())]))

@@ -14,7 +14,7 @@ use brigade_core::{Dialect, Fingerprint, Json};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath};
 use serde::{Deserialize, Serialize};
 
-use crate::seen::is_code_file;
+use crate::searched_files::is_code_file;
 
 /// The file.
 pub const LEARNED: &str = ".brigade/tools/learned.json";

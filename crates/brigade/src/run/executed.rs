@@ -1,0 +1,96 @@
+//! The third phase: the program runs to its end, and its receipt is written.
+
+use brigade_core::Json;
+use brigade_exec::{Execution, Executor, Postcondition, RunResult, Watch, execute};
+use brigade_fs::RelPath;
+use brigade_mcp::{ListedTool, PinRule, ToolCall};
+use brigade_ops::upstreams::{KeptServer, ServerClient, mask_listener};
+use brigade_ops::{Error, InstallCheck};
+use brigade_queue::OutcomeReservation;
+use brigade_redact::Redactor;
+use brigade_workspace::gather;
+
+use super::claimed::ClaimedRun;
+use super::prepared::PreparedRun;
+use crate::builtin_call::BuiltinCall;
+use crate::provider_answer::{self, ProviderAnswerCheck};
+
+/// A run that has ended, with its receipt.
+pub(super) struct ExecutedRun<'a> {
+    pub(super) prepared: PreparedRun<'a>,
+    pub(super) dropped: RelPath,
+    pub(super) reservation: OutcomeReservation,
+    pub(super) result: RunResult,
+    /// The answer of a server or of Brigade, with its text masked.
+    pub(super) answer: Option<Json>,
+    /// The id of the pin that the run changed. The run is recorded even if the pin could not be stored.
+    pub(super) changed_pin: Result<Option<String>, Error>,
+}
+
+impl<'a> ClaimedRun<'a> {
+    /// Runs the call. Never fails: errors are in the receipt.
+    pub(super) fn execute(self) -> ExecutedRun<'a> {
+        let ClaimedRun { prepared, run_id, started_at, paths, logs, dropped, reservation } = self;
+        let PreparedRun { room, config, call, mcp, pinned, kept, .. } = &prepared;
+        let kept = kept.as_ref().map(|(kept, _)| &**kept);
+        let keep = |listed: &ListedTool| brigade_ops::pin_store(room).first_use(mcp.as_ref(), listed);
+        let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
+        let secrets = gather::bound_secrets(room, &config.policy);
+        let redactor = Redactor::new(&secrets);
+        let listener = room.env.listener.clone();
+        let listener = listener.map(|listener| mask_listener(listener, Redactor::new(&secrets)));
+        let tool_call = ToolCall::new(call, rule, listener.as_ref());
+        let mut server = ServerClient::new(tool_call, kept, room.env.requester.clone(), &secrets);
+        let sandbox = || kept.map(KeptServer::sandbox).unwrap_or_default();
+        let mut builtin = BuiltinCall::for_call(room, config, call);
+        let watch = match (&builtin, kept) {
+            (None, None) => brigade_ops::watch(room, call),
+            _ => Watch::Nothing,
+        };
+        let install = InstallCheck::new(room, config, call.call());
+        let provider = ProviderAnswerCheck::for_call(room, call.call());
+        let postcondition = install.as_ref().map(|check| check as &dyn Postcondition);
+        let postcondition = postcondition.or(provider.as_ref().map(|check| check as &dyn Postcondition));
+        let result = execute(
+            &Execution {
+                call,
+                run_id: &run_id,
+                started_at,
+                program: prepared.program.as_ref(),
+                fs: &*room.fs,
+                directory: &prepared.directory,
+                environment: &room.env.environment,
+                secrets: &secrets,
+                paths,
+                watch: &watch,
+                checkpoint_dir: &dropped,
+                progress: room.env.progress.as_deref(),
+                cancel: room.env.cancel.clone(),
+                clock: &*room.env.clock,
+                speller: &*room.env.speller,
+                postcondition,
+            },
+            logs,
+            match &mut builtin {
+                Some(builtin) => Executor::Builtin(builtin),
+                None => server.executor(&sandbox),
+            },
+        );
+        room.digests.keep(&*room.fs);
+        brigade_ops::remember_observed(room, call, &result.receipt);
+        tracing::debug!(run = %run_id, status = result.status.as_str(), "the run is over");
+        let own = match &builtin {
+            Some(builtin) => builtin.result().map(|result| result.shown(&redactor).to_json()),
+            None => provider_answer::result_of(room, config, &result.receipt, &redactor)
+                .map(|result| result.to_json()),
+        };
+        let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
+        let changed_pin = mcp.as_ref().zip(server.exchange()).map_or(Ok(None), |(mcp, exchange)| {
+            let seen_at = result.completed_at;
+            brigade_ops::keep_pin(room, config, mcp, pinned.as_deref(), exchange, seen_at)
+                .map_err(Error::from)
+        });
+        drop((server, builtin));
+        ExecutedRun { prepared, dropped, reservation, result, answer, changed_pin }
+    }
+}
