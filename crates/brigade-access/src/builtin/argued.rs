@@ -1,4 +1,4 @@
-//! What only the arguments of a call say against it. The plan asks, and so does the tool when it acts.
+//! Refuses arguments that fit the schema but that this caller may not use. Checked by the plan, and again by the tool.
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::json::from_json;
@@ -10,7 +10,7 @@ use super::{Definition, Guards, PathProblem, PathUse, relative};
 /// The longest message of a commit, in bytes.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// An argument that this caller may not use, or that no call can have.
+/// An argument that this caller may not use, or that is invalid in every call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentRefusal {
     /// The code of the refusal.
@@ -22,15 +22,14 @@ pub struct ArgumentRefusal {
 }
 
 impl ArgumentRefusal {
-    /// Returns the reason against the call.
+    /// Returns the refusal as a blocker of the call.
     pub fn blocker(&self) -> Blocker {
         let field = format!("$.{}", self.argument);
         Blocker::new(self.code, format!("{field}: {}", self.message)).field(field)
     }
 }
 
-/// Lists reasons against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root`
-/// the workspace.
+/// Lists the refused arguments of a call that fits the schema. `agent` is the calling agent, and `root` the workspace.
 pub fn refused_arguments(
     row: &Definition,
     args: &Json,
@@ -42,7 +41,7 @@ pub fn refused_arguments(
     let mut say = |code, argument, message: &str| {
         refused.push(ArgumentRefusal { code, argument, message: message.to_owned() });
     };
-    // In a schema, an integer has no largest value.
+    // The schema does not limit integers.
     let numbers = row.input_schema().get("properties").and_then(Json::as_object).into_iter().flatten();
     for (name, schema) in numbers {
         let is_integer = schema.get("type").and_then(Json::as_str) == Some("integer");
@@ -55,7 +54,7 @@ pub fn refused_arguments(
     if text("tenant_id").is_some_and(|tenant| tenant != "local") {
         say(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
     }
-    // A person at the command line may not use it either: rights come from who calls.
+    // Refused for people, too: the caller decides the rights.
     if row.id.starts_with("workflow.") && text("user_id").is_some() {
         say(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
     }
@@ -99,7 +98,7 @@ pub fn refused_arguments(
             if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
                 say(reasons::INVALID_ARGUMENTS, "message", &format!("it has 1 to {MAX_MESSAGE} bytes"));
             }
-            // Absolute paths in a clone are beneath the clone, which the tool alone knows.
+            // Only the tool knows where a clone is, so it checks absolute paths in clones.
             let is_workspace = text("binding_id") == Some("workspace");
             for path in strings(args, "paths").filter(|path| is_workspace || !path.starts_with('/')) {
                 if let Err(problem) = guards.check(path, root, PathUse::Change) {
@@ -113,7 +112,7 @@ pub fn refused_arguments(
                     let message = "name the pull request either by `prNumber` or by `prId`";
                     say(reasons::INVALID_ARGUMENTS, "prNumber", message);
                 }
-                // A program gets it as a word of its own: digits and nothing else.
+                // The number becomes a word of a command line, so it must be only digits.
                 (Some(number), None) if !is_number(&number.to_compact()) => {
                     say(reasons::INVALID_ARGUMENTS, "prNumber", "it is a whole number above 0");
                 }
@@ -138,7 +137,7 @@ pub fn refused_arguments(
             say(reasons::INVALID_ARGUMENTS, "target_scope", &format!("it is one of {}", names.join(", ")));
         }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
-            // The root is that of the volume, and `~` is a letter like others.
+            // The root is the volume, and `~` has no special meaning.
             let leads_out =
                 |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
             if text("path").is_some_and(leads_out) {
@@ -151,15 +150,15 @@ pub fn refused_arguments(
     refused
 }
 
-/// Other words for whom a workflow is offered to, each with ours.
+/// Aliases of workflow scopes, each with our name.
 const SCOPES: &[(&str, &str)] = &[("session", "user"), ("project", "tenant"), ("host", "global")];
 
-/// Returns our word for whom a workflow is offered to: `user`, `tenant` or `global`.
+/// Returns our name of a workflow scope: `user`, `tenant` or `global`.
 pub fn workflow_scope(word: &str) -> Option<&'static str> {
     SCOPES.iter().find(|(other, own)| word == *other || word == *own).map(|(_, own)| *own)
 }
 
-/// Returns why a scope of memories has no such owner for this caller.
+/// Returns why this caller cannot use this owner in this scope of memories.
 fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) -> Option<&'static str> {
     match (scope, named, agent) {
         (None, Some(_), _) => Some("it needs a `scope`"),
@@ -167,7 +166,7 @@ fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) ->
         (Some("agent"), Some(named), Some(agent)) if named != agent => {
             Some("an agent has only its own memories; leave it out")
         }
-        (Some("agent"), None, None) => Some("name the agent; nobody calls as one here"),
+        (Some("agent"), None, None) => Some("`agent` is required when the caller is not an agent"),
         (Some("mission"), None, _) => Some("the scope `mission` needs the id of the mission"),
         _ => None,
     }
@@ -177,7 +176,7 @@ fn strings<'j>(args: &'j Json, name: &str) -> impl Iterator<Item = &'j str> {
     args.get(name).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
-/// Returns whether git takes a name for a branch or remote, and it cannot be mistaken for anything else.
+/// Returns whether a name is valid for branches and remotes, and cannot be read as an option or revision.
 pub fn is_plain_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -189,7 +188,7 @@ pub fn is_plain_name(name: &str) -> bool {
     name.len() <= 200 && !name.contains("..") && name != "HEAD" && name.split('/').all(is_part)
 }
 
-/// Returns whether a text is the id of an object of git.
+/// Returns whether a text is the id of a git object.
 pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "git.status",
         title: "Show a repository",
-        description: "Shows how a repository stands: its branch, what is changed, and how far it is from its \
+        description: "Shows the status of a repository: its branch, its changes, and its distance from its \
             remote.",
         input: "binding_id!:string",
         output: "binding:object dirty:boolean ahead:integer behind:integer",
@@ -165,7 +165,7 @@ pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "lane.create",
         title: "Create a lane",
-        description: "Creates a branch with a worktree of its own. Nothing is pushed.",
+        description: "Creates a branch with a new worktree. Nothing is pushed.",
         input: "name!:string description?:string parentLaneId?:string",
         output: "success:boolean lane_id:string name:string branch:string worktree_path:string",
         effects: &["local-write"],
@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "lane.get",
         title: "Show a lane",
-        description: "Shows how a lane stands.",
+        description: "Shows the state of a lane.",
         input: "lane_id!:string",
         output: "id:string name:string branch:string base:string path:string dirty:boolean \
             ahead:integer behind:integer parent:?string archived:boolean",

@@ -206,7 +206,7 @@ pub(super) const ROWS: &[Definition] = &[
         id: "execute.status",
         is_built: true,
         title: "Show an intent",
-        description: "Shows how the execution of an intent stands.",
+        description: "Shows the state of the execution of an intent.",
         input: "pipeline_execution_id!:string tenant_id?:string",
         output: "status:string final_result?:any duration_ms?:integer reused_existing_agent?:boolean \
             reason?:string failed_at_state?:string",

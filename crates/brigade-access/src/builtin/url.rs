@@ -1,13 +1,13 @@
-//! Which repositories may be reached, as far as the text of a URL tells.
+//! Decides which repositories may be reached, from the text of a URL only.
 
 use brigade_core::{Glob, codes::Code, reasons};
 use thiserror::Error;
 
-/// Why a URL of a repository is refused. Does not name it.
+/// Why a URL of a repository is refused. The messages do not quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlProblem {
-    /// Programs would read it as something else than a URL.
-    #[error("this is no plain URL of a repository")]
+    /// Programs may read it differently.
+    #[error("not a plain URL of a repository")]
     NotPlain,
     /// It holds a user with a password, or a token.
     #[error("the URL holds credentials")]
@@ -41,7 +41,7 @@ const SCHEMES: &[&str] = &["https", "http", "ssh", "git", "file"];
 /// absolute path of this machine.
 ///
 /// # Errors
-/// Returns why it is refused: it is read differently by programs, holds credentials, or no pattern matches it.
+/// Fails if programs may read it differently, if it holds credentials, or if no pattern matches it.
 pub fn allowed_url(url: &str, patterns: &[String]) -> Result<(), UrlProblem> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "\\\"'`$<>{}|^*?#[]".contains(c);
     if url.is_empty() || 2_000 < url.len() || url.starts_with('-') || url.contains(is_odd) {
@@ -54,7 +54,7 @@ pub fn allowed_url(url: &str, patterns: &[String]) -> Result<(), UrlProblem> {
                 return Err(UrlProblem::NotPlain);
             }
             if let Some((user, host)) = authority.rsplit_once('@') {
-                // The name of a user is part of how ssh reaches a host.
+                // Only ssh URLs may name a user, which ssh needs to connect.
                 if scheme != "ssh" || user.contains(':') || user.contains('@') {
                     return Err(UrlProblem::Credentials);
                 }

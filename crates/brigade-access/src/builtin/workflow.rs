@@ -298,7 +298,7 @@ pub(super) const ROWS: &[Definition] = &[
         id: "workflow.status",
         is_built: true,
         title: "Show the status of an execution",
-        description: "Shows how an execution of a workflow stands.",
+        description: "Shows the state of an execution of a workflow.",
         input: "execution_id!:string tenant_id?:string",
         output: "execution_id:string workflow_id:string status:string current_state:?string \
             started_at:?string last_transition_at:?string",

@@ -87,7 +87,7 @@ fn a_text_that_matches_nothing_is_an_error_with_a_near_word() {
     check_invalid("", "expected `*`", None);
     check_invalid("fs.read", "KEY:VALUE", None);
     check_invalid("efect:network", "one of id, group", Some("effect"));
-    check_invalid("id:", "behind `id:`", None);
+    check_invalid("id:", "after `id:`", None);
     check_invalid("risk:>=hihg", "low, medium, high, critical", Some("high"));
     check_invalid("access:users", "user, system, operator", Some("user"));
     check_invalid("id:a mode:cat", "one of chat", Some("chat"));
