@@ -40,7 +40,7 @@ pub struct ToolSummary {
     pub manifest_available: bool,
     /// The label of the authentication method.
     pub auth_label: Option<String>,
-    /// Number of tools behind the entry.
+    /// Number of tools of the entry.
     pub tool_count: usize,
     /// The contract.
     pub contract: Contract,
