@@ -261,7 +261,7 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
             "warning t.toml:8:2: other: unknown key at the top level",
         ],
     );
-    // Issue 14: a secret that became a key is not told.
+    // Issue 14: a secret that became a key is not shown.
     const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     check_fields(
         &format!("{TOKEN} = 3\n[tool.install]\n{TOKEN} = 1\n"),
@@ -417,12 +417,12 @@ fn runtimes_are_read_by_the_same_rules() {
     assert_eq!(said, ["r.toml:3:1: a: nmae: unknown key (did you mean `name`?)"]);
 }
 
-/// Checks that a text has the values that the toml crate reads, if it is read without that crate.
+/// Checks that our reader returns the same values as the toml crate.
 fn check_values(text: &[u8]) -> Result<(), TestCaseError> {
     let text = String::from_utf8_lossy(text);
     if let Some(found) = value::read(&text, &mut Buffers::default()) {
         let expect = DeTable::parse(&text).map(|root| Table::from(root.into_inner()));
-        // NaN equals nothing.
+        // NaN is not equal to itself, so the debug forms are compared.
         prop_assert_eq!(format!("{found:?}"), format!("{:?}", expect.unwrap()));
     }
     Catalog::parse("t.toml", Level::Project, text.as_bytes());

@@ -1,9 +1,9 @@
-//! What entries and files say about their registry.
+//! Tests of the registry fields of entries and files.
 
 use super::*;
 use crate::{Availability, ToolSource, Transport};
 
-/// An entry with every field about its registry, and tables under their own headers.
+/// An entry with all registry fields, and with tables under headers.
 pub(super) const REGISTERED: &str = r#"[[tool]]
 id = "yq"
 name = "yq"
