@@ -51,7 +51,7 @@ pub enum JsonErrorKind {
     /// The comma between two elements or members is missing.
     #[error("expected `,` or the end of the list or object")]
     ExpectedComma,
-    /// Text follows the document.
+    /// There is text after the document.
     #[error("unexpected text after the value")]
     TrailingText,
     /// A number has a form that JSON does not allow.
