@@ -115,7 +115,7 @@ fn an_unknown_or_missing_key_makes_the_policy_invalid() {
 }
 
 proptest! {
-    /// Whatever the text is, a normal path has no name that leads up, and is its own normal form.
+    /// A normalized path never leads up, and normalizing it again does not change it.
     #[test]
     fn nothing_leads_up_from_a_normal_path(text in "[a./]{0,14}") {
         if let Some(once) = normal(&text) {
