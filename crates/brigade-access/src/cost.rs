@@ -356,7 +356,7 @@ mod tests {
 
     /// Texts with the number of tokens that `cl100k_base` and `o200k_base` make of them.
     #[test]
-    fn the_estimate_is_within_15_percent_of_real_tokenizers() {
+    fn estimates_are_within_15_percent_of_tokenizers() {
         for (text, counts) in SAMPLES {
             let estimate = estimated_tokens(text) as f64;
             for count in counts {

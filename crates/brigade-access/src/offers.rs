@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_starts_the_server_of_its_tools_with_effects_of_its_own() {
+    fn offers_start_their_server_with_their_effects() {
         let all = offers("id = 'files'\nresources = ['file:///docs/**']\nprompts = ['review-*']\n");
         let ids: Vec<_> = all.iter().map(|offer| offer.entry.id.as_str()).collect();
         assert_eq!(ids, ["resource.read", "prompt.get"]);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_when_the_oldest_call_of_a_minute_falls_out() {
+    fn minute_limit_frees_up_as_calls_age() {
         check_minute(2, &[], None);
         check_minute(2, &[10], None);
         check_minute(2, &[10, 45], Some(15));

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_project_hides_that_of_the_user_whatever_is_wrong_with_it() {
+    fn broken_project_entries_hide_user_entries() {
         let user: String = ["a", "off", "broken", "lost", "own"].map(|id| entry(id, "")).concat();
         let catalog = layered(&user);
         let own: Vec<_> = catalog.tools().iter().filter(|tool| tool.origin.level == Level::User).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_project_that_is_no_text_closes_the_user() {
+    fn binary_project_file_disables_user_entries() {
         let wide: Vec<u8> = format!("\u{feff}{PROJECT}").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let latin = [entry("b", "").as_bytes(), b"# \xe9\n"].concat();
         for bytes in [wide, latin] {

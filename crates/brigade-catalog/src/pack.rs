@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_packs_are_relative_and_hold_no_value_of_the_host() {
+    fn stored_packs_have_no_absolute_paths_or_values() {
         let bound = Redactor::bound_only(&[SecretValue::new("blue whale 7")]);
         let document = Json::object([
             ("path", Json::from("/w/x")),

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_known_shapes_are_answered_without_running_them() {
+    fn known_checks_are_answered_without_a_run() {
         let all = |check: &str| {
             let mut needs = needs(&tool(&format!("{CLI}\ninstall = {{ check = \"{check}\" }}")));
             needs.remove(0);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn search_compares_id_name_family_and_description_ignoring_case() {
+    fn search_ignores_case_in_all_fields() {
         check("STRASSE", &["Straße"]);
         check("übUNG", &["First"]);
         check("slash-", &["Straße", "First", "Again", "Postgres", "Rows"]);

@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn short_bound_values_are_masked_and_nothing_is_refused_because_of_them() {
+    fn short_bound_values_are_masked_but_not_refused() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n\
                     command = \"x q9 aq9b xq7z q\"\ncwd = \"q7z\"\n";
         let masks = Masks::new(&["q".into(), "q9".into(), "q7z".into()]);
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_values_are_masked_where_an_entry_is_shown_and_nowhere_else() {
+    fn bound_values_are_masked_only_when_shown() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T hunter2ab\"\nfamily = \"script\"\n\
                     command = \"x hunter2ab\"\nversion_command = \"x -V hunter2ab\"\n\
                     description = \"as hunter2ab\"\ncwd = \"hunter2ab\"\n\

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starter_catalog_is_valid_and_has_the_built_in_tools() {
+    fn the_starter_catalog_is_valid() {
         let text = tools_toml();
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
         assert_eq!(catalog.issues(), []);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_the_built_in_tools_into_the_starter_changes_nothing() {
+    fn merging_built_in_tools_changes_nothing() {
         let text = tools_toml();
         for existing in [OnExisting::Keep, OnExisting::Overwrite] {
             let merged = merge(&text, &tools(), existing).unwrap();
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starter_policy_is_the_documented_example_with_a_sandbox() {
+    fn the_starter_policy_is_the_example_plus_sandbox() {
         let policy = toml::de::DeTable::parse(POLICY_TOML).unwrap();
         let keys: Vec<_> = policy.get_ref().keys().map(|key| key.get_ref().as_ref()).collect();
         assert_eq!(

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_without_a_binding_are_the_variables_of_their_names() {
+    fn unbound_labels_are_variables_of_their_names() {
         let labels = ["KEY", "OTHER", "UNSET", "LD_PRELOAD"].map(str::to_owned);
         let work = CrewWork::Worker(CrewWorker {
             program: "x",

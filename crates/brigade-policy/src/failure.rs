@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_cause_whether_or_not_the_request_is_wrong() {
+    fn a_failure_keeps_its_cause() {
         for is_about_request in [true, false] {
             let failure = Failure::from(ExplainedFailure { is_about_request });
             assert_eq!(failure.is_about_request(), is_about_request);

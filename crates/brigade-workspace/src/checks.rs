@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_forgotten_when_the_program_is_another_one() {
+    fn results_are_dropped_when_the_program_changes() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         for name in ["one", "two"] {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_of_an_absent_program_is_not_about_the_one_that_came() {
+    fn result_for_a_missing_program_ends_with_its_install() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         fs.write_atomic(&rel("asks"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();

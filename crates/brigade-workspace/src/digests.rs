@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_large_files_that_nobody_can_change_are_remembered() {
+    fn only_large_sealed_files_are_cached() {
         let now = Timestamp::from_unix_micros(100_000_000);
         let stamp = |is_sealed: bool, length: u64, seconds: i64| {
             FileStamp::new([1, 2, length], (0, 0), (seconds, 0), is_sealed)

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_aliases_a_catalog_has_the_names_of_brigade_lead_to_brigade_alone() {
+    fn aliases_never_replace_names_of_built_in_tools() {
         let rows = builtin::definitions().iter();
         let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
         let own: Vec<&str> =

@@ -329,7 +329,7 @@ mod tests {
 
     /// Issue 12: a link that many words use is read once.
     #[test]
-    fn a_link_is_read_once_however_many_paths_lead_through_it() {
+    fn a_link_of_many_paths_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         std::fs::write(fs.root().join("code.py"), "first").unwrap();

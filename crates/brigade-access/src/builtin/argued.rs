@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_git_that_no_repository_could_take_are_refused() {
+    fn invalid_git_arguments_are_refused() {
         check("git.push", r#"{"remote": "origin", "ref": "refs/heads/main"}"#, &[]);
         for remote in ["-x", "ext::id", "file:///x", ""] {
             let args = format!(r#"{{"remote": "{remote}"}}"#);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_volumes_and_scopes_of_workflows_are_judged_by_their_text() {
+    fn volume_paths_and_workflow_scopes_are_checked() {
         for id in ["file.delete", "file.list", "file.mkdir", "file.read", "file.write", "execution.file"] {
             for path in ["../x", "/../x", "a/../../x", ".."] {
                 check(id, &format!(r#"{{"path": "{path}"}}"#), &["path_outside path"]);

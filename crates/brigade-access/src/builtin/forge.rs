@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_wrote_stands_behind_the_name_of_a_field() {
+    fn text_of_agents_follows_a_field_name() {
         let gh = Argv::parse("/usr/bin/gh").unwrap();
         assert!(is_forge(&gh) && !is_forge(&Argv::parse("ghost").unwrap()));
         let lane = LaneWork {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_git_and_brigade_and_what_holds_keys_is_closed() {
+    fn git_brigade_and_key_files_are_closed() {
         use PathUse::{Change, Read, Search};
         for path in [".git/config", "sub/.git", ".GIT/config", ".brigade/tools.toml", "a/.brigade/x"] {
             for usage in [Read, Change, Search] {

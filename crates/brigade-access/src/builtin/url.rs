@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_differently_is_refused_whatever_the_policy_says() {
+    fn ambiguous_urls_are_always_refused() {
         let all = ["**".to_owned()];
         for url in [
             "",

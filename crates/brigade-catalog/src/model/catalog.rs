@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_found_by_its_exact_id_and_the_first_of_two_wins() {
+    fn tools_are_found_by_exact_id_first_one_wins() {
         let catalog = catalog();
         assert_eq!(catalog.tool("b").map(|tool| tool.name.as_str()), Some("Straße"));
         assert_eq!(catalog.tool("a").map(|tool| tool.name.as_str()), Some("First"));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_follows_from_the_family_unless_the_entry_states_it() {
+    fn the_source_defaults_to_that_of_the_family() {
         use ToolSource::{Cli, Harness, Mcp, Script, Skill};
         for family in [Family::Skill, Family::SlashCommand, Family::Superpower] {
             check(family, None, Some(Skill), false);

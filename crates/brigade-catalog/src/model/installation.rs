@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_keeps_nothing_of_the_tool_but_its_names() {
+    fn an_installation_keeps_only_names_of_the_tool() {
         let text = "[[tool]]\nid = 'yq'\nname = 'YQ'\nfamily = 'mcp'\ncommand = 'yq -P'\nenv_labels = ['TOKEN']\n\
                     runtime_id = 'r'\ncwd = 'sub'\n[tool.install]\ncheck = 'which yq'\n\
                     command = ['brew install yq', 'pip install yq']\n";

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn caret_and_tilde_end_at_the_next_version_that_may_break() {
+    fn caret_and_tilde_end_at_incompatible_versions() {
         check("^1.2.3", &["1.2.3", "1.9"], &["1.2.2", "2"], &[]);
         check("^0.2.3", &["0.2.9"], &["0.3", "0.2.2", "1"], &[]);
         check("^0.0.3", &["0.0.3"], &["0.0.4"], &[]);

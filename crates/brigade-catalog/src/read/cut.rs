@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_unclosed_multi_line_string_all_is_uncertain() {
+    fn text_after_an_unclosed_string_is_uncertain() {
         check(
             "[[tool]]\na = \"\"\"x\n[[tool]]\nb = 1\n[[tool]]\n",
             &[(1, true, false), (3, true, true), (5, true, true)],

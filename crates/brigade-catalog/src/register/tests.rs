@@ -10,7 +10,7 @@ fn read(file: &str, text: &str) -> Registrations {
 }
 
 #[test]
-fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
+fn registry_tools_become_disabled_entries() {
     let found = read("tools-registry.yaml", SEED);
     assert_eq!(found.errors, []);
     let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
@@ -132,7 +132,7 @@ fn keys_of_the_mcp_registry_without_a_place_are_noted() {
 }
 
 #[test]
-fn a_package_of_another_registry_is_never_looked_for_in_the_public_one() {
+fn packages_of_private_registries_are_refused() {
     for (kind, base) in
         [("npm", "https://npm.corp.example"), ("pypi", "https://pypi.org.evil.example/"), ("npm", "")]
     {
@@ -278,7 +278,7 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
 
 /// Issue 15: a placeholder without a value was dropped, and a wrong type was reported as unknown.
 #[test]
-fn values_of_arguments_are_taken_over_or_it_is_said_why_not() {
+fn argument_values_are_kept_or_noted() {
     for (argument, command, note) in [
         (r#"{"type":"named","name":"--port","default":"80"}"#, "npx -y b@1.0.0 --port 80", None),
         (r#"{"type":"positional","default":"80","value":"90"}"#, "npx -y b@1.0.0 90", None),
@@ -332,7 +332,7 @@ fn every_field_of_an_entry_has_a_place_in_other_forms() {
 
 /// Issue 15: one fault is reported once.
 #[test]
-fn a_command_that_is_no_text_is_refused_once() {
+fn a_command_of_a_wrong_type_is_refused_once() {
     for (text, field) in [
         ("id: a\nsource: {type: mcp, command: [npx, 1]}\n", "a.source.command"),
         ("id: a\ncommand: [npx, 1]\nsource: {type: mcp}\n", "a.command"),

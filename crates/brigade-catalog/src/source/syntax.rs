@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_list_is_one_error_where_its_end_is_missing() {
+    fn an_unclosed_list_is_one_error_at_its_end() {
         let check = |text: &str, expect: &[(usize, usize, &str)]| {
             let (_, errors) = crate::source::parse(text, &crate::source::Locator::new(text, 1));
             let found: Vec<_> = errors.iter().map(|error| (error.at.0, error.at.1, error.message)).collect();

@@ -207,7 +207,7 @@ fn check_issues(text: &str, standing: Standing, expect: &[&str]) {
 }
 
 #[test]
-fn a_misspelt_key_at_the_top_warns_and_leaves_the_policy_valid() {
+fn a_misspelt_top_level_key_is_only_a_warning() {
     check_issues(
         "denied_efects = [\"x\"]\nsandbx = \"enforce\"\n[other]\nmode = 1\n",
         Standing::Valid,
@@ -549,7 +549,7 @@ fn installations_have_sandbox_rules_of_their_own() {
 }
 
 #[test]
-fn the_hint_for_a_label_without_a_binding_is_not_masked() {
+fn hints_for_unbound_labels_are_not_masked() {
     let mut tool = tool();
     tool.env_labels = vec!["DB_TOKEN".to_owned()];
     let decision = decision_on(Some(BOUND), &tool);

@@ -144,7 +144,7 @@ proptest! {
 
 /// Issue 17: a pattern with `./` at its start never matched, and one without matched a file for a program.
 #[test]
-fn a_file_of_the_workspace_is_another_command_than_a_program() {
+fn a_workspace_file_is_not_a_program_on_path() {
     for (pattern, text, as_path, as_command) in [
         ("./run.sh", "./run.sh", true, true),
         ("./run.sh", "././run.sh", true, true),
