@@ -166,7 +166,7 @@ fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) ->
         (Some("agent"), Some(named), Some(agent)) if named != agent => {
             Some("an agent has only its own memories; leave it out")
         }
-        (Some("agent"), None, None) => Some("`agent` is required when the caller is not an agent"),
+        (Some("agent"), None, None) => Some("name the agent, because the caller is not an agent"),
         (Some("mission"), None, _) => Some("the scope `mission` needs the id of the mission"),
         _ => None,
     }
