@@ -3,7 +3,7 @@
 //! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
 //! no parser state grows with the file. Each piece becomes a table of values with places (`value`), on all processors
 //! if there are many pieces. `fill` stores them in the slots of an entry ([`Slot`](crate::fields::Slot)), and reports
-//! invalid values.
+//! what is wrong.
 
 pub(crate) mod cut;
 mod entry;

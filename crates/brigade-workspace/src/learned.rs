@@ -52,7 +52,7 @@ impl Learned {
     /// Reads the file; empty if it is missing.
     ///
     /// # Errors
-    /// Fails if it cannot be read or is invalid.
+    /// When it cannot be read, or does not hold learned code.
     pub fn read(fs: &dyn Fs) -> Result<Learned, FsError> {
         let bytes = match fs.read(&RelPath::from_static(LEARNED), MAX_BYTES) {
             Err(error) if error.is_not_found() => return Ok(Learned::default()),
@@ -111,8 +111,8 @@ impl LearnedTool {
     }
 }
 
-/// Returns whether a file that a run used is code: it was executed, it has a name of code, or its mode or first bytes
-/// are those of a program or library.
+/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a program
+/// or a library by its mode or its first bytes.
 pub fn is_code_of_run(fs: &dyn Fs, path: &str, executed: bool) -> bool {
     executed || is_code_name(path) || is_code_file(fs, path)
 }

@@ -33,7 +33,7 @@ const HANDED_OVER: &str = "$brigade_core::json::handed_over";
 /// # Errors
 /// When the serializer fails.
 pub fn hand_over<S: Serializer>(value: Json, serializer: S) -> Result<S::Ok, S::Error> {
-    // Comparing names of types is cheap, and other serializers cannot have this private type.
+    // The names of types cost nothing to compare, and nobody else can have this one.
     if type_name::<S>() == type_name::<ToJson>() {
         HANDED_OVER_VALUE.set(Some(value));
         serializer.serialize_unit_struct(HANDED_OVER)
@@ -42,7 +42,7 @@ pub fn hand_over<S: Serializer>(value: Json, serializer: S) -> Result<S::Ok, S::
     }
 }
 
-/// The serializer of [`to_json`].
+/// The serializer behind [`to_json`].
 struct ToJson;
 
 fn variant(name: &str, value: Json) -> Json {
