@@ -1,8 +1,6 @@
-//! The tools that are built into Brigade: one row for each, which is the only source of their listing, schemas, rights
-//! and pages.
+//! The tools that are built into Brigade. Each has one row, from which its listing, schemas, rights and pages are made.
 //!
-//! The functions of the rows are in `brigade-toolset`. The rows are here, because profiles, plans and listings
-//! decide by them, and none of these touches a disk.
+//! `brigade-toolset` implements them. The rows are here because profiles, plans and listings need them without a disk.
 
 mod agent;
 mod argued;
@@ -63,7 +61,7 @@ pub struct Definition {
     pub description: &'static str,
     /// Its arguments, in the short form.
     pub input: &'static str,
-    /// What arguments mean that do not say so by their name.
+    /// Descriptions of arguments, by name.
     pub said: &'static [(&'static str, &'static str)],
     /// The members of its structured result, in the short form. `*` is any object.
     pub output: &'static str,
@@ -75,7 +73,7 @@ pub struct Definition {
     pub tiers: &'static [Tier],
     /// The modes that select it.
     pub modes: &'static [Mode],
-    /// Its own approval, which profiles and policy only make stricter.
+    /// The approval that its calls need. Profiles and the policy can only make it stricter.
     pub approval: ToolApproval,
     /// Whether a judge is asked about its calls first.
     pub judge: Judge,
@@ -87,9 +85,9 @@ pub struct Definition {
     pub stage: u8,
     /// Whether it is built.
     pub is_built: bool,
-    /// Whether its calls are queued, run and receipted like others, although they need no approval.
+    /// Whether its calls are queued and leave receipts although they need no approval.
     pub is_recorded: bool,
-    /// Whether it is a control tool of the gateway, which has its schema.
+    /// Whether it is a control tool of the gateway, whose schema is that of the [control tool](crate::ControlTool).
     pub is_control: bool,
     /// Which of its arguments a context limits.
     pub arguments: ArgumentKinds<'static>,
@@ -98,18 +96,18 @@ pub struct Definition {
 words! {
     /// Whether a judge is asked about calls first, where there is one.
     Judge {
-        /// Yes.
+        /// A judge is asked.
         Run = "run",
-        /// No.
+        /// A judge is not asked.
         Skip = "skip",
-        /// It never is.
+        /// A judge is never asked.
         NotAsked = "n/a",
     }
 }
 
 const NO_ARGUMENTS: ArgumentKinds<'static> = ArgumentKinds { paths: &[], urls: &[], contents: &[] };
 
-/// A row with what most rows have.
+/// The values that most rows have.
 const ROW: Definition = Definition {
     id: "",
     title: "",
@@ -169,7 +167,7 @@ pub fn definition(id: &str) -> Option<&'static Definition> {
 /// Who answers calls of `pr.*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forge {
-    /// The rows of this workspace.
+    /// The rows of this workspace about lanes.
     Rows,
     /// A program that the policy names.
     Program,
@@ -180,7 +178,7 @@ pub fn entries() -> &'static [Tool] {
     entries_with(Forge::Rows)
 }
 
-/// Returns the entries of all built-in tools, by id: what plans, lists, profiles and records know of a tool.
+/// Returns the entries of all built-in tools, by id, as plans, lists, profiles and records use them.
 pub fn entries_with(forge: Forge) -> &'static [Tool] {
     static ROWS: OnceLock<Vec<Tool>> = OnceLock::new();
     static PROGRAM: OnceLock<Vec<Tool>> = OnceLock::new();
@@ -196,7 +194,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
                     ApprovalMode::OnRequest
                 }
             };
-            // Rows of this workspace reach nothing, and a program only reaches another forge.
+            // The forge of this workspace needs no network; only a program reaches another forge.
             let is_remote = forge == Forge::Program && is_of_forge(row.id);
             let has = |effect: &&str| {
                 !row.needs.contains(&Fact::Forge) || effect.starts_with("remote-") == is_remote
@@ -209,8 +207,8 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
     })
 }
 
-/// Returns the entry of a built-in tool where the forge is that of the workspace. The gateway answers control tools, so
-/// they have none.
+/// Returns the entry of a built-in tool, with the forge of this workspace. `None` for control tools, which the gateway
+/// answers.
 pub fn entry(id: &str) -> Option<&'static Tool> {
     entry_with(id, Forge::Rows)
 }
@@ -244,7 +242,7 @@ fn schemas(id: &str) -> &'static Schemas {
 }
 
 impl Definition {
-    /// Gives arguments that are missing the default of the schema.
+    /// Adds the defaults of the schema for missing arguments.
     pub fn with_defaults(&self, input: &Json) -> Json {
         let mut given = input.as_object().cloned().unwrap_or_default();
         let properties = self.input_schema().get("properties").and_then(Json::as_object);
@@ -271,7 +269,7 @@ impl Definition {
         &schemas(self.id).output
     }
 
-    /// Returns whether its structured result is a free document, which promises no member.
+    /// Returns whether its structured result can be any object, so that no member is certain.
     pub fn gives_any_document(&self) -> bool {
         self.output == "*"
     }
@@ -281,14 +279,14 @@ impl Definition {
         self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
     }
 
-    /// Returns whether it works on files of the workspace, or of the lane that the session of the call has.
+    /// Returns whether it works on files of the workspace or of the session's lane.
     pub fn uses_files(&self) -> bool {
         !self.arguments.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
     }
 
-    /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
+    /// Returns whether its calls are planned, queued and recorded. The gateway answers calls of the others.
     pub fn is_queued(&self) -> bool {
-        // A tool that asks for calls of another one leaves their approval to these.
+        // A tool that requests calls of other tools needs no approval; those calls do.
         self.is_recorded || !self.approval.is_not_needed()
     }
 }

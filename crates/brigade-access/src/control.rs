@@ -1,4 +1,4 @@
-//! The gateway's own tools: they list tools and follow calls, and make no calls themselves.
+//! The gateway's control tools. They list tools and follow calls; using them is not a call.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::traits::{AccessLevel, ArgumentKinds, Source, Tier, ToolTraits};
 
 const TOOLS: &str = include_str!("control/tools.json");
 
-/// The family of the gateway's own tools.
+/// The name shown as the family of control tools.
 pub const FAMILY: &str = "gateway";
 
 /// A tool of the gateway.
@@ -30,7 +30,7 @@ pub struct ControlTool {
     pub reads: bool,
     /// The schema of its arguments.
     pub input: Json,
-    /// The schema of its result; absent if that is the result of another tool.
+    /// The schema of its result. `None` if it returns the result of another tool.
     #[serde(default)]
     pub output: Option<Json>,
 }
@@ -66,7 +66,7 @@ impl ControlTool {
         }
     }
 
-    /// Describes it for a report.
+    /// Returns its row for a report.
     pub fn row(&self, names: NameStyle) -> AgentToolRow {
         AgentToolRow {
             name: listed_name(&self.id, names),
@@ -78,14 +78,14 @@ impl ControlTool {
         }
     }
 
-    /// Writes it as a client is shown it.
+    /// Returns it as a client sees it.
     pub fn listed(&self, names: NameStyle) -> ListedTool {
         let name = listed_name(&self.id, names);
         let full = ListedTool::full(self.shown(&name, &self.effects()));
         ListedTool { annotations: Some(self.annotations()), ..full }
     }
 
-    /// Writes it as a client is shown it in a compact listing.
+    /// Returns it as a client sees it in a compact listing.
     pub fn listed_compact(&self, names: NameStyle) -> ListedTool {
         ListedTool::compact(self.shown(&listed_name(&self.id, names), &self.effects()))
     }

@@ -120,15 +120,15 @@ pub struct CheapestListing {
     pub calls: u64,
     /// How tools are listed.
     pub list: Listing,
-    /// Its cost with the turns that it needs in addition to the calls.
+    /// The cost of the listing and its extra turns, without the calls.
     #[serde(flatten)]
     pub size: TextSize,
 }
 
-/// What the three ways of listing cost.
+/// The costs of the three ways of listing.
 ///
-/// A client reads a listing once. With a compact one, it asks for the description of each tool that it calls. With
-/// searching, it searches before that.
+/// A client reads a listing once. With a compact listing, it then asks for the description of each tool that it calls.
+/// With `search`, it also searches first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -141,7 +141,7 @@ pub struct ListingCosts {
     pub search_turn: TextSize,
     /// The cheapest way for 1, 5 and 20 calls.
     pub cheapest: Vec<CheapestListing>,
-    /// The number of calls from which on the full listing is the cheapest.
+    /// The smallest number of calls for which the full listing is the cheapest.
     pub full_from_calls: Option<u64>,
     /// The tools, by id.
     pub tools: Vec<ToolCost>,
@@ -160,7 +160,7 @@ pub struct CostedTool {
     pub row: ToolRow,
 }
 
-/// How many results a search has, unless there are fewer tools.
+/// The number of results of a search, if there are enough tools.
 const RESULTS: u64 = 20;
 
 /// The words of a usual search.
@@ -169,7 +169,7 @@ const QUERY: &str = "words that describe the task";
 /// The numbers of calls that are compared.
 const CALLS: [u64; 3] = [1, 5, 20];
 
-/// Computes what listing these tools costs, without the control tools.
+/// Computes the cost of listing these tools and the control tools.
 pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     let rows: Vec<ToolCost> = tools
         .iter()
@@ -236,7 +236,7 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     }
 }
 
-/// Writes a row of a listing as it is sent.
+/// Serializes a row of a listing as it is sent.
 fn text(value: &impl Serialize) -> String {
     to_json(value).map(|json| json.to_compact()).unwrap_or_default()
 }
@@ -270,7 +270,7 @@ fn description_of(tool: &CostedTool) -> TextSize {
     }))
 }
 
-/// Returns what `tools.search` answers that finds as many as it shows, with rows of the usual size.
+/// Returns the size of an answer of `tools.search` with [`RESULTS`] rows of average size.
 fn found(tools: &[CostedTool], query: &str) -> TextSize {
     let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(TextSize::new(&text(&tool.row))));
     let frame = FoundTools { query: query.to_owned(), tools: Vec::new(), total: tools.len() };
@@ -356,7 +356,7 @@ mod tests {
 
     /// Texts with the number of tokens that `cl100k_base` and `o200k_base` make of them.
     #[test]
-    fn the_estimate_is_within_15_percent_of_real_tokenizers() {
+    fn estimates_are_within_15_percent_of_tokenizers() {
         for (text, counts) in SAMPLES {
             let estimate = estimated_tokens(text) as f64;
             for count in counts {

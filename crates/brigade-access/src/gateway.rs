@@ -21,7 +21,7 @@ words! {
         Full = "full",
         /// Names, first sentences and short schemas.
         Compact = "compact",
-        /// The control tools alone; the others are found by searching.
+        /// Only the control tools; the others are found by searching.
         Search = "search",
     }
 }
@@ -37,7 +37,7 @@ words! {
 }
 
 words! {
-    /// What may approve calls of an agent in addition to a person at the command line and rules.
+    /// What may approve calls of an agent, apart from people at the command line and rules.
     Confirm {
         /// Nothing.
         None = "none",
@@ -57,7 +57,7 @@ words! {
 }
 
 words! {
-    /// Whether an agent that only plans may remember things.
+    /// Whether an agent that only plans may write memories.
     PlanMemoryWrite {
         /// It may not.
         Deny = "deny",
@@ -109,7 +109,7 @@ words! {
 }
 
 words! {
-    /// Where the answer of a worker is, if it writes no result file.
+    /// Where the answer of a worker is read, if it writes no result file.
     WorkerResult {
         /// On standard output.
         Stdout = "stdout",
@@ -147,20 +147,20 @@ pub struct Worker {
     pub command: Argv,
     /// Its adapter; without one, the first word of the command chooses it.
     pub adapter: Option<String>,
-    /// How it gets its prompt, where that differs from the adapter.
+    /// How it gets its prompt, if not as the adapter says.
     pub prompt: Option<WorkerPrompt>,
-    /// Where its answer is, where that differs from the adapter.
+    /// Where its answer is read, if not as the adapter says.
     pub result: Option<WorkerResult>,
 }
 
-/// `[judge]`: the worker that is asked about calls which a profile has judged, and about outputs of tasks.
+/// `[judge]`: the worker that judges outputs of tasks, and calls for which a profile requires it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgeSettings {
     /// The place of the table.
     pub place: Place,
     /// The id of a `[[worker]]`.
     pub worker: String,
-    /// The least score that passes, above 0 and at most 1.
+    /// The minimum score that passes, above 0 and at most 1.
     pub threshold: f64,
 }
 
@@ -187,7 +187,7 @@ pub struct GatewayConfig {
     pub http: Http,
     /// The agents, in file order.
     pub agents: Vec<Agent>,
-    /// Upstream servers with their own settings, in file order.
+    /// Upstream servers that the file configures, in file order.
     pub upstreams: Vec<Upstream>,
     /// The settings of built-in tools.
     pub builtin: BuiltinSettings,
@@ -195,7 +195,7 @@ pub struct GatewayConfig {
     pub volumes: VolumeLimits,
     /// The programs that do tasks, in file order. The first one serves agents that name none.
     pub workers: Vec<Worker>,
-    /// Who judges, if anybody but people does.
+    /// The judge, if one is configured.
     pub judge: Option<JudgeSettings>,
     /// What `web.search` asks, if the file names it.
     pub search: Option<SearchProvider>,
@@ -206,7 +206,7 @@ pub struct GatewayConfig {
 pub struct Http {
     /// The exact origins of web pages that may connect.
     pub allowed_origins: Vec<String>,
-    /// Whether addresses other than loopback ones may be listened on.
+    /// Whether the gateway may listen on addresses other than loopback.
     pub public: bool,
 }
 
@@ -217,11 +217,11 @@ pub struct Agent {
     pub name: AgentName,
     /// The place of its entry. The place of the whole file if the file is missing.
     pub place: Place,
-    /// The sha256 of its token. Without one, it connects only where the transport says who it is.
+    /// The sha256 of its token. Without a token, it can connect only if the transport identifies it.
     pub token_sha256: Option<Fingerprint>,
-    /// Its profiles, at most one in each slot except guards. The other slots have their default.
+    /// Its profiles, at most one in each slot except guards. Other slots have their default.
     pub profiles: Vec<LocatedValue<ProfileName>>,
-    /// What may approve its calls in addition to people and rules.
+    /// What may approve its calls, apart from people and rules.
     pub confirm: Confirm,
     /// The highest risk that `confirm` approves.
     pub confirm_risk: RiskLevel,
@@ -283,7 +283,7 @@ pub struct Upstream {
     pub id: String,
     /// The place of the entry.
     pub place: Place,
-    /// Seconds that its process is kept after the last call.
+    /// How many seconds its process is kept after the last call.
     pub keep: u64,
     /// Who shares its process.
     pub share: Share,
@@ -341,7 +341,7 @@ impl GatewayConfig {
         }
     }
 
-    /// Returns the values that hold where the file names none, by their keys.
+    /// Returns the default values, by key.
     pub fn defaults() -> Vec<(&'static str, Json)> {
         let GatewayConfig {
             list,
@@ -370,10 +370,10 @@ impl GatewayConfig {
         ]
     }
 
-    /// Reads a gateway.toml, whose agents may have these profiles. `None` means that the file does not exist.
+    /// Parses a gateway.toml. `None` means that the file does not exist. Agents may name only these profiles.
     ///
     /// # Errors
-    /// Returns every issue of the file, in file order. Each is an error: nothing in the file is ignored.
+    /// Returns all issues of the file, in file order. Each is an error, because no part of the file is ignored.
     pub fn parse(
         file: &str,
         bytes: Option<&[u8]>,
@@ -398,7 +398,7 @@ impl GatewayConfig {
         self.agents.iter().map(|agent| agent.name.clone()).collect()
     }
 
-    /// Returns the agent whose token this is. The time that this takes does not depend on the token.
+    /// Returns the agent with this token, in constant time.
     pub fn agent_of_token(&self, token: &[u8]) -> Option<&Agent> {
         let typed = Fingerprint::of_bytes(token).to_hex();
         let mut found = None;
@@ -413,7 +413,7 @@ impl GatewayConfig {
         found
     }
 
-    /// Returns the settings of an upstream server, which are the defaults unless the file names it.
+    /// Returns the settings of an upstream server: those of the file, or the defaults.
     pub fn upstream(&self, id: &str) -> Upstream {
         let named = self.upstreams.iter().find(|upstream| upstream.id == id);
         named.cloned().unwrap_or_else(|| Upstream::new(id, Place::file(&self.file)))

@@ -1,11 +1,16 @@
 //! Decides which tools an agent is shown, and which of its calls a person has to approve.
 //!
-//! Owns the profiles ([`Profiles`], six [`Slot`]s, the language in [`Matcher`]), gateway.toml ([`GatewayConfig`]), the
-//! [`Rights`] of an agent, which tools are [`visible`] to it, and the names and texts of their listing. Knows nothing
-//! about arguments beyond the limits of a context, the queue, files on disk or protocols.
+//! Owns:
 //!
-//! All profiles of an agent must show a tool, and the strictest opinion about its calls wins. Nothing else enters:
-//! neither a message nor an argument changes the rights.
+//! * profiles ([`Profiles`]): six [`Slot`]s, and the language of [`Matcher`] that selects tools;
+//! * gateway.toml ([`GatewayConfig`]): agents, workers and upstream servers;
+//! * the [`Rights`] of an agent, and which tools are [`visible`] to it;
+//! * the table of [built-in tools](builtin), and how tools are listed to clients.
+//!
+//! Does not know the queue, files on disk or protocols. Of arguments, it knows only what a context limits.
+//!
+//! A tool is visible if every profile of the agent shows it. The strictest profile decides about its calls. Messages
+//! and arguments never change the rights.
 //!
 //! ```
 //! use brigade_catalog::{Family, Tool};

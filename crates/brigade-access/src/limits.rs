@@ -1,4 +1,4 @@
-//! `constrain`: what the arguments of a call may name.
+//! The limits of `constrain`, and their checks.
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::{Glob, Json, Place, reasons};
@@ -9,7 +9,7 @@ use crate::profiles::RuleLimits;
 use crate::slot::ProfileName;
 use crate::traits::{Source, ToolTraits};
 
-/// A call that is outside of a limit of its context.
+/// A call that is outside of a limit of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{argument} is outside of {limit} of the profile {profile}", profile = profile.as_str())]
 pub struct LimitViolation {
@@ -17,7 +17,7 @@ pub struct LimitViolation {
     pub profile: ProfileName,
     /// The place of the rule.
     pub place: Place,
-    /// The argument. For what no argument names: the path, or the host.
+    /// The argument. If no argument names the value: the path or host itself.
     pub argument: String,
     /// The limit, such as `constrain.paths`.
     pub limit: &'static str,
@@ -28,8 +28,8 @@ impl LimitViolation {
     pub const CODE: ErrorCode = reasons::OUTSIDE_CONTEXT;
 }
 
-/// What the profiles of a caller limit the calls of one tool to, for what no argument names: where a page leads, the
-/// files that a commit takes.
+/// The limits of a caller's profiles for calls of one tool. The tool checks values that are not in the arguments, such
+/// as redirects of a page or the files of a commit.
 #[derive(Clone, Debug, Default)]
 pub struct CallLimits(Vec<CallLimit>);
 
@@ -69,16 +69,16 @@ impl CallLimits {
         self.check(host.as_deref().unwrap_or("a URL without a host"), "constrain.domains", &is_inside)
     }
 
-    /// Checks how large a file becomes that a call makes out of another.
+    /// Checks the size of a file that a call makes out of another file.
     ///
     /// # Errors
-    /// Returns the first profile whose `constrain.max_bytes` is less.
+    /// Returns the first profile whose `constrain.max_bytes` is smaller.
     pub fn check_bytes(&self, path: &str, bytes: u64) -> Result<(), Box<LimitViolation>> {
         let is_inside = |limits: &RuleLimits| limits.max_bytes.is_none_or(|most| bytes <= most);
         self.check(path, "constrain.max_bytes", &is_inside)
     }
 
-    /// Returns how many calls a minute are allowed.
+    /// Returns the number of calls that are allowed per minute.
     pub fn calls_per_minute(&self) -> Option<u64> {
         self.0.iter().filter_map(|known| known.constrain.calls_per_minute).min()
     }
@@ -99,7 +99,7 @@ impl CallLimits {
     }
 }
 
-/// Checks the arguments that the tool declares. Returns the first that is outside, with the limit.
+/// Checks the arguments that the tool declares. Returns the first argument outside of a limit, with the limit.
 pub(crate) fn check(
     constrain: &RuleLimits,
     tool: &ToolTraits<'_>,
@@ -122,7 +122,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Returns the limits that hold no argument of a tool of the catalog, because its entry declares none of their kind.
+/// Returns the limits that do not apply to a catalog tool, because its entry declares no arguments of their kind.
 pub(crate) fn not_held(constrain: &RuleLimits, tool: &ToolTraits<'_>) -> Vec<&'static str> {
     if !matches!(tool.source, Source::Catalog { .. }) {
         return Vec::new();
@@ -139,10 +139,10 @@ pub(crate) fn not_held(constrain: &RuleLimits, tool: &ToolTraits<'_>) -> Vec<&'s
     .collect()
 }
 
-/// Checks every string in these arguments. One that is neither a string nor a list of strings is outside.
+/// Checks every string in these arguments. An argument that is neither a string nor a list of strings is outside.
 fn every(args: &Json, names: &[&str], is_inside: &dyn Fn(&str) -> bool) -> Result<(), String> {
     for name in names {
-        // `list[].member` is the member of each element.
+        // `list[].member` names the member of each element.
         if let Some((list, member)) = name.split_once("[].") {
             let elements = args.get(list).and_then(Json::as_array).unwrap_or_default();
             elements.iter().try_for_each(|element| every(element, &[member], is_inside))?;
@@ -166,7 +166,7 @@ fn names_host(allowed: &[String], host: Option<&str>) -> bool {
     host.is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(host)))
 }
 
-/// Returns whether a path is one of these, matches one, or is in one.
+/// Returns whether a path equals or matches one of these, or is below it.
 fn is_in(allowed: &[String], path: &str) -> bool {
     allowed.iter().any(|pattern| {
         let Some(pattern) = relative(pattern, "/") else { return false };
@@ -176,16 +176,16 @@ fn is_in(allowed: &[String], path: &str) -> bool {
     })
 }
 
-/// How words of a command are compared with those that a profile allows: the typed one, then the allowed one.
+/// Compares words of a command with words that a profile allows.
 #[derive(Clone, Copy)]
 pub struct SameWords<'a> {
-    /// Whether the word that was typed for a program means the allowed one.
+    /// Whether the typed word for a program means the same program as the allowed word.
     pub program: &'a dyn Fn(&str, &str) -> bool,
-    /// Whether a later word, whose text is the allowed one, names the same file where it names one.
+    /// Whether a later word with the allowed text is not a file, or is the same file here.
     pub file: &'a dyn Fn(&str) -> bool,
 }
 
-/// Returns whether the words of a command begin with those of one of these.
+/// Returns whether the words of a command begin with the words of an allowed command.
 pub(crate) fn begins(typed: &[String], allowed: &[String], same: SameWords<'_>) -> bool {
     let Some((program, typed)) = typed.split_first() else { return false };
     allowed.iter().any(|words| {
@@ -198,7 +198,7 @@ pub(crate) fn begins(typed: &[String], allowed: &[String], same: SameWords<'_>) 
 
 /// Returns the host of a URL, in lower case.
 fn host(url: &str) -> Option<String> {
-    // Clients differ in how they read these.
+    // Clients read these characters differently.
     if url.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control()) {
         return None;
     }

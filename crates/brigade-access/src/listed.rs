@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One tool as MCP's `tools/list` has it.
 ///
-/// Everything in it was reviewed: names and descriptions are those of the catalog, and schemas are its files. What a
+/// A person reviewed all of it: names and descriptions are in the catalog, and schemas are files of the catalog. What a
 /// server says about its tools is not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +27,7 @@ pub struct ListedTool {
     /// What the effects of the tool mean for a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// The marks of Brigade.
+    /// What Brigade adds, under its own key.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ListedMeta>,
 }
@@ -71,7 +71,7 @@ pub struct ListedMeta {
     pub tool: ToolMark,
 }
 
-/// What a client learns about a tool in addition to MCP's own members.
+/// What Brigade tells a client about a tool, in addition to MCP's members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolMark {
@@ -144,12 +144,12 @@ impl ListedTool {
     }
 }
 
-/// Returns a text as it is listed: without blanks around it, and not at all if nothing is left.
+/// Trims a text for a listing. `None` if nothing is left.
 pub fn listed_text(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Returns a schema as the root of a tool's arguments, which clients require to say that it is an object.
+/// Returns a schema with `type: object`, which clients require at the root of a tool's arguments.
 pub fn of_object(schema: Json) -> Json {
     let mut members = match schema {
         Json::Object(members) => members,
@@ -159,7 +159,7 @@ pub fn of_object(schema: Json) -> Json {
     Json::Object(members)
 }
 
-/// Returns whether a schema says that it is one of an object, which clients require of results.
+/// Returns whether a schema says `type: object`, which clients require of results.
 pub fn is_of_object(schema: &Json) -> bool {
     schema.get("type").and_then(Json::as_str) == Some("object")
 }
@@ -169,7 +169,7 @@ fn first_sentence(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default().trim();
     let end = line.match_indices(['.', '!', '?']).map(|(at, _)| at + 1).find(|end| {
         let rest = &line[*end..];
-        // Not within `e.g. this` or `v1. 2`: a sentence begins with a capital.
+        // The next sentence begins with a capital, unlike in `e.g. this` or `v1. 2`.
         rest.is_empty() || rest.strip_prefix(' ').is_some_and(|rest| rest.starts_with(char::is_uppercase))
     });
     end.map_or(line, |end| &line[..end])
@@ -190,7 +190,7 @@ const ANNOTATIONS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Keywords whose members have free names.
+/// Keywords whose members are names of the schema's author, not keywords.
 const NAMED_MEMBER_KEYWORDS: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 

@@ -61,7 +61,7 @@ enum Compare {
 }
 
 impl Compare {
-    /// Cuts the operator off the front of a text.
+    /// Splits a text into its operator and the rest.
     fn cut(text: &str) -> (Compare, &str) {
         let operators = [
             ("<=", Compare::AtMost),
@@ -85,7 +85,7 @@ impl Compare {
     }
 }
 
-/// Why a text matches nothing. Does not quote the text.
+/// Why a text is not a matcher. Does not quote the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidMatcher {
     /// What was expected.
@@ -130,7 +130,7 @@ impl Matcher {
         self.terms.iter().all(|term| term.kind.holds(tool) != term.negated)
     }
 
-    /// Returns whether it only says what a tool must not be.
+    /// Returns whether it has only negated terms.
     fn is_exclusion(&self) -> bool {
         self.terms.iter().all(|term| term.negated)
     }
@@ -196,7 +196,7 @@ fn known<T: Copy>(
     found.ok_or_else(|| InvalidMatcher::word(what, word, &names))
 }
 
-/// Returns a key for a message; anything but a known one may be a misplaced value.
+/// Returns a known key for a message. Other words may be misplaced values, so they are not shown.
 fn shown(key: &str) -> &str {
     KEYS.iter().find(|known| **known == key).copied().unwrap_or("KEY")
 }
@@ -224,10 +224,9 @@ pub(crate) fn first_match(list: &[LocatedValue<Matcher>], tool: &ToolTraits<'_>)
     list.iter().position(|matcher| matcher.value.matches(tool))
 }
 
-/// Returns whether a list of what to show includes a tool.
+/// Returns whether a `show` list includes a tool.
 ///
-/// An element that only negates takes tools away from the others, so that no element shows what another leaves out. An
-/// empty list shows nothing.
+/// Elements with only negated terms remove tools from the other elements. An empty list shows nothing.
 pub(crate) fn shows(list: &[LocatedValue<Matcher>], tool: &ToolTraits<'_>) -> bool {
     let (exclusions, inclusions): (Vec<_>, Vec<_>) =
         list.iter().map(|matcher| &matcher.value).partition(|matcher| matcher.is_exclusion());

@@ -1,4 +1,4 @@
-//! The names under which tools are listed, and ids that no catalog entry may take.
+//! The listed names of tools, and ids that catalog entries may not have.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ words! {
     NameStyle {
         /// With their dots.
         Dotted = "dotted",
-        /// With `_` for dots, for clients that allow none.
+        /// With `_` for dots, for clients that do not allow dots.
         Plain = "plain",
     }
 }
@@ -39,8 +39,8 @@ pub const CONTROL_TOOLS: &[&str] = &[
     "tools.search",
 ];
 
-/// Returns the ids of built-in tools, in order: those of the [table](crate::builtin), and those that read what MCP
-/// servers offer.
+/// Returns the ids of built-in tools, in order: those of the [table](crate::builtin), and those that read resources and
+/// prompts of MCP servers.
 pub fn builtin_ids() -> &'static [&'static str] {
     static IDS: OnceLock<Vec<&'static str>> = OnceLock::new();
     IDS.get_or_init(|| {
@@ -52,21 +52,21 @@ pub fn builtin_ids() -> &'static [&'static str] {
     })
 }
 
-/// Returns whether the id belongs to Brigade, so that no catalog entry may take it.
+/// Returns whether the id is reserved for Brigade, so that catalog entries may not have it.
 pub fn is_reserved(id: &str) -> bool {
     CONTROL_TOOLS.binary_search(&id).is_ok() || builtin_ids().binary_search(&id).is_ok()
 }
 
-/// Returns whether a name calls a tool of Brigade, as its id or as another name of it. Then an alias of a catalog entry
-/// leads nowhere, and an entry with this id is not shown to agents, which would call it in the place of that tool.
+/// Returns whether a name is an id or alias of one of Brigade's own tools. A catalog entry with this id is not shown to
+/// agents, and a catalog alias with this name has no effect.
 pub fn is_taken(name: &str) -> bool {
     is_reserved(name) || is_alias(name)
 }
 
 /// Returns the name under which a tool is listed: 1 to 64 letters, digits, `_`, `-` and, if dotted, `.`.
 ///
-/// An id that fits is its own name. In others, `_` replaces what does not fit, and eight digits of the id's sha256
-/// make the name unique.
+/// An id that fits is also the name. In other ids, `_` replaces the characters that do not fit, and eight digits of the
+/// id's sha256 make the name unique.
 pub fn listed_name(id: &str, style: NameStyle) -> String {
     spelled_name(id, style).into_owned()
 }
@@ -83,21 +83,21 @@ fn spelled_name(id: &str, style: NameStyle) -> Cow<'_, str> {
     Cow::Owned(format!("{part}-{}", &Fingerprint::of_bytes(id.as_bytes()).to_hex()[..8]))
 }
 
-/// Which ids cannot be listed because of their name.
+/// Ids that cannot be listed because their names clash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameClashes {
     unlisted: BTreeSet<String>,
-    /// Each name that several entries have, with their ids, in order.
+    /// Each name of several entries, with their ids, in order.
     pub groups: BTreeMap<String, Vec<String>>,
 }
 
 impl NameClashes {
     /// Compares the names of catalog entries, in one spelling, with each other and with the names of Brigade's tools.
     ///
-    /// Of entries with the same name, none is listed. Brigade's own tools keep their names and aliases.
+    /// Entries with the same name are all unlisted. Brigade's own tools keep their names and aliases.
     pub fn find<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
         let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (spelled_name(id, style), *id, true));
-        // Aliases are called as they are in every spelling.
+        // Aliases are spelled the same in both styles.
         let aliases = alias_names().map(|alias| (Cow::Borrowed(alias), alias, true));
         let entries = ids.into_iter().map(|id| (spelled_name(id, style), id, false));
         let mut named: Vec<(Cow<'_, str>, &str, bool)> = entries.chain(own).chain(aliases).collect();

@@ -1,4 +1,4 @@
-//! What gateway.toml offers of MCP servers in addition to their tools: resources and prompts.
+//! Resources and prompts of MCP servers that gateway.toml offers to agents.
 
 use brigade_catalog::{Catalog, Family, Reads, Tool};
 use brigade_core::{Glob, Json, Place};
@@ -13,7 +13,7 @@ const MAX_URI_BYTES: usize = 2048;
 pub struct Offer {
     /// The server.
     pub server: String,
-    /// The entry: it starts the server as its tools do, and has the effects that gateway.toml gives.
+    /// The entry: it starts the server like the server's tools, and has the effects from gateway.toml.
     pub entry: Tool,
     /// What is read.
     pub reads: Reads,
@@ -24,8 +24,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Returns what gateway.toml offers, in file order. A server without an enabled tool in the catalog offers
-    /// nothing: the first of its entries says how it is started.
+    /// Returns all offers of gateway.toml, in file order. A server needs an enabled tool in the catalog: the first one
+    /// says how the server is started.
     pub fn all(catalog: &Catalog, gateway: &GatewayConfig) -> Vec<Offer> {
         let of = |upstream: &Upstream| -> Vec<Offer> {
             let is_its = |tool: &&Tool| {
@@ -51,12 +51,12 @@ impl Offer {
         gateway.upstreams.iter().flat_map(of).collect()
     }
 
-    /// Returns the patterns for URIs or names, as they were written.
+    /// Returns the patterns for URIs or names, as written in the file.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.patterns.iter().map(Glob::as_str)
     }
 
-    /// Returns whether this is the same offer of the same server, wherever it is written.
+    /// Returns whether two offers are equal except for their places.
     pub fn is_same(&self, other: &Offer) -> bool {
         let start = |offer: &Offer| {
             let Tool { command, cwd, env_labels, effects, .. } = &offer.entry;
@@ -68,17 +68,17 @@ impl Offer {
             && start(self) == start(other)
     }
 
-    /// Returns whether the URI or name is offered: a pattern matches it, and it is what it seems.
+    /// Returns whether the URI or name is offered: a pattern matches it, and it has no hidden parts.
     ///
-    /// A URI with `.` or `..` between its slashes, however they are encoded, could name something else than what a
-    /// pattern matches. Brigade's own URIs are never those of a server.
+    /// URIs with `.` or `..` segments, even encoded ones, are refused, because they may lead outside of the pattern.
+    /// Brigade's own URIs are refused, too.
     pub fn includes(&self, name: &str) -> bool {
         is_plain(name)
             && (self.reads == Reads::Prompt || is_straight(name))
             && self.patterns.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Returns whether a call with these arguments reads what is offered.
+    /// Returns whether a call with these arguments reads something that is offered.
     pub fn covers(&self, args: &Json) -> bool {
         let text = |name: &str| args.get(name).and_then(Json::as_str);
         text("server") == Some(&self.server)
@@ -86,12 +86,12 @@ impl Offer {
     }
 }
 
-/// Returns whether a name has no spaces and no invisible characters, and is not too long. A sentence is not a name.
+/// Returns whether a name is short and without spaces and invisible characters. So sentences are not names.
 fn is_plain(name: &str) -> bool {
     (1..=MAX_URI_BYTES).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// Returns whether a URI has no part that leads elsewhere, and is not one of Brigade.
+/// Returns whether a URI has no `.` or `..` segments and is not one of Brigade's.
 fn is_straight(uri: &str) -> bool {
     let decoded = uri.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
     let leads = |part: &str| matches!(part, "." | "..");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_starts_the_server_of_its_tools_with_effects_of_its_own() {
+    fn offers_start_their_server_with_their_effects() {
         let all = offers("id = 'files'\nresources = ['file:///docs/**']\nprompts = ['review-*']\n");
         let ids: Vec<_> = all.iter().map(|offer| offer.entry.id.as_str()).collect();
         assert_eq!(ids, ["resource.read", "prompt.get"]);

@@ -1,4 +1,4 @@
-//! Profiles: what each shows, hides and says about calls.
+//! Profiles: the tools that each shows and hides, and its rules for calls.
 
 mod read;
 
@@ -21,14 +21,14 @@ pub const SHIPPED: &str = "shipped profiles";
 
 const SHIPPED_TEXT: &str = include_str!("profiles/shipped.toml");
 
-/// Limits of the calls that a rule decides. They only narrow.
+/// Limits of the calls that a rule decides about. They only narrow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleLimits {
-    /// Directories, or patterns of paths, relative to the workspace, that path arguments lie in.
+    /// Directories or patterns, relative to the workspace, that path arguments must be in.
     pub paths: Option<Vec<String>>,
     /// First words of commands.
     pub commands: Option<Vec<String>>,
-    /// Effects that commands have in addition to reading the workspace: what profiles of the slot `context` grant.
+    /// Effects that commands may have in addition to reading the workspace. Profiles of the slot `context` grant them.
     pub effects: Option<Vec<String>>,
     /// Patterns of host names in URLs.
     pub domains: Option<Vec<String>>,
@@ -66,7 +66,7 @@ pub struct Profile {
     pub show_place: Option<Place>,
     /// What it hides.
     pub hide: Vec<LocatedValue<Matcher>>,
-    /// What it says about calls. The first rule that matches decides.
+    /// Its rules for calls. The first rule that matches decides.
     pub rules: Vec<Rule>,
 }
 
@@ -79,12 +79,12 @@ pub enum ProfileVerdict<'p> {
     Hidden(&'p LocatedValue<Matcher>),
     /// A rule decides about calls.
     Rule(&'p Rule),
-    /// It shows the tool and has no opinion about calls.
+    /// It shows the tool, and no rule decides about calls.
     NoOpinion,
 }
 
 impl ProfileVerdict<'_> {
-    /// Returns whether the profile shows the tool. A rule that denies its calls hides it, too.
+    /// Returns whether the profile shows the tool. A rule that denies its calls also hides it.
     pub fn shows(&self) -> bool {
         match self {
             ProfileVerdict::NotShown(_) | ProfileVerdict::Hidden(_) => false,
@@ -148,10 +148,10 @@ impl Profiles {
         })
     }
 
-    /// Reads a profiles.toml and adds its profiles to the shipped ones. `None` means that the file does not exist.
+    /// Parses a profiles.toml and adds its profiles to the shipped ones. `None` means that the file does not exist.
     ///
     /// # Errors
-    /// Returns every issue of the file, in file order. A file with an error gives no profile, because a rule would be
+    /// Returns all issues of the file, in file order. A file with an error gives no profiles, because a rule would be
     /// missing.
     pub fn parse(file: &str, bytes: Option<&[u8]>) -> Result<Profiles, Vec<ConfigIssue>> {
         let Some(bytes) = bytes else { return Ok(Profiles::shipped().clone()) };
@@ -160,7 +160,7 @@ impl Profiles {
         if issues.is_empty() { Ok(profiles) } else { Err(issues) }
     }
 
-    /// Lets agents that only plan write to the memory.
+    /// Lets agents that only plan write memories.
     #[must_use]
     pub fn with_memory_in_plans(mut self) -> Profiles {
         const PLAN: &str = "permission.plan";
@@ -186,7 +186,7 @@ impl Profiles {
     /// Finds the profile of a name.
     ///
     /// # Errors
-    /// Fails if it does not exist, with the most similar name.
+    /// Fails if the profile does not exist, with the most similar name.
     pub fn find(&self, name: &str) -> Result<Arc<Profile>, UnknownProfile> {
         self.get(name).cloned().ok_or_else(|| UnknownProfile {
             name: brigade_core::text::escape_terminal(name).into_owned(),

@@ -1,4 +1,4 @@
-//! Agents, profiles and opinions in reports.
+//! How reports show agents, profiles and their verdicts.
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{AgentName, Place};
@@ -10,7 +10,7 @@ use crate::profiles::{Action, Profile, Profiles, Rule};
 use crate::rights::{Opinion, Rights, UnknownProfile};
 use crate::slot::Slot;
 
-/// A tool that an agent is shown.
+/// A tool that an agent sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -30,7 +30,7 @@ pub struct AgentToolRow {
 }
 
 impl AgentToolRow {
-    /// Describes a tool that an agent is shown under this name.
+    /// Describes a tool that an agent sees under this name.
     pub fn new(name: String, tool: &Tool, risk: RiskLevel, gate: Gate) -> AgentToolRow {
         AgentToolRow {
             name,
@@ -54,7 +54,7 @@ pub struct AgentRow {
     pub has_token: bool,
     /// Its profiles, by slot.
     pub profiles: Vec<String>,
-    /// What may approve its calls in addition to people and rules: `none` or `elicitation`.
+    /// What may approve its calls, apart from people and rules: `none` or `elicitation`.
     pub confirm: String,
     /// The highest risk that `confirm` approves.
     pub confirm_risk: RiskLevel,
@@ -94,7 +94,7 @@ pub struct ProfileRow {
     pub slot: Slot,
     /// Whether it is part of Brigade.
     pub shipped: bool,
-    /// Whether agents have it that name no other in its slot.
+    /// Whether it is the default of its slot.
     pub default: bool,
     /// What it shows; `null` for everything.
     pub show: Option<Vec<String>>,
@@ -136,7 +136,7 @@ pub struct ConstrainRow {
     /// First words of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<String>>,
-    /// Effects that commands have in addition to reading the workspace.
+    /// Effects that commands may have in addition to reading the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<Vec<String>>,
     /// Patterns of host names.
@@ -199,8 +199,8 @@ pub struct OpinionRow {
     pub action: Action,
     /// The reason.
     pub reason: String,
-    /// The limits of the rule that decides which hold no argument of the tool, such as `constrain.paths`: an entry of
-    /// the catalog does not say which of its arguments are paths, URLs or contents.
+    /// Limits of the rule that do not apply to the tool, such as `constrain.paths`. Catalog entries do not say which
+    /// arguments are paths, URLs or contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_held: Vec<String>,
     /// The file of the rule that decides.

@@ -17,19 +17,19 @@ use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
 
-/// The permission that leaves to rules what others ask a person about.
+/// The permission profile with which rules decide about calls that need a person otherwise.
 const FULL_AUTO: &str = "permission.full-auto";
 
-/// The profiles of an agent: one in each slot, guards, and what is laid over them.
+/// The profiles of an agent: one in each slot, guards, and overlays.
 ///
-/// All must show a tool, and the strictest opinion about its calls wins. So another profile only narrows.
+/// A tool is visible if all show it, and the strictest decides about its calls. So adding a profile only narrows.
 #[derive(Clone, Debug)]
 pub struct Rights {
-    /// The agent's or those that a person gave the session by slot, then what is laid over them.
+    /// The agent's profiles or those that a person gave the session instead, by slot; then the overlays.
     profiles: Vec<Arc<Profile>>,
-    /// How many of the first ones are the agent's own, or replace these. The others were laid over these.
+    /// How many of the first profiles are not overlays.
     own: usize,
-    /// How many of the last ones a session cannot change.
+    /// How many of the last profiles cannot be changed in a session.
     fixed: usize,
 }
 
@@ -64,7 +64,7 @@ impl OperationError for UnknownProfile {
     }
 }
 
-/// What one profile says about a tool.
+/// The opinion of one profile about a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opinion {
     /// The profile.
@@ -73,17 +73,17 @@ pub struct Opinion {
     pub shows: bool,
     /// What it says about calls.
     pub action: Action,
-    /// The place of what decides. Absent if it has no opinion.
+    /// The place of the deciding rule or list. `None` if the profile has no opinion.
     pub place: Option<Place>,
     /// The reason in words.
     pub reason: &'static str,
-    /// The limits of the rule that decides which hold no argument of the tool: an entry of the catalog does not say
-    /// which of its arguments are paths, URLs or contents, and its command is not that of the call.
+    /// Limits of the deciding rule that do not apply to the tool. Catalog entries do not say which arguments are paths,
+    /// URLs or contents, and their command is not an argument.
     pub not_held: Vec<&'static str>,
 }
 
 impl Rights {
-    /// Returns the rights of an agent with profiles laid over its own.
+    /// Returns the rights of an agent with these overlays.
     ///
     /// # Errors
     /// Fails if a profile does not exist.
@@ -91,7 +91,7 @@ impl Rights {
         Rights::of_session(profiles, agent, &SessionProfiles::default(), overlays)
     }
 
-    /// Returns the rights of a session of an agent, with profiles laid over those of all its sessions.
+    /// Returns the rights of one session of an agent, with these overlays.
     ///
     /// # Errors
     /// Fails if a profile does not exist.
@@ -115,10 +115,9 @@ impl Rights {
             rights = rights.with(profiles.find(name.as_str())?);
         }
         let before = rights.profiles.len();
-        // Two tasks of one agent, one below the other, narrow both.
+        // If a task starts a task of the same agent, the limits of both apply.
         rights.profiles.extend(session.tasks().iter().map(TaskLimits::profile));
-        // Records name what tasks narrow to as well, which is laid already. Without that session there is no such
-        // profile.
+        // Records also list the profiles of task limits, which were added above. They exist only in that session.
         for name in overlays.iter().filter(|name| !session.is_of_task(name)) {
             rights = rights.with(profiles.find(name.trim())?);
         }
@@ -126,7 +125,7 @@ impl Rights {
         Ok(rights)
     }
 
-    /// Returns the names of the profiles that an agent itself has in a slot.
+    /// Returns the names of an agent's own profiles in a slot.
     ///
     /// # Errors
     /// Fails if a profile does not exist.
@@ -138,7 +137,7 @@ impl Rights {
         Ok(names_of(&own_profiles(profiles, agent)?, slot).cloned().collect())
     }
 
-    /// Returns the rights with this profile instead of all others of its slot that a person may replace.
+    /// Returns the rights with this profile instead of all profiles of its slot that a person may replace.
     #[must_use]
     pub fn instead(&self, profile: Arc<Profile>) -> Rights {
         let (own, laid) = self.profiles.split_at(self.own);
@@ -153,13 +152,13 @@ impl Rights {
         Rights { profiles, own, fixed: self.fixed }
     }
 
-    /// Returns the name of the profile that was laid last in a slot: of several, each shows less than all before it.
+    /// Returns the name of the last profile in a slot, which is the narrowest.
     pub fn last_of(&self, slot: Slot) -> Option<&ProfileName> {
         names_of(&self.profiles, slot).last()
     }
 
-    /// Returns the profile of a slot that a session cannot change and that hides one of these tools from what
-    /// `profile` shows.
+    /// Returns the profile of a slot that cannot be changed in a session and hides one of the tools that `profile`
+    /// shows.
     pub fn fixed_against<'t>(
         &self,
         profile: &Profile,
@@ -173,7 +172,7 @@ impl Rights {
         })
     }
 
-    /// Returns whether these rights show no tool that the others hide, and are as strict about the calls of each.
+    /// Returns whether these rights show no tool that the others hide, and are at least as strict about calls.
     pub fn is_within<'t>(&self, others: &Rights, tools: impl IntoIterator<Item = ToolTraits<'t>>) -> bool {
         tools
             .into_iter()
@@ -181,7 +180,7 @@ impl Rights {
             .all(|tool| others.shows(&tool) && others.strictest(&tool) <= self.strictest(&tool))
     }
 
-    /// Lays a profile over the others. It never shows more or asks less.
+    /// Adds an overlay. An overlay never shows more or needs fewer approvals.
     #[must_use]
     pub fn with(mut self, profile: Arc<Profile>) -> Rights {
         if !self.profiles.iter().any(|known| known.name == profile.name) {
@@ -190,12 +189,12 @@ impl Rights {
         self
     }
 
-    /// Returns the profiles: those of the agent by slot, and those laid over them.
+    /// Returns the profiles: those of the agent by slot, then the overlays.
     pub fn profiles(&self) -> &[Arc<Profile>] {
         &self.profiles
     }
 
-    /// Returns what every profile says about a tool, by slot, in the order in which the profiles were laid.
+    /// Returns the opinion of every profile about a tool, by slot, then in the order in which profiles were added.
     pub fn opinions(&self, tool: &ToolTraits<'_>) -> Vec<Opinion> {
         self.verdicts(tool).map(|(profile, verdict)| opinion(profile, verdict, tool)).collect()
     }
@@ -205,13 +204,13 @@ impl Rights {
         tool.source == Source::Control || self.verdicts(tool).all(|(_, stand)| stand.shows())
     }
 
-    /// Returns the strictest of what the profiles say about calls of the tool. They say nothing about control tools.
+    /// Returns the strictest action of the profiles for calls of the tool. Profiles do not decide about control tools.
     pub fn strictest(&self, tool: &ToolTraits<'_>) -> Action {
         let actions = self.verdicts(tool).filter(|_| tool.source != Source::Control);
         actions.map(|(_, verdict)| verdict.action()).max().unwrap_or(Action::Allow)
     }
 
-    /// Decides whether a call of a tool, or any call of it, may run without a person.
+    /// Decides which approval a call of a tool needs; without a call, what calls of it need at least.
     pub fn approval<'a>(
         &self,
         tool: &ToolTraits<'a>,
@@ -221,7 +220,7 @@ impl Rights {
         approval::decide(&self.approval_request(tool, check, call))
     }
 
-    /// Returns the question that [`Rights::approval`] answers.
+    /// Returns the input of the decision in [`Rights::approval`].
     pub fn approval_request<'a>(
         &self,
         tool: &ToolTraits<'a>,
@@ -254,10 +253,10 @@ impl Rights {
 
     /// Checks the arguments of a call against the limits of the rule that decides in each profile.
     ///
-    /// Paths are compared beneath `root`, as they are written; the caller resolves links before.
+    /// Paths are compared as text, relative to `root`; the caller resolves links first.
     ///
     /// # Errors
-    /// Returns the first limit that the call is outside of.
+    /// Returns the first limit that the call exceeds.
     pub fn check_call(
         &self,
         tool: &ToolTraits<'_>,
@@ -281,7 +280,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Returns what the profiles limit calls of a tool to, for what its arguments do not name.
+    /// Returns the limits of the profiles for calls of a tool, for values that are not arguments.
     pub fn limits(&self, tool: &ToolTraits<'_>) -> CallLimits {
         let mut limits = CallLimits::default();
         for (profile, stand) in self.verdicts(tool) {
@@ -292,15 +291,15 @@ impl Rights {
         limits
     }
 
-    /// Returns whether one of the agent's own profiles limits the commands of a tool. What is laid over these does not
-    /// count, because a person is asked about fewer calls where commands are limited.
+    /// Returns whether one of the agent's own profiles limits the commands of a tool. Overlays do not count, because
+    /// limited commands need fewer approvals.
     pub fn limits_commands(&self, tool: &ToolTraits<'_>) -> bool {
         let own = self.profiles[..self.own].iter();
         own.filter_map(|profile| constrain(profile, tool)).any(|constrain| constrain.commands.is_some())
     }
 
-    /// Checks the commands that a call of a tool starts, each as its words, against what the profiles allow. `is_same`
-    /// says whether the word that was typed for a program means the one that a profile allows.
+    /// Checks the commands that a call of a tool starts, each as its words, against the profiles. `same` compares typed
+    /// words with allowed words.
     ///
     /// # Errors
     /// Returns the first profile that does not allow one of them.
@@ -327,13 +326,13 @@ impl Rights {
         Ok(())
     }
 
-    /// Returns the effects that commands of a tool have in addition to reading the workspace: those that every profile
-    /// of the slot `context` grants, and with which every profile would show the tool.
+    /// Returns the effects that commands of a tool may have in addition to reading the workspace. Every profile of the
+    /// slot `context` must grant them, and every profile must show a tool with them.
     pub fn granted_effects(&self, tool: &ToolTraits<'_>) -> Vec<String> {
         let mut granted: Option<Vec<String>> = None;
         for profile in self.profiles.iter().filter(|profile| profile.name.slot() == Slot::Context) {
             let effects = constrain(profile, tool).and_then(|limits| limits.effects.clone());
-            // What the manifest of a task allows narrows tools and commands, and says nothing of their effects.
+            // Limits of a task without effects narrow only tools and commands.
             if profile.name.is_of_task() && effects.is_none() {
                 continue;
             }
@@ -354,7 +353,7 @@ impl Rights {
         granted
     }
 
-    /// Returns how often a minute the profiles let the tool be called, each with the profile that says so.
+    /// Returns the limits of calls per minute, each with its profile.
     pub fn rates(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&ProfileName, u64)> {
         self.verdicts(tool).filter_map(|(profile, stand)| match stand {
             ProfileVerdict::Rule(rule) => Some((&profile.name, rule.constrain.as_ref()?.calls_per_minute?)),
@@ -372,7 +371,7 @@ fn constrain<'p>(profile: &'p Profile, tool: &ToolTraits<'_>) -> Option<&'p crat
     profile.rule(tool)?.constrain.as_ref()
 }
 
-/// Returns the profiles of an agent, one in each slot at least.
+/// Returns the profiles of an agent, at least one in each slot.
 fn own_profiles(profiles: &Profiles, agent: &Agent) -> Result<Vec<Arc<Profile>>, UnknownProfile> {
     let mut own: Vec<Arc<Profile>> = Vec::new();
     for name in &agent.profiles {

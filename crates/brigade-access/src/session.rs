@@ -1,4 +1,4 @@
-//! What belongs to one session of an agent: profiles that narrow it, and profiles that a person gave it.
+//! Profiles that one session of an agent has: overlays that narrow it, and profiles that a person gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,45 +14,45 @@ use crate::matcher::Matcher;
 use crate::profiles::{Action, Profile, Rule, RuleLimits};
 use crate::slot::{ProfileName, Slot};
 
-/// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
+/// Prefixes of execution ids: of tasks and of workflows. The session of an execution has the same id.
 const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
 
-/// The directory of lanes in the workspace: worktrees, each in a directory that has the id of its lane.
+/// The directory of lanes in the workspace. Each lane is a worktree in a directory named by its id.
 pub const LANES: &str = ".brigade/lanes";
 
-/// Returns the directory of the lane of a path of the workspace. `None` outside of lanes.
+/// Returns the directory of the lane that contains a path of the workspace. `None` if the path is outside of all lanes.
 pub fn lane_of(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(LANES)?.strip_prefix('/')?;
     let id = rest.split('/').next().filter(|id| !id.is_empty())?;
     Some(&path[..path.len() - rest.len() + id.len()])
 }
 
-/// Returns the lock of those who change files of a lane, which has this directory.
+/// Returns the name of the lock for changing files in a lane with this directory.
 pub fn lane_lock(root: &str) -> String {
     format!("{root}.lock")
 }
 
-/// Returns the lock of a lane, which has this directory, for who begins to work in it and who takes it away. It is
-/// never held for as long as a call takes, so the start of a session waits for no call.
+/// Returns the name of the lock for starting to work in a lane, or removing it. It is never held during a call, so
+/// starting never waits for a call.
 pub fn lane_entry_lock(root: &str) -> String {
     format!("{root}.entry.lock")
 }
 
-/// Returns the directory that paths are relative to in a session with this directory of the workspace.
+/// Returns the directory that paths are relative to, in a session with this `root`.
 pub fn files_root(workspace: &Path, root: Option<&str>) -> PathBuf {
     root.map_or_else(|| workspace.to_owned(), |root| workspace.join(root))
 }
 
-/// Returns whether a session is that of one execution. Its calls belong to it alone: an equal call of another session
-/// is another call, and it sees no other calls of its agent.
+/// Returns whether a session belongs to one execution. Its calls are separate: it does not share equal calls with other
+/// sessions, and sees no other calls of its agent.
 pub fn is_of_execution(session: &str) -> bool {
     EXECUTIONS.iter().any(|kind| session.starts_with(kind))
 }
 
 /// The profiles of one session, in addition to those of its agent.
 ///
-/// Narrowing lays a profile over the others, so it never shows more, whatever changes later. Only a person replaces
-/// one. A record of them is read whole or not at all.
+/// Narrowing adds an overlay, so it never shows more, whatever changes later. Only a person can replace a profile.
+/// Records with unknown members are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionProfiles {
@@ -62,11 +62,11 @@ pub struct SessionProfiles {
     tasks: Vec<TaskLimits>,
 }
 
-/// What the calls of an execution of a workflow may do: what those of the session may that asked for it.
+/// The rights of the calls of a workflow's execution: those of the session that started it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRights {
-    /// The names of the profiles that the call had which began it.
+    /// The names of the profiles of the call that started it.
     pub profiles: Vec<String>,
     /// The directory in the workspace that paths are relative to.
     pub root: Option<String>,
@@ -84,16 +84,16 @@ pub struct TaskLimits {
     pub tools: Option<BTreeSet<String>>,
     /// First words of the commands that it may run. Absent: all.
     pub commands: Option<BTreeSet<String>>,
-    /// Whether commands only read, whatever contexts grant.
+    /// Whether commands may only read, whatever contexts grant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_reads: bool,
-    /// Tools whose calls a person is asked about each time.
+    /// Tools whose calls always need a person.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub asks: BTreeSet<String>,
 }
 
 impl TaskLimits {
-    /// Adds a tool by a name that a manifest has for it.
+    /// Adds a tool by its name in a manifest.
     pub fn add_tool(&mut self, name: &str) {
         let id = match own_name(name) {
             Some(BuiltinName::Tool(definition, _)) => definition.id,
@@ -102,14 +102,14 @@ impl TaskLimits {
         self.tools.get_or_insert_default().insert(id.to_owned());
     }
 
-    /// Returns the name of the profile that these limits are. Other limits of the same agent have another name.
+    /// Returns the name of the profile for these limits. Other limits of the same agent get another name.
     fn name(&self) -> ProfileName {
         let limits =
             Fingerprint::builder("brigade.task-limits.v1").json("limits", &to_json(self).unwrap_or_default());
         ProfileName::of_task(&self.agent, limits.finish())
     }
 
-    /// Returns the limits as a profile that is laid over others. No file can have one of its name.
+    /// Returns the limits as an overlay. Profiles in files cannot have its name.
     pub(crate) fn profile(&self) -> Arc<Profile> {
         let place = Place::file(format!("the manifest of {}", self.agent));
         let matcher = |id: &str| {
@@ -147,17 +147,17 @@ impl TaskLimits {
     }
 }
 
-/// A profile that a person gave a session in place of its agent's own.
+/// A profile that a person gave a session instead of its agent's own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrantedProfile {
-    /// The agent's own when the person agreed.
+    /// The agent's own profiles when the person agreed.
     pub(crate) instead_of: Vec<ProfileName>,
-    /// What the session has now.
+    /// The profile that the session has instead.
     pub(crate) profile: ProfileName,
 }
 
-/// A record lists them; the slot of each is that of its profile.
+/// Records list them without their slots, which the names of the profiles give.
 mod granted {
     use std::collections::BTreeMap;
 
@@ -181,48 +181,48 @@ mod granted {
 }
 
 impl SessionProfiles {
-    /// Lays a profile over the others.
+    /// Adds an overlay.
     pub fn narrow(&mut self, profile: ProfileName) {
         self.laid.retain(|laid| *laid != profile);
         self.laid.push(profile);
     }
 
-    /// Puts a profile in the place of the agent's `own` of the same slot, and of what was laid over them, because a
-    /// person agreed. It holds as long as the agent's own stay the same.
+    /// Replaces the agent's `own` profiles of the same slot and their overlays, because a person agreed. Lapses when
+    /// the agent's own profiles change.
     pub fn grant(&mut self, own: Vec<ProfileName>, profile: ProfileName) {
         self.laid.retain(|laid| laid.slot() != profile.slot());
         self.granted.insert(profile.slot(), GrantedProfile { instead_of: own, profile });
     }
 
-    /// Narrows to what the manifest of an agent allows a task. No later step takes it away.
+    /// Adds the limits of a task from its agent's manifest. They are never removed.
     pub fn within(&mut self, limits: TaskLimits) {
         self.tasks.push(limits);
     }
 
-    /// Returns whether a name means what one of these tasks narrows to.
+    /// Returns whether a name is the profile of one of these tasks' limits.
     pub fn is_of_task(&self, name: &str) -> bool {
         self.tasks.iter().any(|limits| limits.name().as_str() == name)
     }
 
-    /// Returns what tasks narrow to.
+    /// Returns the limits of the tasks.
     pub(crate) fn tasks(&self) -> &[TaskLimits] {
         &self.tasks
     }
 
-    /// Returns the profile that a person put in the place of these.
+    /// Returns the profile that a person gave instead of these.
     pub(crate) fn granted(&self, slot: Slot, own: &[&ProfileName]) -> Option<&ProfileName> {
         let granted = self.granted.get(&slot)?;
         granted.instead_of.iter().eq(own.iter().copied()).then_some(&granted.profile)
     }
 
-    /// Returns the profiles that are laid over the others.
+    /// Returns the overlays.
     pub(crate) fn laid(&self) -> &[ProfileName] {
         &self.laid
     }
 }
 
-/// One session of an agent at a gateway, which all its requests share: a process over standard input and output, a
-/// client that shook hands, or all others of the agent.
+/// One session of an agent at a gateway, shared by its requests. Processes on standard input and clients with a
+/// handshake have their own session; all other requests of an agent share one.
 #[derive(Debug)]
 pub struct LiveSession {
     id: String,
@@ -231,12 +231,12 @@ pub struct LiveSession {
 }
 
 impl LiveSession {
-    /// Begins a session. No other one ever has the same id.
+    /// Creates a session. The id must be unique.
     pub fn new(id: impl Into<String>) -> LiveSession {
         LiveSession { id: id.into(), profiles: Mutex::default(), root: None }
     }
 
-    /// Begins a session with the profiles of another one, in a directory of the workspace. The session stays there.
+    /// Creates a session with the profiles of another one and a fixed directory of the workspace.
     pub fn like(id: impl Into<String>, profiles: SessionProfiles, root: Option<String>) -> LiveSession {
         LiveSession { id: id.into(), profiles: Mutex::new(profiles), root }
     }
@@ -246,22 +246,23 @@ impl LiveSession {
         &self.id
     }
 
-    /// Returns the profiles that it has now.
+    /// Returns its current profiles.
     pub fn profiles(&self) -> SessionProfiles {
         self.lock().clone()
     }
 
-    /// Lays a profile over the others.
+    /// Adds an overlay.
     pub fn narrow(&self, profile: ProfileName) {
         self.lock().narrow(profile);
     }
 
-    /// Puts a profile in the place of the agent's own, because a person agreed.
+    /// Replaces the agent's own profiles of a slot, because a person agreed.
     pub fn grant(&self, own: Vec<ProfileName>, profile: ProfileName) {
         self.lock().grant(own, profile);
     }
 
-    /// Returns the directory in the workspace that paths of its calls are relative to. `None`: the workspace itself.
+    /// Returns the directory of the workspace that paths of its calls are relative to. `None` means the workspace
+    /// itself.
     pub fn root(&self) -> Option<&str> {
         self.root.as_deref()
     }
@@ -308,7 +309,7 @@ mod tests {
         );
         assert_eq!(to_json(&rights).unwrap().to_compact(), written);
         assert_eq!(from_json::<FlowRights>(&Json::parse(written).unwrap()).unwrap(), rights);
-        // Another name, another type, a member that is missing or unknown.
+        // A wrong name, a wrong type, a missing member and an unknown member.
         for (old, new) in [
             ("permission.plan", "nothing"),
             (r#"["permission.plan"]"#, "null"),

@@ -1,4 +1,4 @@
-//! The six slots, and names of profiles.
+//! The six slots, and the names of profiles.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a profile is about. An agent has one profile in each slot, and any number of guards.
+/// The subject of a profile. An agent has one profile in each slot, and any number of guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {
@@ -101,13 +101,13 @@ impl ProfileName {
         self.slot
     }
 
-    /// Returns the name of the limits of a task. It is the name of no profile in a file.
+    /// Returns the name of the limits of a task. Profiles in files cannot have it.
     pub(crate) fn of_task(agent: &str, limits: Fingerprint) -> ProfileName {
         let text = format!("{}.task:{agent}:{}", Slot::Context, limits.short());
         ProfileName { slot: Slot::Context, text }
     }
 
-    /// Returns whether it is the name of the limits of a task, which grant and refuse no effects.
+    /// Returns whether it is the name of the limits of a task, which neither grant nor refuse effects.
     pub(crate) fn is_of_task(&self) -> bool {
         self.text.contains(':')
     }

@@ -1,4 +1,8 @@
+<<<<<<< HEAD:crates/brigade-access/src/tool_rows.rs
 //! What an agent learns of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
+=======
+//! The answers of `tools.list`, `tools.search` and `tools.describe`.
+>>>>>>> l5:crates/brigade-access/src/told.rs
 
 use brigade_policy::approval::ApprovalNeed;
 use brigade_policy::{Gate, RiskLevel};
@@ -14,9 +18,9 @@ pub struct ToolRow {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// The first name of its source.
+    /// The first of the names of its source.
     pub source: Option<String>,
-    /// Whether no judge is asked about its calls.
+    /// Whether its calls skip the judge.
     pub skip_judge: bool,
     /// Whether a person approves each call.
     pub gate: Gate,
@@ -38,18 +42,18 @@ impl ToolRow {
     }
 }
 
-/// What `tools.search` answers.
+/// The answer of `tools.search`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FoundTools {
     /// The words that were searched for.
     pub query: String,
-    /// The best ones.
+    /// The best matches.
     pub tools: Vec<ToolRow>,
-    /// How many there are.
+    /// The number of all matches.
     pub total: usize,
 }
 
-/// What `tools.describe` answers. `S` is a schema.
+/// The answer of `tools.describe`. `S` is a schema.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToolDescription<'a, S> {
     /// The listed name.
@@ -76,7 +80,7 @@ pub struct ToolDescription<'a, S> {
     pub reason: &'static str,
 }
 
-/// Says who approves the calls of a tool.
+/// Returns a text that says who approves the calls of a tool.
 pub fn need_in_words(id: &str, need: ApprovalNeed) -> &'static str {
     let is_of_named = || definition(id).is_some_and(|row| row.approval == ToolApproval::OfNamedTool);
     match need {

@@ -64,16 +64,16 @@ pub enum Source<'a> {
     },
     /// Built into Brigade.
     Builtin,
-    /// Built into Brigade for what an MCP server offers in addition to its tools.
+    /// Built into Brigade for resources and prompts of an MCP server.
     Offer {
         /// The id of the server.
         server: Option<&'a str>,
     },
-    /// The gateway's own, for listing tools and following calls.
+    /// A control tool of the gateway, which lists tools and follows calls.
     Control,
 }
 
-/// Which arguments of a tool name what a context limits. Empty for a tool that does not declare them.
+/// The arguments of a tool that a context limits. Empty for a tool that does not declare them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentKinds<'a> {
     /// Arguments that are paths, or lists of paths.
@@ -99,9 +99,9 @@ pub struct ToolTraits<'a> {
     pub access: AccessLevel,
     /// The tiers that it belongs to.
     pub tiers: &'a [Tier],
-    /// The modes that select it. `mode.any` and `mode.operator` need no selection.
+    /// The modes that select it. `mode.any` and `mode.operator` select all tools.
     pub modes: &'a [Mode],
-    /// Whether a judge is asked about its calls first, where there is one.
+    /// Whether a judge, if configured, is asked about its calls first.
     pub is_judged: bool,
     /// The approval mode of its entry.
     pub approval_mode: Option<ApprovalMode>,
@@ -110,8 +110,8 @@ pub struct ToolTraits<'a> {
 }
 
 impl<'a> ToolTraits<'a> {
-    /// Returns the traits of an entry. One of the catalog has the access of a user, every role, and no mode that
-    /// selects tools; one that is part of Brigade has those of its row.
+    /// Returns the traits of an entry. Built-in entries have the traits of their row. Catalog entries have the access
+    /// level of users and every role, and no mode selects them.
     pub fn from_tool(tool: &'a Tool) -> ToolTraits<'a> {
         let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
         if let Some(row) = row {
@@ -154,7 +154,7 @@ impl<'a> ToolTraits<'a> {
         self.id.split_once('.').map(|(group, _)| group)
     }
 
-    /// Returns the names of its source: `builtin`, `gateway`, or `catalog` with family, layer and server.
+    /// Returns the names of its source: `builtin`, `gateway`, or `catalog` with its family, layer and server.
     pub fn sources(&self) -> impl Iterator<Item = &'a str> {
         let (first, family, level, server) = match self.source {
             Source::Builtin => ("builtin", None, None, None),

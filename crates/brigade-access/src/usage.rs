@@ -1,4 +1,4 @@
-//! What agents may use in a stretch of time, and what they used.
+//! Limits over time: what agents may use, and what they used.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub struct LimitExceeded {
     pub code: ErrorCode,
     /// What is used up, in words.
     pub what: String,
-    /// When there is room again, at the earliest.
+    /// The minimum wait until another call is allowed.
     pub retry_after: Duration,
 }
 
 impl LimitExceeded {
-    /// Returns whether the calls of a minute, the newest first, are as many as a profile allows. There is room again
-    /// when enough of them are older than a minute.
+    /// Returns the limit if the calls of a minute, newest first, are as many as a profile allows. Another call is
+    /// allowed when enough of them are older than a minute.
     pub fn of_minute(
         profile: &ProfileName,
         most: u64,
@@ -40,15 +40,15 @@ impl LimitExceeded {
     }
 }
 
-/// The stretch of time that profiles count calls in.
+/// The period in which profiles count calls.
 pub const MINUTE: Duration = Duration::from_secs(60);
 
-/// A limit of an agent over a stretch of time.
+/// A limit of an agent over a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The stretch of time.
+    /// The period.
     pub window: Duration,
-    /// The most that is allowed in it.
+    /// The maximum in it.
     pub most: u64,
     /// What is counted.
     pub of: LimitUnit,
@@ -80,7 +80,7 @@ impl Limit {
         all.into_iter().flatten().collect()
     }
 
-    /// Returns how much is used, and of what.
+    /// Returns the used amount and its unit.
     pub fn used(&self, spent: &AgentUsage) -> (u64, &'static str) {
         match self.of {
             LimitUnit::Calls => (spent.calls, "calls"),
@@ -90,7 +90,7 @@ impl Limit {
         }
     }
 
-    /// Returns what is used up, if nothing more may be asked for.
+    /// Returns the limit if it is used up.
     pub fn over(&self, spent: &AgentUsage) -> Option<LimitExceeded> {
         let (used, unit) = self.used(spent);
         if used < self.most {
@@ -107,7 +107,7 @@ impl Limit {
     }
 }
 
-/// What an agent used in a stretch of time, over all gateways of the workspace.
+/// What an agent used in a period, over all gateways of the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AgentUsage {
@@ -117,9 +117,9 @@ pub struct AgentUsage {
     pub seconds: f64,
     /// Bytes that their runs printed.
     pub output: u64,
-    /// How long ago the oldest of these calls was asked for.
+    /// The age of the oldest of these calls.
     pub oldest: Duration,
-    /// When it was asked for.
+    /// The time of the oldest of these calls.
     pub oldest_at: Option<Timestamp>,
 }
 
@@ -139,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_when_the_oldest_call_of_a_minute_falls_out() {
+    fn minute_limit_frees_up_as_calls_age() {
         check_minute(2, &[], None);
         check_minute(2, &[10], None);
         check_minute(2, &[10, 45], Some(15));
         check_minute(2, &[10, 60], Some(1));
-        // Of more than allowed, all but one fewer than allowed fall out first.
+        // With more calls than allowed, several must become older than a minute first.
         check_minute(2, &[5, 10, 45], Some(50));
         check_minute(0, &[], Some(60));
     }

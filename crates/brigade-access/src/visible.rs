@@ -1,4 +1,4 @@
-//! Whether a tool is visible to an agent. What is visible can be called, and nothing else.
+//! Decides whether a tool is visible to an agent. Exactly the visible tools can be called.
 
 use brigade_core::reasons;
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
@@ -9,7 +9,7 @@ use crate::names::{NameClashes, is_taken};
 use crate::rights::Rights;
 use crate::traits::{Source, ToolTraits};
 
-/// What decides whether an agent with certain rights sees a tool.
+/// The facts that decide, together with an agent's rights, whether it sees a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Whether there is a policy, and whether it is valid.
@@ -18,10 +18,10 @@ pub struct Facts<'a> {
     pub tool: ToolTraits<'a>,
     /// Whether its entry is enabled. Always true for Brigade's own tools.
     pub is_enabled: bool,
-    /// Whether its arguments are compared with its schema.
+    /// How its arguments are checked.
     pub check: ArgumentCheck,
-    /// Every reason against calls of the tool that depends neither on arguments nor on the minute: of the entry, the
-    /// policy, and what it needs of the host.
+    /// Blockers of all calls of the tool: from its entry, the policy and the host. Blockers that depend on arguments or
+    /// time are not included.
     pub against: &'a [Blocker],
     /// Names that several entries have.
     pub clashes: &'a NameClashes,
@@ -49,15 +49,15 @@ pub enum HiddenReason {
     /// A profile hides or denies it.
     #[error("the profile {0} does not show it")]
     Profile(String),
-    /// Calls are refused, whatever their arguments.
+    /// All calls are refused, whatever their arguments.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Decides whether an agent sees a tool, and may call it. Returns the approval that its calls need at least.
+/// Decides whether an agent sees a tool and may call it. Returns the minimum approval of its calls.
 ///
 /// # Errors
-/// Returns every reason why not.
+/// Returns every reason why the tool is hidden.
 pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<ApprovalNeed, Vec<HiddenReason>> {
     let mut reasons = Vec::new();
     match facts.policy {

@@ -1,8 +1,7 @@
-//! Edits a tools.toml and keeps comments, order, spacing and line ends.
+//! Edits a tools.toml, keeping comments, order, spacing and line endings.
 //!
-//! Each function takes the text of the file and returns the new one. Only the piece of the file that contains the entry
-//! is parsed (by toml_edit); all other bytes are copied. A file with errors elsewhere can be edited, but not an entry
-//! whose own TOML is invalid.
+//! Each function takes the text of the file and returns the new text. Only the piece with the entry is parsed, by
+//! toml_edit; all other bytes are copied. So a file with errors in other entries can be edited.
 
 mod apply;
 mod list;
@@ -61,7 +60,7 @@ pub enum EditError {
         /// The expected value.
         expected: &'static str,
     },
-    /// The file is of a newer version, which may mean other things.
+    /// The file has a newer schema, which may have another meaning.
     #[error(
         "line {line}: the file has a schema newer than {known}; change it with a newer version of Brigade"
     )]
@@ -71,7 +70,7 @@ pub enum EditError {
         /// The newest schema that this version writes.
         known: u64,
     },
-    /// The file names no valid schema version, so what it means is not known.
+    /// The file has an invalid schema version, so its meaning is unknown.
     #[error("line {line}: `schema` is not a whole number from 1 on; fix it by hand first")]
     NoSchema {
         /// The line of `schema`.
@@ -95,8 +94,8 @@ pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Resul
     place::change(text, id, |table| apply::set(table, name, path.rest, value))
 }
 
-/// Makes a list field of a tool hold exactly these texts. Elements that stay keep their place, spacing and comments. An
-/// empty list that is not in the entry is not added.
+/// Makes a list field of a tool contain exactly these texts. Elements that stay keep their place, spacing and comments.
+/// An empty list is not added.
 pub fn set_list(text: &str, id: &str, field: &str, texts: &[String]) -> Result<String, EditError> {
     let name = check_value(field, None, &FieldValue::List(texts.to_vec()))?;
     place::change(text, id, |table| {
@@ -123,7 +122,7 @@ pub fn broken_line(text: &str) -> Option<usize> {
     Some(1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count())
 }
 
-/// Reads the file to change it.
+/// Parses the file for editing.
 fn document(text: &str) -> Result<DocumentMut, EditError> {
     text.parse().map_err(|_| broken(text))
 }
@@ -132,9 +131,9 @@ fn broken(text: &str) -> EditError {
     EditError::Broken { line: broken_line(text).unwrap_or(1) }
 }
 
-/// Refuses a file of a newer schema, which is read and never written.
+/// Refuses a file of a newer schema, which is never written.
 fn check_schema(text: &str) -> Result<(), EditError> {
-    // Every file of another schema says so above its entries, or in a piece that looks like this.
+    // Fast path: a file with another schema contains the word.
     if !text.contains("schema") {
         return Ok(());
     }
@@ -149,7 +148,7 @@ fn check_schema(text: &str) -> Result<(), EditError> {
     Err(EditError::NewerSchema { line, known: SCHEMA })
 }
 
-/// Checks that the reader would accept a value of a field of a tool. Returns the name of the field.
+/// Checks that the reader accepts the value for a field of a tool. Returns the name of the field.
 fn check_value(name: &str, key: Option<&str>, value: &FieldValue) -> Result<&'static str, EditError> {
     let blank = Origin::new(Level::Project, Place::file(""));
     check_slot(&mut Tool::bare(ToolId::unset(), blank), name, key, value)

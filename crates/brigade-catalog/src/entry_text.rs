@@ -57,8 +57,8 @@ impl FieldValue {
     }
 }
 
-/// Returns a text as a TOML string. What an editor would not show, or would show in another order, is escaped: the text
-/// may come from the file of another program, and a person reviews it here.
+/// Returns a text as a TOML string. Escapes characters that an editor hides or reorders, because a person reviews text
+/// here that may come from other programs.
 fn string(text: &str) -> Value {
     if !text.chars().any(is_hidden) {
         return Value::from(text);
@@ -78,7 +78,8 @@ fn string(text: &str) -> Value {
     quoted.parse().unwrap_or_else(|_| Value::from(text))
 }
 
-/// Tells whether nothing is drawn for a character. The two that only join or colour the one before stay.
+/// Returns whether a character is invisible. The two characters that only join or colour the previous one are not
+/// counted.
 fn is_hidden(c: char) -> bool {
     !c.is_ascii() && !matches!(c, '\u{200d}' | '\u{fe0f}') && {
         let mut bytes = [0; 4];
@@ -86,7 +87,7 @@ fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Returns the seconds as a whole number. Up to 2^53, every one is exact.
+/// Returns the seconds as a whole number, if it is exact (up to 2^53).
 fn whole(seconds: Seconds) -> Option<i64> {
     let seconds = seconds.get();
     (seconds.fract() == 0.0 && seconds <= 9_007_199_254_740_992.0).then_some(seconds as i64)

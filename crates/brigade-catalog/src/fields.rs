@@ -1,4 +1,4 @@
-//! The fields of an entry, in the order in which new entries are written: the only list of them.
+//! The only list of the fields of an entry, in the order in which new entries are written.
 
 mod slot;
 
@@ -54,7 +54,7 @@ pub(crate) enum Shape {
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Shape)]);
 
 impl Fields {
-    /// Returns the index of a field, which represents it in compact structures.
+    /// Returns the index of a field. Compact structures store it.
     pub(crate) fn position(&self, name: &str) -> Option<u8> {
         self.0.iter().position(|(known, _)| *known == name).map(|at| at as u8)
     }
@@ -73,7 +73,7 @@ impl Fields {
     }
 }
 
-/// The fields of a value, which are read and written by their index in [`Fields`].
+/// Reads and writes the fields of a value by their index in [`Fields`].
 pub(crate) trait Slots {
     /// Returns the fields.
     fn fields(&self) -> Fields;
@@ -180,7 +180,7 @@ macro_rules! value {
     };
 }
 
-/// Returns the fields of a table that are set, or `None` if there are none.
+/// Returns the fields of a table that are set. `None` if no field is set.
 fn group_value(group: &dyn Slots) -> Option<FieldValue> {
     let fields = (0..).zip(group.fields().names());
     let set: Vec<_> = fields.filter_map(|(field, name)| Some((name, group.value(field)?))).collect();
@@ -326,7 +326,7 @@ pub(crate) fn group(field: &str) -> Option<Fields> {
     }
 }
 
-/// The effects that have a meaning for risk and sandbox. Entries and policies may name others.
+/// The effects with a meaning for risk and sandbox. Entries and policies may name others.
 pub const KNOWN_EFFECTS: &[&str] = &[
     "local-read",
     "local-write",
@@ -344,7 +344,7 @@ pub const KNOWN_EFFECTS: &[&str] = &[
     "secret-read",
 ];
 
-/// Returns the known effect that was probably meant by an unknown one.
+/// Returns the known effect that an unknown one probably means.
 pub fn misspelt_effect(effect: &str) -> Option<&'static str> {
     let effect = effect.trim();
     let is_known = effect.len() > MAX_EFFECT_BYTES || KNOWN_EFFECTS.contains(&effect);

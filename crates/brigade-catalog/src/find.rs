@@ -1,7 +1,7 @@
-//! Finding tools by what they are good for.
+//! Finds tools by capabilities, categories and sources.
 //!
-//! [`candidates`] compares entries with a query, a caller looks whether the candidates are there, and [`rank`] orders
-//! them.
+//! [`candidates`] compares entries with a query. The caller checks whether the candidates are installed, and [`rank`]
+//! orders them.
 
 use brigade_core::words;
 use std::cmp::{Ordering, Reverse};
@@ -9,7 +9,7 @@ use std::cmp::{Ordering, Reverse};
 use crate::model::{Family, Tool, ToolSource, label_key};
 use crate::presence::{Presence, RunsIn, ToolState};
 
-/// What is looked for. A list that is empty asks for nothing.
+/// A query for tools. An empty list is not a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindQuery {
     /// Capabilities, of which a tool has any or all.
@@ -22,11 +22,11 @@ pub struct FindQuery {
     pub families: Vec<Family>,
     /// Whether a tool needs one of the capabilities or all of them.
     pub quantity: Quantity,
-    /// Whether only tools are wanted that are there.
+    /// Whether only available tools are returned.
     pub available: bool,
-    /// The source that comes first. It leaves nothing out.
+    /// The source that is ranked first. Tools of other sources stay.
     pub prefer_source: Option<ToolSource>,
-    /// The largest number of matches.
+    /// The maximum number of matches.
     pub limit: Option<usize>,
 }
 
@@ -42,27 +42,27 @@ words! {
     }
 }
 
-/// Whether tools are found that only a harness can run.
+/// Whether tools are included that only a harness can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HarnessTools {
-    /// They are.
+    /// They are included.
     Offered,
-    /// They are not.
+    /// They are left out.
     LeftOut,
 }
 
-/// A tool that fits, with the capabilities of the query that it has and lacks.
+/// A tool that matches, with the capabilities of the query that it has and lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate<'c> {
     /// The tool.
     pub tool: &'c Tool,
-    /// The capabilities that it has, as asked.
+    /// The capabilities that it has, as in the query.
     pub matched: Vec<String>,
-    /// The capabilities that it lacks, as asked.
+    /// The capabilities that it lacks, as in the query.
     pub unmatched: Vec<String>,
 }
 
-/// Returns the enabled tools without errors that fit, in the given order.
+/// Returns the matching enabled tools without errors, in the given order.
 pub fn candidates<'c>(
     tools: impl IntoIterator<Item = &'c Tool>,
     query: &FindQuery,
@@ -107,7 +107,7 @@ pub fn candidates<'c>(
     tools.into_iter().filter_map(fits).collect()
 }
 
-/// Returns the capabilities of the query that no enabled tool without errors has, as asked.
+/// Returns the capabilities of the query that no enabled tool without errors has, as in the query.
 pub fn gaps<'c>(tools: impl IntoIterator<Item = &'c Tool>, query: &FindQuery) -> Vec<String> {
     let mut missing: Vec<(&String, String)> =
         query.capabilities.iter().map(|label| (label, label_key(label))).collect();
@@ -123,8 +123,9 @@ pub fn gaps<'c>(tools: impl IntoIterator<Item = &'c Tool>, query: &FindQuery) ->
     missing.into_iter().map(|(label, _)| label.clone()).collect()
 }
 
-/// Orders candidates: the preferred source, more capabilities, what Brigade runs before what a harness runs, what is
-/// there, the project before the user, and the id. Leaves out what is not there if only that is wanted.
+/// Orders candidates: the preferred source first, then by number of capabilities, tools that Brigade runs before tools
+/// of a harness, available tools first, the project before the user, and by id. Leaves out unavailable tools if the
+/// query says so.
 pub fn rank<'c>(found: Vec<(Candidate<'c>, Presence)>, query: &FindQuery) -> Vec<(Candidate<'c>, Presence)> {
     let mut found = found;
     found.retain(|(_, presence)| !query.available || presence.state == ToolState::Available);
@@ -261,7 +262,7 @@ mod tests {
         let catalog = Catalog::parse("t", Level::Project, TOOLS.as_bytes());
         let found = candidates(catalog.tools(), &asked(&["web"]), HarnessTools::LeftOut);
         assert!(found.is_empty());
-        // A skill is run by a harness, too.
+        // Harnesses run skills, too.
         let found = candidates(catalog.tools(), &asked(&["parse yaml"]), HarnessTools::LeftOut);
         let ids: Vec<&str> = found.iter().map(|found| found.tool.id.as_str()).collect();
         assert_eq!(ids, ["z", "c"]);

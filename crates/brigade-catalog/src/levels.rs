@@ -1,4 +1,4 @@
-//! Levels: which entry of an id is the tool, and which tool a typed name means.
+//! Combines the catalogs of project and user, and resolves typed names.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use brigade_core::{ConfigIssue, NextStep, Severity};
 
 use crate::model::{Catalog, Level, LostEntries, Runtimes, Tool};
 
-/// Why a file of the user is not used: another account could have written what it says.
+/// Why a file of the user is not used. Another account may be able to write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsafeUserFile {
-    /// Everybody can write it.
+    /// Other users can write it.
     Writable,
     /// It belongs to another account.
     Foreign,
@@ -18,7 +18,7 @@ pub enum UnsafeUserFile {
 impl UnsafeUserFile {
     const ALL: [UnsafeUserFile; 2] = [UnsafeUserFile::Writable, UnsafeUserFile::Foreign];
 
-    /// Says what is wrong, as a sentence without a final period.
+    /// Returns what is wrong, as a sentence without a final period.
     pub const fn message(self) -> &'static str {
         match self {
             UnsafeUserFile::Writable => "other users can write the file, so it is ignored",
@@ -26,7 +26,7 @@ impl UnsafeUserFile {
         }
     }
 
-    /// Says what to do, as the end of a sentence.
+    /// Returns what to do, as the end of a sentence.
     pub const fn remedy(self) -> &'static str {
         match self {
             UnsafeUserFile::Writable => {
@@ -38,7 +38,7 @@ impl UnsafeUserFile {
         }
     }
 
-    /// Returns the step that mends it, for the file at a path.
+    /// Returns the step that fixes it, for the file at a path.
     pub fn fix(self, file: &str) -> NextStep {
         match self {
             UnsafeUserFile::Writable => NextStep::CloseFile(file.to_owned()),
@@ -46,38 +46,38 @@ impl UnsafeUserFile {
         }
     }
 
-    /// Returns the reason that an issue says, if it is that a file is not used.
+    /// Returns the reason of an issue, if the issue is about an unused file.
     pub fn said_by(issue: &ConfigIssue) -> Option<UnsafeUserFile> {
         UnsafeUserFile::ALL.into_iter().find(|why| why.message() == issue.message)
     }
 }
 
-/// An entry that an entry of its id at a nearer level hides.
+/// An entry that is hidden by an entry with the same id at a nearer level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShadowedEntry {
     /// The hidden entry.
     pub tool: Tool,
 }
 
-/// An alias that leads nowhere.
+/// An alias without effect, because another tool has the name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenAlias<'c> {
-    /// The tool that has it.
+    /// The tool with the alias.
     pub tool: &'c Tool,
     /// The position in its `aliases`, from 1.
     pub number: usize,
     /// The alias.
     pub alias: &'c str,
-    /// The id of the tool that has it, too, as an alias or as its id.
+    /// The id of the other tool with this alias or id.
     pub other: &'c str,
 }
 
 impl Catalog {
-    /// Adds the entries of the user's file behind those of this project.
+    /// Adds the entries of the user's file after those of this project.
     ///
-    /// An entry of the project replaces one of the user as a whole, also if it is disabled or broken. Errors of the
-    /// user's file are kept apart and take nothing of the project down. If the project's file is no text, nobody knows
-    /// what it would hide, so nothing of the user is used.
+    /// An entry of the project replaces an entry of the user as a whole, even if it is disabled or broken. Errors of
+    /// the user's file are kept separately and do not affect the project. If the project's file is not text, the
+    /// entries that it would hide are unknown, so entries of the user are not used.
     #[must_use]
     pub fn with_user(self, user: Catalog) -> Catalog {
         let (mut tools, issues, settings, lost) = self.into_parts();
@@ -100,7 +100,7 @@ impl Catalog {
 
     /// Finds the tool that a typed name means: its exact id, else an alias, else `<source>:<id>`.
     ///
-    /// An alias of two tools, one that is an id, or one that `is_taken` by something else leads nowhere.
+    /// An alias has no effect if two tools have it, if it is an id, or if it `is_taken` by something else.
     pub fn named(&self, name: &str, is_taken: impl Fn(&str) -> bool) -> Option<&Tool> {
         let name = name.trim();
         if let Some(tool) = self.tool(name) {
@@ -120,7 +120,7 @@ impl Catalog {
         self.tool(id).filter(|tool| tool.source().is_some_and(|own| own.as_str() == source))
     }
 
-    /// Lists the aliases that lead nowhere.
+    /// Lists the aliases without effect.
     pub fn taken_aliases(&self) -> Vec<TakenAlias<'_>> {
         let mut owners: BTreeMap<&str, Vec<&Tool>> = BTreeMap::new();
         for tool in self.tools() {
@@ -153,14 +153,14 @@ impl Catalog {
         }
     }
 
-    /// Returns whether neither file has an error, so that no entry is unknown.
+    /// Returns whether both files are without errors, so that all entries are known.
     pub fn is_whole(&self) -> bool {
         self.is_valid() && self.user_issues().iter().all(|issue| issue.severity != Severity::Error)
     }
 }
 
 impl Runtimes {
-    /// Adds the runtimes of the user's file behind those of this project. The nearer of an id replaces the other.
+    /// Adds the runtimes of the user's file after those of this project. Of equal ids, the runtime of the project wins.
     #[must_use]
     pub fn with_user(self, user: Runtimes) -> Runtimes {
         let (mut runtimes, issues) = self.into_parts();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_project_hides_that_of_the_user_whatever_is_wrong_with_it() {
+    fn broken_project_entries_hide_user_entries() {
         let user: String = ["a", "off", "broken", "lost", "own"].map(|id| entry(id, "")).concat();
         let catalog = layered(&user);
         let own: Vec<_> = catalog.tools().iter().filter(|tool| tool.origin.level == Level::User).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_project_that_is_no_text_closes_the_user() {
+    fn binary_project_file_disables_user_entries() {
         let wide: Vec<u8> = format!("\u{feff}{PROJECT}").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let latin = [entry("b", "").as_bytes(), b"# \xe9\n"].concat();
         for bytes in [wide, latin] {

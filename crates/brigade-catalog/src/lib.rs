@@ -1,11 +1,18 @@
-//! Reads and edits `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
+//! Parses and edits `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
 //!
-//! Owns the fields of an entry, the reading of those files (including invalid ones), search, edits that keep comments
-//! and order, tool packs, and the texts that `init` writes. Does no file access and knows nothing about policies, the
-//! status of projections, or calls: bytes come in, values and issues go out.
+//! Owns:
 //!
-//! An invalid file is data: [`Catalog::parse`] never fails. It returns the entries that were understood, and an issue
-//! for everything else, with file, line, column, entry id and field. An issue never contains a value.
+//! * the fields of an entry, and parsing of both files, even invalid ones ([`Catalog`], [`Runtimes`]);
+//! * edits that keep comments and order;
+//! * search, and checks whether tools are installed;
+//! * registration of tools from other formats, and tool packs;
+//! * the files that `init` writes.
+//!
+//! Bytes come in; values and issues go out. Does not access files, and does not know policies, the status of
+//! projections, or calls.
+//!
+//! [`Catalog::parse`] never fails. It returns the valid entries, and an issue for everything else, with file, line,
+//! column, entry id and field. Issues never contain values.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Family, Level};

@@ -1,7 +1,7 @@
-//! Tool packs: entries of a catalog that travel to another workspace, with their sources.
+//! Tool packs: entries of a catalog with their sources, for another workspace.
 //!
-//! Owns what of an entry is portable, the documents of a pack, which places in a workspace a source may have, and what
-//! prevents an import. A pack is read as it comes, because other people may have made it.
+//! Decides what is portable, where a pack may write sources, and what prevents an import. Packs are untrusted, because
+//! other people may have made them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ pub struct PortableCatalog {
     pub source_files: Vec<PackedSource>,
 }
 
-/// The schema of entries: what is in one is not up to Brigade.
+/// The schema of entries. Their members are not restricted.
 #[cfg(feature = "schemas")]
 fn tables(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "array", "items": {"type": "object"}})
@@ -70,7 +70,7 @@ pub struct PackedSource {
     pub source_path: String,
     /// Whether the pack contains it.
     pub packed: bool,
-    /// Its place in the pack.
+    /// Its path in the pack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack_path: Option<String>,
     /// Why the pack does not contain it.
@@ -183,7 +183,7 @@ impl Entry {
     /// Reads an entry of a pack.
     ///
     /// # Errors
-    /// Says what is wrong with it, without its values.
+    /// Returns what is wrong, without values.
     pub fn from_json(json: &Json) -> Result<Entry, String> {
         let keys = json.as_object().ok_or("it is not a table")?;
         let (mut entries, errors) = Entry::of_catalog("entry", &edit::format_entry(keys));
@@ -206,7 +206,7 @@ impl Entry {
         edit::format_entry(&self.to_object())
     }
 
-    /// Returns the entry as it may leave the workspace: without secrets.
+    /// Returns the entry without secrets, for another workspace.
     pub fn portable(&self, redactor: &Redactor) -> Entry {
         let mut tool = self.tool.without_secrets().into_owned();
         let texts = [
@@ -240,8 +240,8 @@ impl Entry {
     }
 }
 
-/// Returns the entries as they may leave the workspace, and what is missing from them. `redactor` finds secrets by
-/// their form, and `bound` finds the values of this host, which are secret wherever they occur.
+/// Returns the entries without secrets, and what is missing from them. `redactor` finds secrets by their form. `bound`
+/// finds the bound values of this host, which are secret wherever they occur.
 pub fn portable_entries(all: &[Entry], redactor: &Redactor, bound: &Redactor) -> (Vec<Entry>, Vec<String>) {
     let (mut entries, mut missing) = (Vec::new(), Vec::new());
     for entry in all {
@@ -260,8 +260,8 @@ pub fn portable_entries(all: &[Entry], redactor: &Redactor, bound: &Redactor) ->
     (entries, missing)
 }
 
-/// Returns the document of a new pack as it is stored: without its own path and without values of this host, and with
-/// paths relative to the workspace at `root`.
+/// Returns the document of a new pack for storing: without its path and bound values, and with paths relative to the
+/// workspace at `root`.
 pub fn stored(document: Json, root: &str, bound: &Redactor) -> Json {
     let folder = format!("{root}/");
     let mut stored = map_texts(document, &|text| match text {
@@ -290,8 +290,8 @@ fn map_texts(json: Json, change: &dyn Fn(String) -> String) -> Json {
 /// Returns the place of a source in a workspace, if a pack may contain it.
 ///
 /// # Errors
-/// Says why not: the path leaves the workspace, leads to its state or to git's, or names a settings file of a program,
-/// which could run commands.
+/// Fails if the path leaves the workspace, leads to the state of Brigade or git, or is hidden: settings files of
+/// programs could run commands.
 pub fn source_place(path: &str) -> Result<String, &'static str> {
     let path = path.trim();
     if path.starts_with(['/', '~']) || path.contains(['\\', '\0']) || path.contains(char::is_control) {
@@ -311,7 +311,7 @@ pub fn source_place(path: &str) -> Result<String, &'static str> {
     Ok(names.join("/"))
 }
 
-/// What stands at the places of a source, in the pack and in the workspace.
+/// A source in the pack compared with the file in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
     /// The pack does not contain it.
@@ -331,7 +331,7 @@ pub enum SourceState {
 pub struct Import {
     /// The entry, without secrets.
     pub entry: Entry,
-    /// Whether the catalog already has exactly this entry, which is then left alone.
+    /// Whether the catalog already has exactly this entry. Then it is not changed.
     pub is_known: bool,
     /// The place of its source, if the pack contains it.
     pub source: Option<String>,
@@ -347,7 +347,7 @@ pub struct ImportPlan {
 }
 
 impl ImportPlan {
-    /// Puts the entries into a catalog. Returns its new text, and what was done, for reports.
+    /// Adds the entries to a catalog. Returns its new text, and the result for reports.
     ///
     /// # Errors
     /// Returns an error if the catalog cannot be edited.
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_packs_are_relative_and_hold_no_value_of_the_host() {
+    fn stored_packs_have_no_absolute_paths_or_values() {
         let bound = Redactor::bound_only(&[SecretValue::new("blue whale 7")]);
         let document = Json::object([
             ("path", Json::from("/w/x")),

@@ -1,7 +1,7 @@
-//! Whether a tool is there, judged by what was seen without starting anything.
+//! Decides whether a tool is installed, from facts that were found without starting anything.
 //!
-//! [`needs`] lists what a tool needs to be there, a caller with access to the host answers each need, and [`presence`]
-//! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
+//! [`needs`] lists the needs of a tool. A caller with access to the host answers each need, and [`presence`] evaluates
+//! the answers. The result is an observation, so it is never stored in tools.toml.
 
 use brigade_cmdline::Argv;
 use brigade_core::{Hint, NextStep, Timestamp, reasons, words};
@@ -10,20 +10,20 @@ use brigade_redact::Redactor;
 use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
 
 words! {
-    /// Whether a tool is there.
+    /// Whether a tool is installed.
     ToolState {
-        /// Everything that it needs was seen.
+        /// All needs are met.
         Available = "available",
-        /// Something that it needs is missing.
+        /// A need is not met.
         Missing = "missing",
-        /// It is there, in a version that does not suit.
+        /// It is installed, but its version does not meet the requirement.
         Outdated = "outdated",
-        /// Nothing says it, without starting something.
+        /// It is not known without starting a program.
         Unknown = "unknown",
     }
 }
 
-/// Something that must be there.
+/// Something that a tool needs on the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// The program of the tool's command.
@@ -45,11 +45,11 @@ pub enum Need {
     OnPath(String),
     /// A path with this property, according to `install.check`.
     Test(PathTest, String),
-    /// What only a run of `install.check` answers.
+    /// A condition that only a run of `install.check` can answer.
     Check,
 }
 
-/// What `test` asks about a path.
+/// A condition of `test` about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathTest {
     /// It may be executed: `-x`.
@@ -63,28 +63,28 @@ pub enum PathTest {
 /// The answer to a need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is there, for a program with its path.
+    /// It exists. A program has its path.
     There(Option<String>),
-    /// It is not there, with what is missing.
+    /// It is missing, with its name.
     Missing(String),
-    /// A runtime is configured, and its program is not there.
+    /// A runtime is configured, but its program is missing.
     NoProgram {
         /// The program.
         program: String,
         /// The runtime.
         runtime: String,
     },
-    /// The working directory of the program is not there.
+    /// The working directory of the program is missing.
     NoDirectory,
-    /// A file that is named is outside of where those of the entry may be.
+    /// A named file is outside of the directories that the entry may use.
     Outside,
-    /// It is there and switched off.
+    /// It exists but is disabled.
     Disabled,
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
 }
 
-/// Why a state is what it is.
+/// The reason for a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     /// The code. Its meaning never changes.
@@ -95,22 +95,22 @@ pub struct Reason {
     pub hint: Option<Hint>,
 }
 
-/// What was seen of a tool by starting its check and its version command, and is still true.
+/// Results of a tool's check and version commands that are still valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedPresence {
     /// Whether `install.check` succeeded.
     pub check: Option<bool>,
-    /// Why `install.check` was started and told nothing.
+    /// Why a run of `install.check` gave no result.
     pub check_problem: Option<String>,
-    /// The version that the tool told.
+    /// The version that the tool printed.
     pub version: Option<Version>,
-    /// When it was asked for its version.
+    /// When the version command ran.
     pub version_at: Option<Timestamp>,
-    /// Why it was asked and told no version.
+    /// Why the version command gave no version.
     pub version_problem: Option<String>,
 }
 
-/// Whether a tool is there, and why.
+/// Whether a tool is installed, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Presence {
     /// The state.
@@ -123,7 +123,7 @@ pub struct Presence {
     pub version: Option<Version>,
     /// When it was observed.
     pub observed_at: Option<Timestamp>,
-    /// Whether it suits, if that is known.
+    /// Whether it meets the requirement, if that is known.
     pub satisfied: Option<bool>,
 }
 
@@ -139,7 +139,7 @@ impl Presence {
         self
     }
 
-    /// Returns the presence of a tool that lacks this, too.
+    /// Returns the presence with another reason why the tool is missing.
     #[must_use]
     pub fn without(mut self, reason: Reason) -> Presence {
         self.state = ToolState::Missing;
@@ -147,7 +147,7 @@ impl Presence {
         self
     }
 
-    /// Creates the answer for a tool that nothing is known of.
+    /// Creates the presence of a tool without any facts.
     pub fn unknown() -> Presence {
         Presence {
             state: ToolState::Unknown,
@@ -161,14 +161,13 @@ impl Presence {
 }
 
 impl Tool {
-    /// Returns `install.check` if only running it tells whether the tool is there.
+    /// Returns `install.check` if it must run to tell whether the tool is installed.
     pub fn check_to_run(&self) -> Option<&str> {
         let check = self.install.as_ref()?.check.as_deref().filter(|check| !check.is_empty())?;
         check_needs(check).contains(&Need::Check).then_some(check)
     }
 
-    /// Returns whether the entry says more about being there than the files that it names: how to check it, which
-    /// version, or which harness has it.
+    /// Returns whether the entry has conditions other than its files: a check, a version or a harness.
     pub fn claims_presence(&self) -> bool {
         let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let source = self.source.as_deref();
@@ -183,19 +182,19 @@ impl Tool {
             }
     }
 
-    /// Returns the command that tells the version.
+    /// Returns the command that prints the version.
     pub fn version_to_run(&self) -> Option<&str> {
         self.version_command.as_deref().filter(|command| !command.is_empty())
     }
 }
 
-/// Lists what a tool needs to be there.
+/// Lists the needs of a tool.
 pub fn needs(tool: &Tool) -> Vec<Need> {
     let mut found = Vec::new();
     let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let detail = tool.source.as_deref();
     let program = named(&tool.command).map(|command| {
-        // A command that cannot be split names no program.
+        // An invalid command line has no program.
         Need::Program(
             Argv::parse(&command).map_or_else(|_| command.clone(), |argv| argv.program().to_owned()),
         )
@@ -226,14 +225,14 @@ pub fn needs(tool: &Tool) -> Vec<Need> {
     found
 }
 
-/// Characters that mean something to a shell.
+/// Characters with a meaning for a shell.
 const SHELL: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '['];
 
 /// Translates an `install.check` of a known shape: `which X`, `command -v X`, `test -x|-f|-d P`.
 fn check_needs(check: &str) -> Vec<Need> {
     let Ok(argv) = Argv::parse(check) else { return vec![Need::Check] };
     let words: Vec<&str> = argv.words().iter().map(String::as_str).collect();
-    // Nothing here is a shell: what one would read otherwise is not looked at.
+    // There is no shell here, so words with shell syntax are not evaluated.
     let is_plain = |word: &&str| !word.starts_with('~') && !word.contains(SHELL);
     if !words.iter().all(is_plain) {
         return vec![Need::Check];
@@ -255,9 +254,9 @@ fn check_needs(check: &str) -> Vec<Need> {
     }
 }
 
-/// Judges whether a tool is there by the answers to all its [`needs`].
+/// Decides whether a tool is installed, from the answers to all its [`needs`].
 ///
-/// What is missing counts more than a version, and a version more than what is not known.
+/// A missing need has precedence over an unsuitable version, and that over unknown needs.
 pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPresence) -> Presence {
     let mut missing = Vec::new();
     let mut unknown = Vec::new();
@@ -276,7 +275,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPr
             (Answer::Missing(what), need) => {
                 is_program_missing |= matches!(need, Need::Program(_));
                 let reason = missing_reason(tool, need, &what);
-                // A check often looks for the program of the command.
+                // A check often looks for the command's program, so the reason may be a duplicate.
                 if !missing.contains(&reason) {
                     missing.push(reason);
                 }
@@ -321,7 +320,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPr
         }
     }
     if is_program_missing {
-        // That of a check is another one.
+        // The program of a check is not the tool's program.
         program = None;
     }
     if is_empty && !tool.is_broken && !tool.is_built_in() {
@@ -369,7 +368,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPr
         (true, true, true) => ToolState::Available,
     };
     let mut reasons: Vec<Reason> = missing.into_iter().chain(outdated).chain(unknown).collect();
-    // Both are only shown, and repeat words of commands.
+    // Messages are only shown, and may contain words of commands.
     reasons.iter_mut().for_each(|reason| tool.masks.hide(&mut reason.message));
     program.iter_mut().for_each(|program| tool.masks.hide(program));
     let observed_at = observed.version_at.filter(|_| version.is_some());
@@ -381,7 +380,7 @@ fn reason(code: &'static str, message: String) -> Reason {
 }
 
 fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
-    // It may be a word of a command.
+    // The name may be a word of a command.
     let what = Redactor::new(&[]).for_settings().redact_str(what);
     let (code, message) = match need {
         Need::Program(_) | Need::OnPath(_) => {
@@ -401,13 +400,13 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
     Reason { hint: how_to_get(tool), ..reason(code, message) }
 }
 
-/// Returns where a tool is described, or else the command that would install it.
+/// Returns the documentation of a tool, or else the command that would install it.
 fn how_to_get(tool: &Tool) -> Option<Hint> {
     let is_installable = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
     docs(tool).or_else(|| is_installable.then(|| NextStep::InstallTool(tool.id.to_string()).into()))
 }
 
-/// Returns where a tool is described, without secrets.
+/// Returns the documentation of a tool, without secrets.
 pub fn docs(tool: &Tool) -> Option<Hint> {
     let docs = tool.install.as_ref()?.docs.as_deref().filter(|docs| !docs.is_empty())?;
     Some(format!("see {}", Redactor::new(&[]).redact_str(docs)).into())
@@ -424,7 +423,7 @@ words! {
 }
 
 impl Tool {
-    /// Returns whether the entry is a server that is reached over the network. It is inventory, and never runs.
+    /// Returns whether the entry is a server on the network. It is only listed, and never runs.
     pub fn is_remote(&self) -> bool {
         let transport = self.source.as_deref().and_then(|source| source.transport);
         let has_runtime = self.runtime_id.as_ref().is_some_and(|id| !id.is_empty());
@@ -481,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_known_shapes_are_answered_without_running_them() {
+    fn known_checks_are_answered_without_a_run() {
         let all = |check: &str| {
             let mut needs = needs(&tool(&format!("{CLI}\ninstall = {{ check = \"{check}\" }}")));
             needs.remove(0);

@@ -44,7 +44,7 @@ impl Runtimes {
         if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
             let meant = Some(Hint::did_you_mean(Runtime::KIND));
             match issues.iter_mut().find(|issue| issue.entry.is_none() && issue.hint == meant) {
-                // A misspelt header is the cause.
+                // A misspelt header caused it.
                 Some(slip) => slip.severity = Severity::Error,
                 None => issues.push(ConfigIssue {
                     severity: Severity::Error,
@@ -60,7 +60,7 @@ impl Runtimes {
     }
 }
 
-/// Returns what looks like the ids of entries that could not be read. Such an entry still hides others of its id.
+/// Returns the probable ids of entries that could not be read. Such an entry still hides entries with its id.
 fn lost(bytes: &[u8], tools: &[Tool]) -> LostEntries {
     let Ok(text) = std::str::from_utf8(bytes) else { return LostEntries::Unknown };
     let ids = text.lines().filter_map(|line| {
@@ -77,7 +77,7 @@ fn lost(bytes: &[u8], tools: &[Tool]) -> LostEntries {
 /// Below this number of pieces, threads cost more than they save.
 const MIN_PARALLEL_PIECES: usize = 1_000;
 
-/// The result of a file, or of some of its pieces, while they are being read.
+/// The result so far for a file, or for some of its pieces.
 struct Output<'a, E> {
     file: &'a str,
     level: Level,
@@ -116,7 +116,7 @@ impl<'a, E: Entry> Output<'a, E> {
         }
     }
 
-    /// Reads a piece. `follows_list` is set if an earlier one gives entries as a list. Returns whether this one does.
+    /// Reads a piece. `follows_list` is set if an earlier piece has entries as a list. Returns whether this piece has.
     fn read(&mut self, piece: &Piece<'_>, follows_list: bool) -> bool {
         let before = self.entries.len();
         let start = (piece.first_line, 1);
@@ -143,7 +143,7 @@ impl<'a, E: Entry> Output<'a, E> {
         is_list
     }
 
-    /// Adds what later pieces of the file gave.
+    /// Adds the result of later pieces of the file.
     fn append(&mut self, mut later: Output<'_, E>) {
         self.entries.append(&mut later.entries);
         self.issues.append(&mut later.issues);
@@ -181,7 +181,7 @@ struct Finding<'a> {
     hint: Option<Hint>,
 }
 
-/// Reads a tool from a table that is in no file of ours. The places of its issues mean nothing.
+/// Reads a tool from a table that is not in a catalog file. The places of its issues have no meaning.
 pub(crate) fn tool_of(table: &Table<'_>) -> (Option<Tool>, Vec<ConfigIssue>) {
     let mut output = Output::new("", Level::Project, 1);
     fill::read_table(table, &mut output);

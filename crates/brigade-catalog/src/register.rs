@@ -1,8 +1,8 @@
-//! Reads what is to be registered: entries of our own TOML, tools in the form of other registries, `server.json` of the
-//! MCP registry, and definitions that discovery found.
+//! Converts other formats into entries: our TOML, tools of other registries, `server.json` of the MCP registry, and
+//! definitions that discovery found.
 //!
-//! Pure: bytes in, entries and notes out. Whatever can run or install is disabled and always asks for approval, so that
-//! a person reviews it first.
+//! Bytes come in; entries and notes go out. Entries that can run or install something are disabled and always need
+//! approval, so that a person reviews them first.
 
 mod discovered;
 mod seed;
@@ -31,24 +31,24 @@ pub struct Registration {
     pub detail: String,
 }
 
-/// Something of the source that has no place in an entry, or is not taken over.
+/// A note about something in the source that is not in the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterNote {
     /// The code. Its meaning never changes.
     pub code: ErrorCode,
-    /// The field of the source, behind the id of the tool. Elements of lists count from 1.
+    /// The field of the source, after the id of the tool. Elements of lists count from 1.
     pub field: String,
     /// The sentence.
     pub message: String,
 }
 
-/// Why nothing of a source is registered.
+/// Why a source is not registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct RegisterError {
     /// The code. Its meaning never changes.
     pub code: ErrorCode,
-    /// The field of the source, behind the id of the tool if that is known. Elements of lists count from 1.
+    /// The field of the source, after the id of the tool if it is known. Elements of lists count from 1.
     pub field: Option<String>,
     /// The sentence. Never contains a value.
     pub message: String,
@@ -68,25 +68,25 @@ impl RegisterError {
     }
 }
 
-/// What a source says.
+/// The content of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Registrations {
     /// The tools, in the order of the source.
     pub tools: Vec<Registration>,
-    /// Whether `find` may offer what only a harness can run, if the source says so.
+    /// Whether `find` includes tools that only a harness can run, if the source says so.
     pub harness_tools: Option<bool>,
-    /// What is not taken over.
+    /// What the entries do not contain.
     pub notes: Vec<RegisterNote>,
-    /// Why nothing is registered. Empty if everything can be.
+    /// Why nothing is registered. Empty if all tools can be registered.
     pub errors: Vec<RegisterError>,
 }
 
-/// The shape in which members of an object are read, and those that are left are noted.
+/// Reads members of an object, and notes the members that were not read.
 struct Members<'o> {
     object: &'o Object,
     prefix: String,
     known: Vec<&'static str>,
-    /// Members of another type than the one that was asked for.
+    /// Members of a wrong type.
     faults: Vec<RegisterError>,
 }
 
@@ -150,7 +150,7 @@ impl<'o> Members<'o> {
         if self.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", self.prefix) }
     }
 
-    /// Passes on the faults. A field that was refused already is refused once.
+    /// Adds the faults to the result, without duplicates of refused fields.
     fn pass_faults(&mut self, found: &mut Registrations) {
         for fault in std::mem::take(&mut self.faults) {
             if !found.errors.iter().any(|error| error.field == fault.field) {
@@ -159,7 +159,7 @@ impl<'o> Members<'o> {
         }
     }
 
-    /// Passes on the faults, and notes the members that nothing asked for.
+    /// Adds the faults to the result, and notes the members that were not read.
     fn rest(mut self, found: &mut Registrations) {
         self.pass_faults(found);
         for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
@@ -169,7 +169,7 @@ impl<'o> Members<'o> {
 }
 
 impl Registrations {
-    /// Reads a source. `file` names it in messages and decides its form: `.toml`, else JSON or YAML.
+    /// Reads a source. `file` names it in messages, and its ending decides the format: `.toml`, else JSON or YAML.
     pub fn read(file: &str, bytes: &[u8], level: Level) -> Registrations {
         let mut found = match (std::str::from_utf8(bytes), file.to_ascii_lowercase().ends_with(".toml")) {
             (Err(_), _) => {
@@ -190,7 +190,7 @@ impl Registrations {
         found
     }
 
-    /// Notes what a tool says that a review decides. `is_enabled` is whether it says that it is enabled.
+    /// Notes settings of a tool that are left to a review. `is_enabled` says whether the source enables it.
     fn note_review(&mut self, tool: &Tool, is_enabled: bool, field: impl Fn(&str) -> String) {
         if !tool.must_be_reviewed() {
             return;
@@ -204,7 +204,7 @@ impl Registrations {
         }
     }
 
-    /// Passes on what the reader says of an entry.
+    /// Adds an issue of the reader to the result.
     fn take_issue(&mut self, issue: &ConfigIssue, at: impl Fn(RegisterError) -> RegisterError) {
         let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
         if issue.severity == Severity::Error {
@@ -230,7 +230,7 @@ impl Registrations {
         }
     }
 
-    /// Lets the fields of notes and errors begin with the id of their tool.
+    /// Prefixes the fields of notes and errors with the id of their tool.
     fn name_tool(&mut self, id: &str) {
         let of_errors = self.errors.iter_mut().map(|error| error.field.get_or_insert_default());
         for field in of_errors.chain(self.notes.iter_mut().map(|note| &mut note.field)) {
@@ -280,7 +280,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     Json::parse_bytes(text.as_bytes(), Dialect::Strict).or_else(|error| match error.kind {
         JsonErrorKind::DuplicateKey => Err(invalid(DUPLICATE_KEY, error.line, error.column)),
         JsonErrorKind::TooDeep => Err(invalid("the file is nested too deep", error.line, error.column)),
-        // A map of YAML may begin like JSON, too.
+        // A YAML map may also begin like JSON.
         _ => yaml().map_err(|of_yaml| match of_yaml.message == NOT_YAML {
             true => invalid("the file is not JSON", error.line, error.column),
             false => of_yaml,
@@ -288,27 +288,27 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     })
 }
 
-/// Says why the URL of a server has no place in an entry.
+/// The note for the URL of a server, which is not stored.
 const NEVER_CONTACTED: &str = "a remote server is inventory, and is never contacted";
 
-/// Says why the headers of a server have no place in an entry.
+/// The note for the headers of a server, which are not stored.
 const NO_HEADERS: &str = "headers have no place in an entry";
 
-/// Says what the URL of a server is.
+/// The message for an invalid URL of a server.
 const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";
 
-/// Returns whether a text is the address of a server. What stands in braces is a variable.
+/// Returns whether a text is the address of a server. Text in braces is a variable.
 fn is_server(url: &str) -> bool {
     url.contains('{') || is_address(url)
 }
 
-/// Says that a file is no YAML.
+/// The message for a file that is not YAML.
 const NOT_YAML: &str = "the file is not YAML";
 
-/// Says that a key appears twice.
+/// The message for a duplicate key.
 const DUPLICATE_KEY: &str = "this key appears twice in one object, so one of its values would be lost";
 
-/// Reads entries of our own form.
+/// Reads entries of our own format.
 fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     let catalog = Catalog::parse(file, level, bytes);
     let mut found = Registrations::default();
@@ -350,7 +350,7 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
 }
 
 impl Tool {
-    /// Declares the code that the command of a new entry chooses itself, if it does and the entry declares none.
+    /// Adds `code` for a command that chooses its code itself, if the entry declares none.
     #[must_use]
     pub fn with_chosen_code(self) -> Tool {
         let directory = self.cwd.as_deref().filter(|directory| *directory != ".").unwrap_or_default();
@@ -362,7 +362,7 @@ impl Tool {
         }
     }
 
-    /// Returns whether a person has to review the entry before something of it runs or is installed.
+    /// Returns whether a person must review the entry before it runs or installs anything.
     fn must_be_reviewed(&self) -> bool {
         self.is_executable() || self.install.is_some() || self.version_command.is_some()
     }
@@ -375,14 +375,14 @@ impl Tool {
     }
 }
 
-/// Makes an id of a name: what an id may not have becomes `-`.
+/// Makes an id from a name. Characters that ids do not allow become `-`.
 pub fn id_of_name(name: &str) -> String {
     let kept =
         |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(kept).collect::<String>().trim_matches(['-', '.']).to_owned()
 }
 
-/// Quotes a word as POSIX shells read it.
+/// Quotes a word for POSIX shells.
 fn quoted(word: &str) -> String {
     let is_bare =
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));

@@ -1,4 +1,4 @@
-//! Searching tools by words.
+//! Searches tools by words.
 
 use crate::model::{Catalog, Tool, fold, label_key};
 use brigade_core::words;
@@ -8,10 +8,10 @@ words! {
     MatchKind {
         /// The text is its id or one of its aliases.
         Exact = "exact",
-        /// The text is a part of its id, name, family, description, aliases, categories or capabilities, where `_`, `-`
-        /// and spaces are alike.
+        /// The text is a part of its id, name, family, description, aliases, categories or capabilities. `_`, `-` and
+        /// spaces are equal.
         Phrase = "phrase",
-        /// More than half of the words of the text are such parts, in any order.
+        /// More than half of the words of the text occur there, in any order.
         Words = "words",
     }
 }
@@ -23,13 +23,13 @@ pub struct Match<'c> {
     pub tool: &'c Tool,
     /// How it matches.
     pub kind: MatchKind,
-    /// How well, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f64,
 }
 
-/// The score of a text that is found in one piece.
+/// The score of a text that is found as a whole.
 const PHRASE: f64 = 0.9;
-/// The score of a text whose words are all found, apart from each other.
+/// The score of a text whose words are all found separately.
 const ALL_WORDS: f64 = 0.8;
 
 /// A text that is searched for.
@@ -51,7 +51,7 @@ impl SearchText {
         SearchText { label: label_key(&phrase).trim().to_owned(), phrase, words }
     }
 
-    /// Compares texts about one thing with this one: `names` are its names, and `texts` say more about it.
+    /// Compares one thing with this text: `names` are its names, and `texts` describe it.
     pub fn compare<'t>(
         &self,
         names: impl IntoIterator<Item = &'t str>,
@@ -77,7 +77,7 @@ impl SearchText {
         }
         let found = self.words.iter().filter(|word| all.contains(word.as_str())).count();
         let is_most = self.words.len() < 2 * found;
-        // Two digits say enough.
+        // Rounds to two digits.
         let share = ALL_WORDS * found as f64 / self.words.len().max(1) as f64;
         is_most.then(|| (MatchKind::Words, (share * 100.0).round() / 100.0))
     }
@@ -98,13 +98,13 @@ impl Catalog {
     }
 }
 
-/// Returns those of the tools that match a text, as [`Catalog::search`] does.
+/// Returns the tools that match a text, as [`Catalog::search`] does.
 pub fn search<'c>(tools: impl IntoIterator<Item = &'c Tool>, text: &str) -> Vec<Match<'c>> {
     let text = SearchText::new(text);
     let compare = |tool: &'c Tool| {
         let family = tool.family.map_or("", |family| family.as_str());
         let description = tool.description.as_deref().unwrap_or("");
-        // The same texts, in the same order and joined by one space, as those that v0.30 searches.
+        // The same texts as in v0.30, in the same order and joined by one space.
         let first = [tool.id.as_str(), &tool.name, family, description];
         let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
         let more = lists.into_iter().flatten().chain(&tool.domain).map(String::as_str);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn search_compares_id_name_family_and_description_ignoring_case() {
+    fn search_ignores_case_in_all_fields() {
         check("STRASSE", &["Straße"]);
         check("übUNG", &["First"]);
         check("slash-", &["Straße", "First", "Again", "Postgres", "Rows"]);

@@ -1,7 +1,7 @@
 //! Finds secrets in an entry, and masks them.
 //!
-//! The catalog contains labels and commands, which are stored with every call and shown to everyone. A secret among
-//! them would be exposed, so calls of such a tool are refused, and tools are stored and shown [without their
+//! The catalog contains labels and commands, which are stored with every call and shown to everyone. A secret in them
+//! would be exposed. So calls of such a tool are refused, and tools are stored and shown [without their
 //! secrets](Tool::without_secrets).
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ pub struct SecretText {
     pub purpose: TextPurpose,
 }
 
-/// The name of a field, and of an element of it counted from 1.
+/// The name of a field, and the element in it, counted from 1.
 #[derive(Clone, Copy)]
 struct FieldName {
     field: &'static str,
@@ -68,7 +68,7 @@ impl Tool {
         self.find_secrets().collect()
     }
 
-    /// Finds the [fields with a secret](Tool::secret_texts) one after the other.
+    /// Iterates over the [fields with a secret](Tool::secret_texts).
     fn find_secrets(&self) -> impl Iterator<Item = SecretText> {
         let commands = self.command_lines().filter(|(_, line)| is_secret_command(line));
         let commands = commands.map(|(field, _)| field.to_string());
@@ -97,8 +97,8 @@ impl Tool {
         contract.map(of(TextPurpose::Contract)).chain(prose.map(of(TextPurpose::Prose)))
     }
 
-    /// Lists the fields with names and patterns that look like a secret. They are shown as they are, so no entry with
-    /// one is registered.
+    /// Lists the fields with names or patterns that look like a secret. They are shown unmasked, so such entries are
+    /// not registered.
     pub fn secret_names(&self) -> Vec<String> {
         let lists = [
             ("supported_harnesses", &self.supported_harnesses),
@@ -114,7 +114,7 @@ impl Tool {
         own.map(|(field, _)| field.to_string()).chain(targets).collect()
     }
 
-    /// Returns the tool as it is stored and shown, with `[redacted]` in place of secrets.
+    /// Returns the tool for storing and showing, with `[redacted]` instead of secrets.
     pub fn without_secrets(&self) -> Cow<'_, Tool> {
         if self.find_secrets().next().is_none() {
             return Cow::Borrowed(self);
@@ -154,9 +154,9 @@ impl Tool {
         Cow::Owned(shown)
     }
 
-    /// Returns the tool as reports show it: [without its secrets](Tool::without_secrets), and with its
-    /// [masks](Tool::masks) over every text of the entry. Its id and those of its runtime and server stay what they
-    /// are, as do names that decide something: of harnesses and of arguments.
+    /// Returns the tool for reports: [without its secrets](Tool::without_secrets), and with its [masks](Tool::masks)
+    /// applied to all texts. Ids of the tool, its runtime and its server stay, and so do names of harnesses and
+    /// arguments, because they are used for decisions.
     pub fn shown(&self) -> Cow<'_, Tool> {
         self.masked_by(&self.masks)
     }
@@ -168,7 +168,7 @@ impl Tool {
             return shown;
         }
         let mut shown = shown.into_owned();
-        // A path of a projection leads to the file, which plans name as it is.
+        // Paths of projections stay, because plans name these files.
         let texts = shown.texts_mut().filter(|(field, _)| *field != PROJECTIONS);
         texts.for_each(|(_, text)| masks.hide(text));
         details_mut(&mut shown.source, &mut shown.install, &mut shown.cost).for_each(|text| masks.hide(text));
@@ -176,7 +176,7 @@ impl Tool {
         Cow::Owned(shown)
     }
 
-    /// Returns the description as it is stored and shown, like [`Tool::shown`].
+    /// Returns the description for reports, like [`Tool::shown`].
     pub fn shown_description(&self) -> Option<String> {
         let mut text = self.description.clone()?;
         mask(is_secret_prose, &mut text);
@@ -184,8 +184,8 @@ impl Tool {
         Some(text)
     }
 
-    /// Returns the texts of the entry that may hold a bound value, with their fields, to change them: all but commands
-    /// and the texts of the tables about source, installation and cost.
+    /// Returns the texts of the entry for masking, with their fields. Commands and the tables about source,
+    /// installation and cost are not included.
     fn texts_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut String)> {
         let texts = [
             ("description", &mut self.description),
@@ -216,14 +216,14 @@ impl Tool {
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
-        // What a call may do is decided by these words.
+        // Decisions use these words, so they stay.
         let lists =
             lists.filter(|(field, text)| *field != "effects" || !KNOWN_EFFECTS.contains(&text.as_str()));
         let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
         texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }
 
-    /// Returns every command line of the entry, to change it.
+    /// Returns every command line of the entry for masking.
     fn commands_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let install = self.install.as_deref_mut();
         let (check, alternatives) =
@@ -275,7 +275,7 @@ impl Tool {
         texts
     }
 
-    /// Returns the texts of the contract that are neither lists, tables nor commands, and the other paths.
+    /// Returns the texts of the contract and the other paths, without lists, tables and commands.
     fn contract_texts(&self) -> [(&'static str, &Option<String>); 12] {
         [
             ("source_path", &self.source_path),
@@ -336,7 +336,7 @@ impl Runtime {
     }
 }
 
-/// Returns the texts of [`Tool::detail_texts`], to change them.
+/// Returns the texts of [`Tool::detail_texts`] for masking.
 fn details_mut<'t>(
     source: &'t mut Option<Box<SourceDetail>>,
     install: &'t mut Option<Box<Install>>,
@@ -364,7 +364,7 @@ fn details_mut<'t>(
 fn mask(is_secret: fn(&str) -> bool, text: &mut String) {
     if is_secret(text) {
         let masked = Redactor::new(&[]).for_settings().redact_str(text);
-        // A secret that only its fullwidth letters hide cannot be masked in part, so the whole text is.
+        // A secret in fullwidth letters cannot be masked in part, so the whole text is.
         *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
     }
 }
@@ -377,7 +377,7 @@ fn is_secret_label(text: &str) -> bool {
     !text.split(':').all(is_word) && looks_secret_value(text).is_some()
 }
 
-/// Returns whether a sentence contains a secret. A plain word after a colon is not one: `Manages secrets: rotate,
+/// Returns whether a sentence contains a secret. A plain word after a colon does not count: `Manages secrets: rotate,
 /// list`.
 fn is_secret_prose(text: &str) -> bool {
     if looks_secret_value(text).is_none() {
@@ -406,7 +406,7 @@ fn is_secret_template(name: &str, template: &str) -> bool {
     looks_secret_value(&text).is_some() || (is_literal && is_secret_field(name, template))
 }
 
-/// Replaces each `{name}` with a mark, so that it is not taken for a secret.
+/// Replaces each `{name}` with a mark, so that it does not look like a secret.
 fn without_placeholders(template: &str) -> Cow<'_, str> {
     if !template.contains('{') {
         return Cow::Borrowed(template);
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn short_bound_values_are_masked_and_nothing_is_refused_because_of_them() {
+    fn short_bound_values_are_masked_but_not_refused() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n\
                     command = \"x q9 aq9b xq7z q\"\ncwd = \"q7z\"\n";
         let masks = Masks::new(&["q".into(), "q9".into(), "q7z".into()]);
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_values_are_masked_where_an_entry_is_shown_and_nowhere_else() {
+    fn bound_values_are_masked_only_when_shown() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T hunter2ab\"\nfamily = \"script\"\n\
                     command = \"x hunter2ab\"\nversion_command = \"x -V hunter2ab\"\n\
                     description = \"as hunter2ab\"\ncwd = \"hunter2ab\"\n\

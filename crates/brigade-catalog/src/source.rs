@@ -1,5 +1,4 @@
-//! The only reader of TOML text: values with their positions, errors in our own words, and the conversion of positions
-//! to lines and columns.
+//! Reads TOML text: values with their positions, errors that do not quote the file, and lines and columns of positions.
 
 mod locate;
 mod syntax;
@@ -37,7 +36,7 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
         if let Some(start) = syntax::unclosed_text(text, at) {
             found = vec![SyntaxError { at: locator.locate(start), message: syntax::NO_CLOSING_QUOTES }];
         } else if let Some(unclosed) = syntax::unclosed(text, at, message) {
-            // What follows is read as part of the list or table.
+            // The text after it is read as part of the list or table.
             found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
         } else if syntax::has_no_end(text, at) {
             let slip = locator.locate(at);

@@ -67,7 +67,7 @@ pub enum StarterTools {
     /// The built-in tools, with a projection for every harness.
     #[default]
     BuiltIn,
-    /// The built-in tools, with projections for these harnesses; `detected` stands for those that are installed.
+    /// The built-in tools, with projections for these harnesses. `detected` means the installed harnesses.
     For(Vec<String>),
     /// The built-in tools, with projections for the harnesses whose program is installed.
     Detected,
@@ -77,7 +77,7 @@ pub enum StarterTools {
     Empty,
 }
 
-/// A file beside a new catalog.
+/// A file that is written with a new catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File {
     /// The path, relative to the workspace.
@@ -95,11 +95,11 @@ pub struct Starter {
     pub tool_count: usize,
     /// The sources, scripts and schemas of the tools.
     pub files: Vec<File>,
-    /// Whether a file that is there already may stay as it is. A script of somebody else is not the example's.
+    /// Whether existing files may stay. An existing script is not the script of the example, so it must not stay.
     pub keeps_files: bool,
 }
 
-/// Why there is no such catalog.
+/// Why the catalog cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StarterError {
     /// A harness with this name is not known.
@@ -135,10 +135,10 @@ impl OperationError for StarterError {
 }
 
 impl StarterTools {
-    /// Builds the new catalog. `is_installed` tells whether a program is on `PATH`.
+    /// Builds the new catalog. `is_installed` returns whether a program is on `PATH`.
     ///
     /// # Errors
-    /// When a harness is not known, or none is detected.
+    /// Fails if a harness is not known, or none is detected.
     pub fn starter(&self, is_installed: &dyn Fn(&str) -> bool) -> Result<Starter, StarterError> {
         let harnesses: Vec<&str> = match self {
             StarterTools::Example => {
@@ -184,7 +184,7 @@ impl Starter {
     }
 }
 
-/// The word that stands for the harnesses whose program is installed.
+/// The word that means the harnesses whose program is installed.
 const DETECTED: &str = "detected";
 
 /// Returns the harnesses whose program is installed.
@@ -197,7 +197,7 @@ fn detected(is_installed: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
 fn programs(harness: &str) -> Vec<&str> {
     match (program(harness), harness) {
         (Some(program), _) => program.commands.to_vec(),
-        // Pages, not programs.
+        // These have only pages, not programs.
         (None, "mcp" | "scripts") => Vec::new(),
         (None, name) => vec![name],
     }
@@ -208,8 +208,8 @@ pub fn tools() -> Vec<Tool> {
     tools_for(&harnesses().collect::<Vec<_>>())
 }
 
-/// Returns the built-in tools with the harnesses that a person chose for those that a catalog has already: all, unless
-/// the entry of each has fewer.
+/// Returns the built-in tools with the harnesses that a person chose in this catalog: all harnesses, unless every
+/// existing entry has fewer.
 pub fn tools_beside(catalog: &Catalog) -> Vec<Tool> {
     let present = built_in(catalog);
     if present.is_empty() || present.iter().any(|tool| has_older_harnesses(tool, catalog)) {
@@ -235,10 +235,11 @@ fn built_in(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(is_built_in).collect()
 }
 
-/// Returns whether a built-in entry has the complete list of harnesses of an older version. Then no person chose them.
+/// Returns whether a built-in entry has the complete list of harnesses of an older version. Then a person did not
+/// choose them.
 ///
-/// Short lists count only while no built-in entry has a list that a person chose. With `init --harness`, a person can
-/// choose what v0.7 wrote, and gets another description.
+/// The short lists of v0.7 and v0.8 count only if no built-in entry has a list that a person chose. With `init
+/// --harness`, a person can choose the list of v0.7, and the description differs.
 pub(crate) fn has_older_harnesses(tool: &Tool, catalog: &Catalog) -> bool {
     let is_chosen = |tool: &Tool| !is_short(tool) && !is_long(tool, &[]) && !is_long(tool, &ADDED_HARNESSES);
     is_long(tool, &ADDED_HARNESSES) || is_short(tool) && !built_in(catalog).into_iter().any(is_chosen)
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starter_catalog_is_valid_and_has_the_built_in_tools() {
+    fn the_starter_catalog_is_valid() {
         let text = tools_toml();
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
         assert_eq!(catalog.issues(), []);
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_the_built_in_tools_into_the_starter_changes_nothing() {
+    fn merging_built_in_tools_changes_nothing() {
         let text = tools_toml();
         for existing in [OnExisting::Keep, OnExisting::Overwrite] {
             let merged = merge(&text, &tools(), existing).unwrap();
@@ -382,7 +383,7 @@ mod tests {
         }
     }
 
-    /// Issue 13: bringing the built-in tools up to date must not undo what a person chose.
+    /// Issue 13: updating the built-in tools must not undo a person's choice.
     #[test]
     fn harnesses_that_a_person_chose_stay() {
         let text = |harnesses: &[&str]| {
@@ -396,10 +397,10 @@ mod tests {
         let fewer = chosen.split("\n[[tool]]\nid = \"antislop\"").next().unwrap();
         let again = parse(&merged(fewer).text);
         assert_eq!(again.tool("antislop").unwrap().supported_harnesses, ["claude", "codex"]);
-        // The texts of v0.30, with lists that a person shortened.
+        // Entries of v0.30 with lists that a person shortened.
         let edited = chosen.replace("description", "domain");
         assert_eq!(merged(&edited).text, edited);
-        // Complete lists of v0.9 were not chosen.
+        // Complete lists of v0.9 are not a choice.
         let older: Vec<&str> = harnesses().filter(|name| !ADDED_HARNESSES.contains(name)).collect();
         let again = merged(&text(&older));
         assert_eq!(again.updated.len(), 4);
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starter_policy_is_the_documented_example_with_a_sandbox() {
+    fn the_starter_policy_is_the_example_plus_sandbox() {
         let policy = toml::de::DeTable::parse(POLICY_TOML).unwrap();
         let keys: Vec<_> = policy.get_ref().keys().map(|key| key.get_ref().as_ref()).collect();
         assert_eq!(

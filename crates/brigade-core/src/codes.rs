@@ -1,13 +1,13 @@
-//! The stable codes of errors, of [`reasons`], and of what [`registering`] says.
+//! The stable codes of errors, of [`reasons`] why calls are refused, and of [`registering`] tools.
 //!
-//! Issues have a table of their own.
+//! Issues have another table, `IssueType`.
 
 pub mod reasons;
 pub mod registering;
 
 use std::borrow::Cow;
 
-/// Something whose code stands in a table, and so on a page of the documentation.
+/// Something with a code from a table, which is also documented.
 pub trait Code {
     /// Returns the code, in `snake_case`.
     fn as_code(&self) -> &'static str;

@@ -1,4 +1,4 @@
-//! What errors of all crates say besides their message: kind, code and next steps.
+//! Kind, code and next steps of errors of all crates.
 
 use crate::codes::{self, ErrorCode};
 use crate::next::Hint;
@@ -49,7 +49,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of an operation that says its kind, its code and what to do next.
+/// An error of an operation, with its kind, its code and what to do next.
 pub trait OperationError: std::error::Error {
     /// Returns the kind.
     fn kind(&self) -> ErrorKind;
@@ -64,7 +64,7 @@ pub trait OperationError: std::error::Error {
         Vec::new()
     }
 
-    /// Returns whether only the request is wrong, so that no file and no record has to be looked at.
+    /// Returns whether only the request is wrong, so that files and records need not be checked.
     fn is_about_request(&self) -> bool {
         false
     }

@@ -11,8 +11,8 @@ pub struct FrontMatter<'t> {
     pub rest: Option<&'t str>,
 }
 
-/// Splits the front matter off a text. Returns `None` if the first line is not `---`. Blanks behind the dashes do not
-/// count.
+/// Splits the front matter off a text. Returns `None` if the first line is not `---`. Spaces after the dashes are
+/// ignored.
 ///
 /// ```
 /// use brigade_core::front_matter::split;

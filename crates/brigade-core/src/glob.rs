@@ -10,7 +10,7 @@ use std::str::Chars;
 /// * `?` matches one character other than `/`.
 /// * `\` makes the next character literal. Every other character matches itself.
 ///
-/// In an id, `/` is a character like others: [`Glob::of_ids`] makes a pattern of ids.
+/// In ids, `/` has no special meaning: use [`Glob::of_ids`] for patterns of ids.
 ///
 /// Matching takes time proportional to pattern length times text length.
 ///
@@ -32,7 +32,7 @@ enum Part {
     This(char),
     /// `?`
     One,
-    /// `?` in a pattern of ids, where `/` is a character like others.
+    /// `?` in a pattern of ids, which also matches `/`.
     Any,
     /// `*`
     Name,
@@ -78,13 +78,12 @@ impl Glob {
         Glob { text, parts: parts.into_iter().flat_map(part).collect() }
     }
 
-    /// Reads a pattern of paths beneath a directory. `./` at its start says nothing: `./~/x` is how a directory is
-    /// named that is called `~`.
+    /// Reads a pattern of paths in a directory. A leading `./` is ignored, so `./~/x` names a directory called `~`.
     pub fn beneath(text: &str) -> Glob {
         Glob::new(text.strip_prefix("./").unwrap_or(text))
     }
 
-    /// Returns the pattern as it was written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

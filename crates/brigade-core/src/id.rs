@@ -129,13 +129,13 @@ impl IdPrefix {
         &self.0
     }
 
-    /// Tells whether the prefix is the kind of ids or its start, as `call` and `c` are. With its dash, `call-`, it is
-    /// the start of an id.
+    /// Returns whether the prefix is only the kind of ids or its start, such as `call` or `c`. With the dash, as in
+    /// `call-`, it is the start of an id.
     pub fn is_start_of(&self, kind: &str) -> bool {
         kind.starts_with(&self.0)
     }
 
-    /// Finds the id that the prefix stands for. An exact match wins over longer ids. An empty prefix matches nothing.
+    /// Finds the id with this prefix. An exact match wins over longer ids. An empty prefix matches nothing.
     pub fn resolve<T: Clone>(
         &self,
         candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>,
@@ -246,7 +246,7 @@ impl<'de> Deserialize<'de> for Label {
 pub struct AgentName(String);
 
 impl AgentName {
-    /// The name of the agent that is there without a gateway.toml.
+    /// The name of the agent that exists without a gateway.toml.
     pub const LOCAL: &'static str = "local";
 
     /// Returns the agent [`AgentName::LOCAL`].

@@ -83,7 +83,7 @@ impl fmt::Display for ConfigIssue {
             write!(f, "{}: ", crate::text::escape_terminal(field))?;
         }
         f.write_str(&self.message)?;
-        // A step is what a face proposes: it stands in `help`, in the words of that face.
+        // A step is left out: each interface shows it in its own words as `help`.
         if let Some(advice) = self.hint.as_ref().filter(|hint| hint.step().is_none()) {
             write!(f, " ({advice})")?;
         }
@@ -93,10 +93,10 @@ impl fmt::Display for ConfigIssue {
 
 /// Returns the most similar name, for a "did you mean" hint.
 ///
-/// Returns `None` if more than a third of the letters differ from every name, and what was typed is not the beginning
-/// of exactly one.
+/// Returns `None` if more than a third of the letters differ from every name, unless the text is the beginning of
+/// exactly one name.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// The fewest letters that are compared with the beginnings of names.
+    /// The minimum number of letters for comparing with the beginnings of names.
     const BEGINNING: usize = 3;
     let typed = typed.to_lowercase();
     let mut nearest: Option<(usize, &str)> = None;

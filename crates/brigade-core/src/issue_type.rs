@@ -7,7 +7,7 @@ use crate::{CallId, CheckpointId, NextStep, RunId, Severity};
 
 /// The step that fixes an issue or shows more about it.
 ///
-/// Closed: a face has words for each.
+/// The enum is closed, because interfaces have words for each variant.
 #[derive(Clone, Debug)]
 pub enum Remedy {
     /// Edit the file at the place of the issue.
@@ -52,7 +52,7 @@ pub enum Area {
     Checkpoint,
     /// The kitchen: its configuration, PRDs, journals and receipts.
     Kitchen,
-    /// The files of agent programs, when they are looked at for tools.
+    /// The files of agent programs that discovery reads.
     Discovery,
     /// The state as a whole.
     State,
@@ -74,7 +74,7 @@ impl Area {
         Area::State,
     ];
 
-    /// Returns whether its issues come of the catalog, so that a workspace without one cannot be checked for them.
+    /// Returns whether checks for its issues need a catalog.
     pub const fn needs_catalog(self) -> bool {
         match self {
             Area::Catalog | Area::Tool | Area::Projection => true,
@@ -606,7 +606,8 @@ impl<'de> Deserialize<'de> for IssueType {
 }
 
 impl IssueType {
-    /// Returns whether the issue concerns what a call needs: the entry, command, schemas, template, labels or pin.
+    /// Returns whether the issue is about something that a call needs: the entry, command, schemas, template, labels or
+    /// pin.
     ///
     /// Sources, health summaries and other files that harnesses read are not needed for a call.
     pub fn is_of_contract(self) -> bool {

@@ -1,8 +1,14 @@
 //! The base types of Brigade, shared by every other crate.
 //!
-//! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), YAML as values with places, places
-//! in files and the issues found there, the issue types, next steps, what a document of an operation is, and the
-//! escaping of text for a terminal. Knows nothing about tools, calls, files or processes.
+//! Owns:
+//!
+//! * ids, timestamps, the clock and fingerprints;
+//! * JSON (parsing, canonical form), and YAML as values with places;
+//! * places in files, issues found there, and the tables of issue types and codes;
+//! * next steps, and the documents of operations;
+//! * escaping of text for terminals.
+//!
+//! Does not know tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};

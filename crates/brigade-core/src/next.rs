@@ -41,7 +41,7 @@ next_steps! {
     AddDefaults = "add-defaults";
     /// Queue the installation of a tool.
     InstallTool(String) = "install-tool";
-    /// Look whether a tool is there, and start what tells it.
+    /// Check whether a tool is installed, by running its check commands.
     RunChecks(String) = "run-checks";
     /// List the tools.
     ListTools = "list-tools";
@@ -61,9 +61,9 @@ next_steps! {
     Edit(Place) = "edit";
     /// Read a file of the workspace.
     ReadFile(String) = "read-file";
-    /// See what a name of the workspace stands for.
+    /// See what a name of the workspace is.
     LookAt(String) = "look-at";
-    /// Take the right to write a file from others.
+    /// Remove the permission of other users to write a file.
     CloseFile(String) = "close-file";
     /// Become the owner of a file.
     OwnFile(String) = "own-file";
@@ -122,7 +122,7 @@ next_steps! {
     Approve(CallId) = "approve";
     /// Reject a call, with a reason.
     Reject(CallId) = "reject";
-    /// Nothing: the agent that asked for the call goes on with it.
+    /// Nothing: the agent of the call continues with it.
     AgentGoesOn(String) = "agent-goes-on";
     /// Run a call.
     RunCall(CallId) = "run-call";
@@ -223,11 +223,11 @@ next_steps! {
     ApprovePrdAs { path: String, fingerprint: Fingerprint } = "approve-prd-as";
     /// Approve exactly these commands of the tiers.
     ApproveWorkersAs(String) = "approve-workers-as";
-    /// Show where a PRD stands.
+    /// Show the status of a PRD.
     KitchenStatus(String) = "kitchen-status";
-    /// Go on with a PRD.
+    /// Resume a PRD.
     ResumePrd(String) = "resume-prd";
-    /// Try the failed tasks of a PRD again, and go on.
+    /// Retry the failed tasks of a PRD.
     RetryPrd(String) = "retry-prd";
     /// Answer the questions of a plan.
     ContinuePlan(String) = "continue-plan";
@@ -419,23 +419,23 @@ enum Part {
 }
 
 impl Hint {
-    /// Proposes the name that was probably meant.
+    /// Creates a hint with a similar name.
     pub fn did_you_mean(name: &str) -> Hint {
         Hint::from(format!("did you mean `{}`?", crate::text::escape_terminal(name)))
     }
 
-    /// Says what a step is for. The step comes last, so that a copied command takes no words of the sentence with it.
+    /// Creates a hint with the purpose of a step. The step comes last, so that it is easy to copy.
     pub fn to(purpose: &str, step: NextStep) -> Hint {
         Hint::from(format!("to {purpose}: ")).then(step)
     }
 
-    /// Adds another hint on a line of its own.
+    /// Adds another hint on a new line.
     #[must_use]
     pub fn or_else(self, next: impl Into<Hint>) -> Hint {
         self.then("\n").then(next)
     }
 
-    /// Appends a text or a step. Words behind a step must be set off from it, as with a backquote: see [`Hint::to`].
+    /// Appends a text or a step. Separate words after a step from it, for example with a backquote: see [`Hint::to`].
     #[must_use]
     pub fn then(mut self, next: impl Into<Hint>) -> Hint {
         self.parts.extend(next.into().parts);
@@ -498,7 +498,7 @@ impl Serialize for Hint {
 }
 
 impl<'de> Deserialize<'de> for Hint {
-    /// Reads the words; which steps they spelled is not known any more.
+    /// Reads the text. The steps in it are lost.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hint, D::Error> {
         String::deserialize(deserializer).map(Hint::from)
     }

@@ -1,4 +1,4 @@
-//! Documents: their schema ids, and the exit code that they end with.
+//! Documents of operations: schema ids and exit codes.
 
 use std::marker::PhantomData;
 
@@ -17,7 +17,7 @@ pub enum Exit {
     Refused = 1,
     /// The command line or the target cannot be used.
     Usage = 2,
-    /// A service of the kitchen is paused: somebody must decide.
+    /// A service of the kitchen is paused, because a person must decide.
     Paused = 30,
     /// Another service of the kitchen has the list of tasks.
     Busy = 31,

@@ -31,7 +31,8 @@ pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
     escape(text, AllowedControls::LinesAndTabs)
 }
 
-/// Like [`escape_terminal`], and escapes every blank besides the space, for words whose every character matters.
+/// Like [`escape_terminal`], but also escapes every blank other than the space. For words in which every character
+/// matters.
 ///
 /// ```
 /// use brigade_core::text::escape_blanks;
@@ -79,8 +80,8 @@ fn acts(c: char, keep: AllowedControls) -> bool {
     }
 }
 
-/// Returns whether Unicode has the character as default-ignorable, so that nothing is drawn for it. All bidirectional
-/// controls are.
+/// Returns whether the character is default-ignorable in Unicode, so that terminals may not draw it. This includes all
+/// bidirectional controls.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -160,7 +161,7 @@ mod tests {
         ] {
             assert_eq!(escape_terminal(text), shown);
         }
-        // Issue 12: characters for which nothing is drawn.
+        // Issue 12: characters that are not drawn.
         for code in [
             0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x180f, 0x2064, 0x2065, 0x206a, 0x3164,
             0xfe00, 0xfe0f, 0xffa0, 0xfff0, 0xfffb, 0x1bca0, 0x1d173, 0x1343f, 0xe0001, 0xe0041, 0xe0100,

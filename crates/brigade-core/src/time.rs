@@ -143,7 +143,7 @@ fn digits<T: FromStr>(text: &str, count: usize) -> Option<T> {
     text.parse().ok()
 }
 
-/// A text; in formats that nobody reads, the microseconds.
+/// Writes a text in human-readable formats, and microseconds in others.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {

@@ -11,19 +11,19 @@ use thiserror::Error;
 
 use crate::json::{Json, Object};
 
-/// The deepest nesting that is read.
+/// The maximum nesting depth.
 const DEPTH: usize = 64;
 
-/// The most values of a text, with those that aliases repeat.
+/// The maximum number of values, including those that aliases repeat.
 const VALUES: usize = 100_000;
 
-/// The most bytes that anchors and aliases copy, with [`VALUE_OVERHEAD`] for each value.
+/// The maximum number of bytes that anchors and aliases copy, with [`VALUE_OVERHEAD`] for each value.
 const MAX_COPIED_BYTES: usize = 16 << 20;
 
-/// What a value takes besides its text.
+/// The bytes of a value in addition to its text.
 const VALUE_OVERHEAD: usize = 64;
 
-/// The longest line. The parser looks ahead to the end of a line.
+/// The maximum length of a line, because the parser looks ahead to its end.
 const LINE: usize = 64 << 10;
 
 /// A place in a text.
@@ -38,7 +38,7 @@ pub struct Position {
 /// Why a text is not read, and where. The text is never quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum YamlError {
-    /// It is no YAML.
+    /// It is not YAML.
     #[error("not valid YAML")]
     Invalid(Position),
     /// It is nested deeper than 64 levels.
@@ -47,13 +47,13 @@ pub enum YamlError {
     /// A line has more than 64 KiB.
     #[error("the line is too long")]
     TooLong(Position),
-    /// It has more than 100,000 values, with those that aliases repeat.
+    /// It has more than 100,000 values, including those that aliases repeat.
     #[error("too many values")]
     TooMany(Position),
     /// Its anchors and aliases copy more than 16 MiB.
     #[error("anchors and aliases repeat too much text")]
     TooMuch(Position),
-    /// An alias names nothing, or what it is in.
+    /// An alias names no anchor, or a value that contains the alias.
     #[error("an alias of nothing, or of what it is in")]
     Alias(Position),
     /// Another document follows.
@@ -62,7 +62,7 @@ pub enum YamlError {
 }
 
 impl YamlError {
-    /// Returns where.
+    /// Returns the position.
     pub fn at(self) -> Position {
         match self {
             YamlError::Invalid(at)
@@ -79,7 +79,7 @@ impl YamlError {
 /// A value and where it begins.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where.
+    /// The position.
     pub at: Position,
     /// The value.
     pub value: Value,
@@ -88,20 +88,20 @@ pub struct Node {
 /// A value.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A text, number or truth, or nothing.
+    /// A text, a number, a boolean or null.
     Scalar(Json),
     /// A list.
     List(Vec<Node>),
-    /// A map. A key may stand twice.
+    /// A map. A key may occur twice.
     Map(Vec<(Key, Node)>),
 }
 
-/// A key and where it stands.
+/// A key and its position.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// Its text; `?` for a list or map.
     pub text: String,
-    /// Where.
+    /// The position.
     pub at: Position,
 }
 
@@ -124,7 +124,7 @@ impl Node {
         }
     }
 
-    /// Returns a key that stands a second time in one map, the first of them in the text.
+    /// Returns the first key in the text that occurs a second time in one map.
     pub fn key_twice(&self) -> Option<&Key> {
         match &self.value {
             Value::Scalar(_) => None,
@@ -177,7 +177,7 @@ struct OpenNode {
 /// Reads the document of a text; `None` if it is empty.
 ///
 /// # Errors
-/// Fails if the text is no YAML, over a limit, or has several documents.
+/// Fails if the text is not YAML, exceeds a limit, or has several documents.
 pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let text = text.trim_start_matches('\u{feff}');
     if let Some(line) = text.lines().position(|line| LINE < line.len()) {

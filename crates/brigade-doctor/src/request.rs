@@ -67,7 +67,7 @@ impl DoctorRequest {
             return Ok(());
         }
         let shown = escape_terminal(wanted);
-        let error = Failure::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"))
+        let error = Failure::new(ErrorKind::Usage, format!("unknown tool or runtime `{shown}`"))
             .coded(codes::FILTER_UNKNOWN);
         Err(match closest(wanted, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),

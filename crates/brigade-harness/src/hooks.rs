@@ -44,7 +44,7 @@ pub struct OldHooks {
     pub line: usize,
 }
 
-/// Finds the v0.30 hooks. Returns `None` if there are none or the file cannot be read.
+/// Finds the v0.30 hooks. Returns `None` if the file has no such hooks or cannot be read.
 pub fn old_hooks(bytes: &[u8]) -> Option<OldHooks> {
     let json = Json::parse_bytes(bytes, Dialect::WithComments).ok()?;
     let mut commands = Vec::new();

@@ -1,6 +1,6 @@
-//! Whether a call may run without a person. [`decide`] is the only place that answers.
+//! Decides whether a call may run without a person. [`decide`] is the only place for this decision.
 //!
-//! What decides, in this order:
+//! These facts decide, in this order:
 //!
 //! | fact | answer |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | a rule of the policy that covers the call | this rule |
 //! | anything else | a person |
 //!
-//! Listings ask about a tool before there is a call ([`Request::call`] is `None`), so what a listing says and what
-//! happens to a call cannot differ.
+//! Listings use the same function before there is a call ([`Request::call`] is `None`), so they always agree with what
+//! happens to calls.
 
 mod rule;
 
@@ -23,7 +23,7 @@ use crate::RiskLevel;
 pub use rule::{AutoApprove, CoverageGap, RuleReport};
 
 words! {
-    /// Whether a rule may answer for a person, as listings show it.
+    /// Whether a rule may approve calls instead of a person, for listings.
     Gate {
         /// Calls need no approval, or a rule may approve them.
         Allow = "allow",
@@ -33,11 +33,11 @@ words! {
 }
 
 words! {
-    /// What a profile says about calls of the tools that a rule of it matches, from the mildest to the strictest.
+    /// The action of a profile's rule for calls of matching tools, from the mildest to the strictest.
     Action {
         /// Nothing against them.
         Allow = "allow",
-        /// A judge is asked first. Without a judge, a person.
+        /// A judge is asked first. Without a judge, a person approves.
         Judge = "judge",
         /// A person approves each.
         Ask = "ask",
@@ -47,7 +47,7 @@ words! {
 }
 
 words! {
-    /// The approval that a built-in tool asks for itself. Profiles and policy only make it stricter.
+    /// The approval in the row of a built-in tool. Profiles and policy can only make it stricter.
     ToolApproval {
         /// None.
         None = "none",
@@ -57,30 +57,30 @@ words! {
         Ask = "ask",
         /// A person approves each call.
         Always = "always",
-        /// None for a call that narrows, which the gateway answers; a person approves each other one.
+        /// None for calls that narrow, which the gateway answers. A person approves all others.
         ToWiden = "none to narrow, always to widen",
-        /// That of the tool that it names.
+        /// The approval of the tool that the call names.
         OfNamedTool = "as the named tool",
     }
 }
 
 impl ToolApproval {
-    /// Returns whether its calls need no approval. A tool that calls another one leaves it to that tool's calls.
+    /// Returns whether its calls need no approval. For a tool that calls other tools, those calls need it instead.
     pub fn is_not_needed(self) -> bool {
         matches!(self, ToolApproval::None | ToolApproval::OfNamedTool)
     }
 }
 
-/// A question: may calls of this tool, or this call, run without a person?
+/// The input of [`decide`]: a tool, and a call of it if there is one.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The tool, for one agent.
     pub tool: ToolFacts<'a>,
-    /// The call. `None` asks about the tool before there is a call. Then no rule is asked.
+    /// The call. `None` asks about all calls of the tool; then rules are not evaluated.
     pub call: Option<CallFacts<'a>>,
 }
 
-/// What is known of a tool, for one agent.
+/// Facts about a tool, for one agent.
 #[derive(Clone, Copy)]
 pub struct ToolFacts<'a> {
     /// The id.
@@ -91,9 +91,9 @@ pub struct ToolFacts<'a> {
     pub risk: RiskLevel,
     /// The approval mode of the entry.
     pub approval_mode: Option<ApprovalMode>,
-    /// The approval that a built-in tool asks for itself. `None` for other tools.
+    /// The approval in the row of a built-in tool. `None` for other tools.
     pub own: Option<ToolApproval>,
-    /// The strictest of what the profiles of the agent say about calls of the tool.
+    /// The strictest action of the agent's profiles for calls of the tool.
     pub profiles: Action,
     /// Whether the only permission of the agent is `permission.full-auto`.
     pub is_full_auto: bool,
@@ -106,13 +106,13 @@ pub struct ToolFacts<'a> {
 /// Whether arguments of calls are compared with the schema of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentCheck {
-    /// They are.
+    /// They are compared.
     Checked,
-    /// They are not, because the schema uses what is not supported.
+    /// They are not compared, because the schema has unsupported keywords.
     Unchecked,
 }
 
-/// What is known of a call of an agent, and of the rules that may approve it.
+/// Facts about a call of an agent, and about the rules that may approve it.
 #[derive(Clone, Copy)]
 pub struct CallFacts<'a> {
     /// The agent. `None` for other callers, such as the command line.
@@ -123,14 +123,14 @@ pub struct CallFacts<'a> {
     pub rules: &'a [AutoApprove],
     /// Whether git tracks the policy.
     pub policy_tracked: bool,
-    /// The present.
+    /// The current time.
     pub now: Timestamp,
-    /// Counts the calls that a rule approved in the hour before `now`. It is asked only about a rule that has a limit
-    /// and covers the call otherwise.
+    /// Counts the calls that a rule approved in the hour before `now`. Called only for a rule that has a limit and
+    /// otherwise covers the call.
     pub approved_last_hour: &'a dyn Fn(&AutoApprove) -> u64,
-    /// The arguments. `None` asks whatever the arguments are.
+    /// The arguments. `None` asks about calls with any arguments.
     pub arguments: Option<Arguments<'a>>,
-    /// Whether the server lists the tool otherwise than it was pinned.
+    /// Whether the server's listing of the tool differs from the pin.
     pub pin_changed: bool,
     /// Why a person has to agree to what the arguments name, if so.
     pub for_person: Option<&'a str>,
@@ -168,17 +168,17 @@ pub enum Approval<'a> {
 pub enum Reason<'a> {
     /// The entry has `approval_mode = "always"`.
     AlwaysAsks,
-    /// The profiles of the agent ask, deny, or leave it to a judge who did not pass the call.
+    /// The profiles of the agent ask or deny, or require a judge, who did not pass the call.
     Profiles(Action),
-    /// The built-in tool asks for itself.
+    /// The row of the built-in tool asks.
     ToolAsks,
     /// Any command may be run.
     AnyCommand,
     /// The arguments are not checked.
     Unchecked,
-    /// An equal call ran last, and its result is unknown.
+    /// The last run was of an equal call and has an unknown result.
     EndUnknown,
-    /// A person has to agree to what the arguments name.
+    /// A person must agree to something that the arguments name.
     ForPerson,
     /// The policy has no rules.
     NoRules,
@@ -200,7 +200,7 @@ impl Reason<'_> {
     }
 }
 
-/// The approval that calls of a tool need at least, from none to a person.
+/// The minimum approval of calls of a tool, from none to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApprovalNeed {
     /// None.
@@ -214,7 +214,7 @@ pub enum ApprovalNeed {
 }
 
 impl ApprovalNeed {
-    /// Returns what listings show. Without a judge, a person approves.
+    /// Returns the gate for listings. Without a judge, a person approves.
     pub fn gate(self) -> Gate {
         match self {
             ApprovalNeed::None | ApprovalNeed::Rule => Gate::Allow,
@@ -224,7 +224,7 @@ impl ApprovalNeed {
 }
 
 impl<'a> Approval<'a> {
-    /// Returns the approval that each call of the tool needs at least.
+    /// Returns the minimum approval of each call of the tool.
     pub fn need(&self) -> ApprovalNeed {
         let reasons = match self {
             Approval::NotNeeded(_) => return ApprovalNeed::None,

@@ -1,11 +1,11 @@
-//! What stays closed to writing whatever a policy says, and what would allow a write that the sandbox refused.
+//! Paths that no policy opens for writing, and advice for writes that the sandbox refused.
 
 use crate::{GIT_EFFECT, WRITE_EFFECT};
 
 /// The directories of git and of Brigade. No path in one of them is opened by `write_paths`.
 pub const ALWAYS_CLOSED: [&str; 2] = [".brigade", ".git"];
 
-/// Returns the directory that keeps a path closed. The path is as written in a policy, or below the workspace.
+/// Returns the closed directory that contains a path. The path is as written in a policy, or relative to the workspace.
 pub fn always_closed(path: &str) -> Option<&'static str> {
     let parts = plain_parts(path);
     ALWAYS_CLOSED.into_iter().find(|name| parts.contains(name))
@@ -24,7 +24,7 @@ fn plain_parts(path: &str) -> Vec<&str> {
     parts
 }
 
-/// What a run may write already.
+/// What a run may already write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writable {
     /// Whether the workspace is open.
@@ -44,11 +44,11 @@ pub struct RefusedWrite<'a> {
     pub writable: Writable,
 }
 
-/// Says what would allow a write that the sandbox refused, in one sentence without a final stop.
+/// Returns what would allow a refused write, as a sentence without a final stop.
 pub fn refused_write(refused: RefusedWrite<'_>) -> String {
     let RefusedWrite { path, tool, writable } = refused;
     let parts = plain_parts(path);
-    // Tools of Brigade have a dot in their names, and effects that no entry changes.
+    // Built-in tools have a dot in their names, and fixed effects.
     let is_own = tool.contains('.');
     let table = if is_own { format!("[sandbox.tool.\"{tool}\"]") } else { format!("[sandbox.tool.{tool}]") };
     let is_inside = !path.starts_with('/');

@@ -8,7 +8,7 @@ use brigade_core::{Label, Place, reasons};
 use crate::decision::terms;
 use crate::{Blocker, CallFacts, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT};
 
-/// A worker that is to be started.
+/// A worker to start.
 #[derive(Clone, Copy, Debug)]
 pub struct CrewWorker<'a> {
     /// The first word of its command.
@@ -17,15 +17,15 @@ pub struct CrewWorker<'a> {
     pub adapter: &'a str,
     /// Whether it skips its own permissions.
     pub skips_permissions: bool,
-    /// What its adapter writes for itself.
+    /// Paths that its adapter writes.
     pub write_paths: &'a [String],
     /// The variables that it gets.
     pub env_labels: &'a [String],
-    /// Whether it works on a task. One that looks and decides changes nothing but its own files.
+    /// Whether it may change files of a task. Workers that only decide may change only their own files.
     pub may_change: bool,
 }
 
-/// What is to be started.
+/// The program to start.
 #[derive(Clone, Copy, Debug)]
 pub enum CrewWork<'a> {
     /// A worker.
@@ -42,16 +42,16 @@ pub enum CrewWork<'a> {
 /// A start of the kitchen.
 #[derive(Clone, Copy, Debug)]
 pub struct CrewFacts<'a> {
-    /// What is to be started.
+    /// The program to start.
     pub work: CrewWork<'a>,
     /// How long it may take.
     pub timeout: Option<Seconds>,
-    /// Whether it works in the workspace itself, and not in a separate folder.
+    /// Whether it works in the workspace itself instead of a separate folder.
     pub in_workspace: bool,
 }
 
 /// Decides whether a program of the kitchen may be started, and under which terms. An invalid policy refuses
-/// everything. Denied effects are taken away; what the sandbox does not open stays closed.
+/// everything. Denied effects are removed, so the sandbox does not open them.
 pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn Environment) -> Decision {
     let nothing = KitchenGrants {
         workers: Some(Vec::new()),
@@ -105,7 +105,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
                 let blocker = Blocker::new(reasons::POLICY_SKIP_PERMISSIONS, message).at(at);
                 decision.blockers.push(blocker.field("kitchen.skip_permissions"));
             }
-            // A program keeps its own state also when it may change nothing of the task.
+            // A program may write its own state even if it may not change the task's files.
             let own = grants.worker_write_paths.iter().chain(write_paths).cloned();
             decision.sandbox.grants.write_paths.extend(own);
             decision.sandbox.grants.write_paths.sort();
@@ -121,7 +121,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
             }
         }
     }
-    // What a worker gets without a binding is the variable of that name.
+    // Without a binding, a worker gets the variable with the label's name.
     let mut bindings: BTreeMap<Label, Label> = decision.env_bindings.clone();
     for text in labels {
         if brigade_cmdline::is_dangerous_variable(text) {
@@ -133,7 +133,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     }
     bindings.retain(|_, variable| environment.is_set(variable.as_str()));
     decision.env_bindings = bindings;
-    // In a separate folder, nothing of the workspace is changed.
+    // A program in a separate folder may not change the workspace.
     decision.sandbox.grants.workspace_write &= facts.in_workspace;
     decision
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_without_a_binding_are_the_variables_of_their_names() {
+    fn unbound_labels_are_variables_of_their_names() {
         let labels = ["KEY", "OTHER", "UNSET", "LD_PRELOAD"].map(str::to_owned);
         let work = CrewWork::Worker(CrewWorker {
             program: "x",

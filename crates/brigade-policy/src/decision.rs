@@ -25,10 +25,10 @@ pub(crate) const INVALID: &str = reasons::POLICY_INVALID.as_str();
 /// The directory of git.
 const GIT: &str = ".git";
 
-/// What `git = "write"` opens, in the words of a review.
+/// The text in reviews for what `git = "write"` opens.
 const REPOSITORY: &str = ".git (history and index)";
 
-/// What stays closed then.
+/// The text in reviews for what stays closed then.
 const GIT_CLOSED: &str = ".git (hooks, config, info and all else that git executes or takes settings from)";
 
 /// The source of the effective timeout.
@@ -57,7 +57,7 @@ pub struct Grants {
     pub read_paths: Vec<String>,
     /// Additional paths to write. Empty without the effect `local-write`.
     pub write_paths: Vec<String>,
-    /// Paths of `write_paths` that stay closed all the same: what belongs to git or to Brigade.
+    /// Paths of `write_paths` that stay closed, because they belong to git or Brigade.
     pub closed_paths: Vec<String>,
     /// Writing to the repository of the workspace, except for what git executes or takes settings from. Allowed by the
     /// effect `git-write` and `git = "write"` of the tool.
@@ -67,7 +67,7 @@ pub struct Grants {
     pub program_paths: Vec<String>,
 }
 
-/// The sandbox that a run asks for.
+/// The sandbox that a run needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxRequest {
     /// Whether and how strictly the run is confined.
@@ -76,12 +76,12 @@ pub struct SandboxRequest {
     pub grants: Grants,
     /// Which runs are observed. It opens nothing, so no approval binds it.
     pub observe: Observe,
-    /// What of the workspace the run may read.
+    /// Which part of the workspace the run may read.
     pub reads: Reads,
 }
 
 impl Grants {
-    /// Adds everything that others grant.
+    /// Adds all grants of another sandbox.
     fn add(&mut self, other: &Grants) {
         self.workspace_write |= other.workspace_write;
         self.network |= other.network;
@@ -100,15 +100,15 @@ impl Grants {
 }
 
 impl SandboxRequest {
-    /// Makes this the sandbox of a process that serves another request, too: everything that either grants, enforced as
-    /// strictly as the stricter one.
+    /// Combines this sandbox with another one, for a process that serves both. It has the grants of both and the
+    /// stricter mode.
     pub fn share(&mut self, other: &SandboxRequest) {
         self.mode = self.mode.max(other.mode);
         self.reads = self.reads.max(other.reads);
         self.grants.add(&other.grants);
     }
 
-    /// Returns what the sandbox permits, in the words of a review.
+    /// Returns what the sandbox permits, for a review.
     pub fn access(&self) -> Access {
         let grants = &self.grants;
         let with = |first: &str, paths: &[String]| -> Vec<String> {
@@ -140,15 +140,15 @@ impl SandboxRequest {
     }
 }
 
-/// What a call may access, as people review it.
+/// What a call may access, for a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Access {
-    /// What it may read beside the system: `workspace` or `bound files`, and paths.
+    /// What it may read in addition to the system: `workspace` or `bound files`, and paths.
     pub read: Vec<String>,
-    /// What it may write beside a private temporary directory: `workspace`, and paths.
+    /// What it may write in addition to a private temporary directory: `workspace`, and paths.
     pub write: Vec<String>,
-    /// What of these, and of what the policy names, stays closed to writing.
+    /// Paths in these, or in the policy, that stay closed for writing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<String>,
     /// Whether it may use the network.
@@ -231,7 +231,7 @@ impl Decision {
                 .truth("local_sockets", grants.local_sockets)
                 .list("read_paths", &grants.read_paths)
                 .list("write_paths", &grants.write_paths);
-            // What is read everywhere else was approved before there was anything to choose.
+            // Other modes are not added, so that fingerprints from before this setting stay valid.
             if self.sandbox.reads == Reads::Closed {
                 fingerprint = fingerprint.text("reads", self.sandbox.reads.as_str());
             }
@@ -272,8 +272,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Adds the ruling on a command that chooses its code itself in an entry that declares none. `said` says what
-    /// chooses it, and `declare` what to declare.
+    /// Adds the ruling on a command that chooses its code itself, in an entry without `code`. `said` says how it
+    /// chooses, and `declare` what to declare.
     pub fn choose(&mut self, state: &PolicyState, said: &str, declare: &str) {
         let rule = state.policy().and_then(|policy| policy.undeclared_code.as_ref());
         let blocker = refuse_undeclared_code(state, said, declare);
@@ -329,7 +329,7 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
     match state {
-        // Only the errors of an invalid policy count.
+        // Only the errors of an invalid policy are used, not its rules.
         PolicyState::Invalid { .. } => judge.rulings.retain(|ruling| ruling.blocker.is_some()),
         PolicyState::Missing { .. } | PolicyState::Valid(_) => judge.terms(&decision),
     }
@@ -376,23 +376,23 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     }
 }
 
-/// Returns the terms under which health commands of runtimes run: they read, and ask local ports. Which calls may use a
-/// runtime is decided for these calls.
+/// Returns the terms for health commands of runtimes, which read and connect to local ports. Whether a call may use a
+/// runtime is decided with the call.
 pub fn decide_health(state: &PolicyState) -> Decision {
     let effects = [READ_EFFECT, NETWORK_EFFECTS[0]].map(str::to_owned);
     let check = CallFacts { effects: &effects, ..CallFacts::missing("") };
     let mut decision = terms(state, &check);
-    // No approval says what it may read of a closed workspace, and nothing that it reads leads further.
+    // Health commands have no approval that could bind files, so they may read the whole workspace.
     decision.sandbox.reads = Reads::Workspace;
     decision
 }
 
-/// Returns the step for an error at this place. Without a line, the file could not be read.
+/// Returns the step for an error at this place. A place without a line means an unreadable file.
 pub fn step_to_correct(place: &Place) -> NextStep {
     if place.line.is_some() { NextStep::Edit(place.clone()) } else { NextStep::CheckPolicy }
 }
 
-/// Returns the errors of an invalid policy as reasons. It has no others, because no rule of it holds.
+/// Returns the errors of an invalid policy as blockers. Its rules are not applied.
 pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
     let PolicyState::Invalid { issues, .. } = state else { return Vec::new() };
     let errors = issues.iter().filter(|issue| issue.severity == Severity::Error);

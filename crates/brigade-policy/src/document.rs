@@ -29,7 +29,7 @@ pub struct Reader<'a> {
     text: &'a str,
     locator: Locator<'a>,
     issues: Vec<ConfigIssue>,
-    /// The first syntax error. What follows it may be read in another way than it was meant.
+    /// The first syntax error. Text after it may be misread.
     broken_at: Option<Place>,
 }
 
@@ -37,7 +37,7 @@ pub struct Reader<'a> {
 const MAX_ISSUES: usize = 100;
 
 impl<'a> Reader<'a> {
-    /// Starts with the text of a file, which `file` names in places.
+    /// Creates a reader for the text of a file. `file` is the name used in places.
     pub fn new(file: &'a str, text: &'a str) -> Reader<'a> {
         Reader { file, text, locator: Locator::new(text, 1), issues: Vec::new(), broken_at: None }
     }
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(reader.place(&(999..1000)).to_string(), "p.toml:2:8");
     }
 
-    /// Issue 14: a secret that became a key is not told.
+    /// Issue 14: a secret that became a key is not shown.
     #[test]
     fn a_key_that_looks_like_a_secret_is_not_told() {
         let token = format!("brigade_{}", "0a1b2c3d".repeat(8));

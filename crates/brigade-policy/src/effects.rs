@@ -1,4 +1,4 @@
-//! The one table of effects: how risky each is, and what it opens in a sandbox.
+//! The table of effects: how risky each is, and what it opens in a sandbox.
 
 use brigade_catalog::RiskClass;
 use brigade_core::words;
@@ -8,16 +8,16 @@ words! {
     RiskLevel {
         /// It reads local files, or changes its own session.
         Low = "low",
-        /// It changes local files or state, or reads what is elsewhere.
+        /// It changes local files or state, or reads remote data.
         Medium = "medium",
-        /// It starts programs, uses the network, deletes, or changes what is elsewhere. Unknown effects are here.
+        /// It starts programs, uses the network, deletes, or changes remote data. Also used for unknown effects.
         High = "high",
         /// It reads secrets, or has more than ordinary user rights.
         Critical = "critical",
     }
 }
 
-/// What an effect opens in the sandbox of a run, beside what every run has.
+/// What an effect opens in the sandbox, in addition to the access of every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxOpening {
     /// Nothing.
@@ -30,12 +30,12 @@ pub enum SandboxOpening {
     Repository,
 }
 
-/// What an effect may change, as clients learn before they call a tool.
+/// What an effect may change, for the hints to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     /// Nothing that lasts.
     Nothing,
-    /// Records of Brigade, which keep what was before.
+    /// Records of Brigade, which keep earlier versions.
     Records,
     /// Anything.
     Anything,
@@ -52,7 +52,7 @@ pub struct Effect {
     pub opens: SandboxOpening,
     /// What it may change.
     pub changes: Changes,
-    /// Whether it reaches what is outside of this machine.
+    /// Whether it reaches beyond this machine.
     pub is_remote: bool,
 }
 
@@ -81,7 +81,7 @@ pub const EFFECTS: &[Effect] = &[
     effect("secret-read", RiskLevel::Critical, SandboxOpening::Nothing, Changes::Nothing),
 ];
 
-/// The effect of reading the workspace. Every run may.
+/// The effect of reading the workspace, which every run may do.
 pub const READ_EFFECT: &str = "local-read";
 
 /// The effect that makes the workspace writable.
@@ -113,7 +113,7 @@ pub fn effect_of(name: &str) -> Option<&'static Effect> {
     EFFECTS.iter().find(|effect| effect.name == name)
 }
 
-/// Returns how risky a call is: the highest of what the author of its tool says and its effects.
+/// Returns the risk of a call: the highest of its tool's risk class and its effects.
 ///
 /// An unknown effect is [`RiskLevel::High`]. Without a class and effects, it is [`RiskLevel::Low`].
 pub fn risk_of<E: AsRef<str>>(risk_class: Option<RiskClass>, effects: &[E]) -> RiskLevel {

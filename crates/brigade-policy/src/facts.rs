@@ -11,7 +11,7 @@ pub enum CallKind {
     /// It runs the tool.
     #[default]
     Run,
-    /// It installs what the tool needs.
+    /// It installs the tool.
     Install,
     /// It reads a resource or a prompt of an MCP server.
     Read,
@@ -27,23 +27,23 @@ impl CallKind {
         }
     }
 
-    /// Returns what a call does that installs nothing: with the tools that read, it reads.
+    /// Returns the kind of a call that is not an installation, from the id of its tool.
     pub fn of_tool(id: &str) -> CallKind {
         if Reads::of_tool_id(id).is_some() { CallKind::Read } else { CallKind::Run }
     }
 }
 
-/// The effect that an installation has, and that only a policy which names it allows there.
+/// The effect of installations. Only a policy that names it allows them.
 pub const INSTALL_EFFECT: &str = "install";
 
-/// What a call requests, according to its tool.
+/// The facts of a call that the policy decides on.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
     /// The id of the tool.
     pub tool_id: &'a str,
     /// What the call does with it.
     pub kind: CallKind,
-    /// The kind of tool. Absent for a broken entry, which no list of families allows.
+    /// The kind of tool. `None` for a broken entry, which no list of families allows.
     pub family: Option<Family>,
     /// The command of the tool.
     pub command: Option<&'a str>,
@@ -81,15 +81,15 @@ impl<'a> CallFacts<'a> {
         }
     }
 
-    /// Takes the facts of an installation of a tool from [the tool that it is judged as](Tool::installation).
+    /// Returns the facts of a tool's installation. `installation` is its [entry](Tool::installation).
     pub fn of_installation(installation: &'a Tool, tool: &'a Tool) -> CallFacts<'a> {
-        // Nothing but the command is written in the entry, so there is no other field to change.
+        // The catalog entry has only the command, so other fields have no place.
         let registered = Some(tool);
         CallFacts { kind: CallKind::Install, entry: None, registered, ..CallFacts::from_tool(installation) }
     }
 
-    /// Returns the facts of a command that only looks whether a tool is there: those of a script that is asked
-    /// for, with these effects. Level, source and capabilities are those of the tool.
+    /// Returns the facts of a command that checks whether a tool is installed. It counts as a script with these
+    /// effects, and with the level, source and capabilities of the tool.
     pub fn of_check(tool: &'a Tool, command: &'a str, effects: &'a [String]) -> CallFacts<'a> {
         CallFacts {
             family: Some(Family::Script),
@@ -103,7 +103,7 @@ impl<'a> CallFacts<'a> {
         }
     }
 
-    /// Returns the facts of a call that asks for nothing, as one of a tool that does not exist does.
+    /// Returns empty facts, for a call of a tool that does not exist.
     pub fn missing(tool_id: &'a str) -> CallFacts<'a> {
         CallFacts {
             tool_id,

@@ -1,4 +1,4 @@
-//! Why an operation failed: sentence, kind, code, reasons, candidates and next steps.
+//! Failures of operations: message, kind, code, reasons, candidates and next steps.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl<E: OperationError + Send + Sync + 'static> From<E> for Failure {
 impl Failure {
     /// Creates a failure from one sentence, in lower case, without a final period.
     ///
-    /// Text that looks like a secret, such as one typed instead of an id, is masked.
+    /// Text that looks like a secret is masked, because it may have been typed instead of an id.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
         Failure(Box::new(Inner {
             kind,
@@ -104,7 +104,7 @@ impl Failure {
         self
     }
 
-    /// Masks values in all texts, for a reader who may not see them.
+    /// Masks values in all texts, for readers who may not see them.
     #[must_use]
     pub fn masked(mut self, redactor: &Redactor) -> Failure {
         let mask = |text: &mut String| *text = redactor.redact_str(text);
@@ -135,7 +135,7 @@ impl Failure {
             .hint("type more characters of the id")
     }
 
-    /// Adds the known word that is most like an unknown one as a hint, if one is near.
+    /// Adds the most similar known word as a hint, if one is similar enough.
     #[must_use]
     pub fn near<'a>(self, word: &str, known: impl Iterator<Item = &'a str>) -> Failure {
         match closest(word, known) {
@@ -144,7 +144,7 @@ impl Failure {
         }
     }
 
-    /// Returns whether only the request is wrong, so that no file and no record has to be looked at.
+    /// Returns whether only the request is wrong, so that files and records need not be checked.
     pub fn is_about_request(&self) -> bool {
         self.0.kind != ErrorKind::Environment && self.0.is_about_request
     }
@@ -156,7 +156,7 @@ impl Failure {
 
     /// Returns the stable code, in `snake_case`.
     ///
-    /// Without a code, the error has the code of the reason that its message repeats, or of its kind.
+    /// Without an explicit code, returns the code of the reason that its message repeats, or of its kind.
     pub fn code(&self) -> &str {
         match (self.0.code, self.reason_itself()) {
             (Some(code), _) => code.as_str(),
@@ -190,8 +190,8 @@ impl Failure {
         &self.0.hints
     }
 
-    /// Returns the message followed by its hints, for documents with one text for both. A hint that is a step is left
-    /// out: documents have their own steps.
+    /// Returns the message followed by its hints, for documents with one text for both. Hints that are steps are left
+    /// out, because documents list steps separately.
     pub fn with_hints(&self, speller: &dyn StepFormatter) -> String {
         let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
         let told = self.0.hints.iter().filter(|hint| hint.step().is_none());
@@ -202,14 +202,14 @@ impl Failure {
         format!("{} ({})", self.0.message, hints.join("; "))
     }
 
-    /// Returns the error as reports have it, with its hints in the words of a face.
+    /// Returns the error for reports, with its hints spelled by `speller`.
     pub fn line(&self, speller: &dyn StepFormatter) -> ErrorLine {
         ErrorLine::with(self.with_hints(speller), self.faults().0)
     }
 
-    /// Returns the error itself as a fault, then its reasons, in the order of their files and lines.
+    /// Returns the error as a fault, and its reasons as faults, sorted by file and line.
     ///
-    /// A reason that is the error in its own words is not repeated: the error is where that is.
+    /// A reason with the same message is not repeated; the error gets its place.
     pub fn faults(&self) -> (Fault, Vec<Fault>) {
         let own = self.reason_itself();
         let reasons =
@@ -225,23 +225,22 @@ impl Failure {
     }
 }
 
-/// Why an operation was not done, and what its refusal tells beside the failure.
+/// Why an operation was not done, with the report of a refusal.
 #[derive(Debug)]
 pub struct FailureReport<T> {
-    /// Why.
+    /// The failure.
     pub failure: Failure,
-    /// What a refusal tells: the report of what would have been done, with every reason. `None` if the operation failed
-    /// before there was one.
+    /// The report of a refusal: what would have been done, with every reason. `None` if the operation failed earlier.
     pub told: Option<T>,
 }
 
 impl<T> FailureReport<T> {
-    /// Refuses an operation.
+    /// Creates the refusal of an operation.
     pub fn refused(failure: Failure, told: T) -> FailureReport<T> {
         FailureReport { failure, told: Some(told) }
     }
 
-    /// Changes what the refusal tells.
+    /// Converts the report of the refusal.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> FailureReport<U> {
         FailureReport { failure: self.failure, told: self.told.map(change) }
     }
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_cause_whether_or_not_the_request_is_wrong() {
+    fn a_failure_keeps_its_cause() {
         for is_about_request in [true, false] {
             let failure = Failure::from(ExplainedFailure { is_about_request });
             assert_eq!(failure.is_about_request(), is_about_request);

@@ -15,7 +15,7 @@ use crate::decision::INVALID;
 
 /// One problem for display.
 ///
-/// A [`Diagnostic`], so that any handler of `miette` can show it: with the line of the file once that was looked up.
+/// Implements [`Diagnostic`], so that `miette` can show it, with the source line if it was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
@@ -33,17 +33,17 @@ pub struct Fault {
     pub help: Option<Hint>,
     /// The source line.
     pub line: Option<SourceLine>,
-    /// Whose line may be shown.
+    /// Of which files the source line may be shown.
     pub quote: Quote,
 }
 
 /// Of which files a fault may show the line at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quote {
-    /// Only of files in Brigade's own folder. Those of other programs may hold values that nothing recognizes.
+    /// Only of files in Brigade's own folder. Files of other programs may contain secrets that are not recognized.
     #[default]
     Own,
-    /// Also of this file: it was named as what Brigade reads, and values have no place in it.
+    /// Also of this file, which the user named and which should not contain secrets.
     Named,
 }
 
@@ -71,7 +71,7 @@ impl Fault {
         }
     }
 
-    /// Lets the line of the file be shown, though it is not in Brigade's own folder: see [`Quote::Named`].
+    /// Allows showing the source line although the file is not in Brigade's own folder: see [`Quote::Named`].
     #[must_use]
     pub fn of_named_file(self) -> Fault {
         Fault { quote: Quote::Named, ..self }
@@ -101,14 +101,14 @@ impl Fault {
         Fault { field: field.into(), ..self }
     }
 
-    /// Returns the place as documents have it.
+    /// Returns the place for documents.
     pub fn label(self) -> Option<Label> {
         let length = self.line.map(|line| line.excerpt.length());
         Some(Label { length, text: self.field, ..Label::at(self.place?) })
     }
 
-    /// Sorts faults by file and line. Faults without a place come first, in their original order, and before them the
-    /// errors of an invalid policy, because nothing else is certain then.
+    /// Sorts faults by file and line. Errors of an invalid policy come first, because nothing else is certain then.
+    /// Faults without a place follow in their original order.
     pub fn sort(faults: &mut [Fault]) {
         let other = |fault: &Fault| fault.code != INVALID;
         faults.sort_by(|a, b| other(a).cmp(&other(b)).then_with(|| a.place.cmp(&b.place)));
@@ -187,17 +187,17 @@ impl ErrorLine {
         ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
     }
 
-    /// Puts a text before the rest.
+    /// Creates an error from its text and its fault.
     pub fn with(text: String, fault: Fault) -> ErrorLine {
         ErrorLine { text, fault }
     }
 
-    /// Returns the text, with the place before it and advice after it. A next step is only in the fault.
+    /// Returns the text: place, message and advice. Next steps are only in the fault.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns what is wrong, part by part.
+    /// Returns the fault, with its parts.
     pub fn fault(&self) -> &Fault {
         &self.fault
     }
@@ -223,7 +223,7 @@ impl Serialize for ErrorLine {
 }
 
 impl<'de> Deserialize<'de> for ErrorLine {
-    /// Reads the text; its parts are not known any more.
+    /// Reads the text. The parts of the fault are lost.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ErrorLine, D::Error> {
         let text = String::deserialize(deserializer)?;
         Ok(ErrorLine::new("config_invalid", text))
@@ -281,7 +281,7 @@ impl Diagnostic for Fault {
 }
 
 impl SourceCode for SourceLine {
-    /// Gives the one line that is known, under its number in the file.
+    /// Returns the source line, with its number in the file.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,

@@ -19,7 +19,7 @@ pub enum LabelProblem {
     Dangerous,
 }
 
-/// Checks a label that a tool asks for.
+/// Checks a label of a tool.
 ///
 /// `GITHUB_TOKEN` is allowed: a label is how a secret reaches a script. Values in place of names are refused, and so
 /// are names such as `PATH`, `LD_PRELOAD` or `NODE_OPTIONS`.
@@ -34,7 +34,7 @@ pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
     if is_dangerous_variable(label.as_str()) { Err(LabelProblem::Dangerous) } else { Ok(label) }
 }
 
-/// Returns a label as it is shown and stored. A label that looks like a value is masked, because it may be the secret
+/// Returns a label for showing and storing. A label that looks like a value is masked, because it may be the secret
 /// itself.
 pub fn shown_label(label: &str) -> &str {
     match check_label(label) {

@@ -1,10 +1,16 @@
 //! Decides by host policy whether and how calls may run.
 //!
-//! Owns `policy.toml` (its rules and their places), the decision on one call and its document, and [`Blocker`], a
-//! reason why a call may not run. Knows nothing about arguments, the queue, files on disk or processes. It receives the
-//! bytes of the policy and the names of the set variables, not their values.
+//! Owns:
 //!
-//! A policy fails closed: an invalid policy blocks everything. Only a missing one has no effect.
+//! * `policy.toml`: its rules and their places ([`PolicyState`]);
+//! * the decision on one call ([`decide`]) and its document;
+//! * [`Blocker`], a reason why a call may not run;
+//! * whether a call needs a person, or a rule approves it.
+//!
+//! Does not know the queue, files on disk or processes. It gets the bytes of the policy and the names of the set
+//! variables, never their values.
+//!
+//! A policy fails closed: an invalid policy blocks everything. Only a missing policy has no effect.
 //!
 //! ```toml
 //! allowed_families = ["script"]

@@ -166,12 +166,12 @@ words! {
 }
 
 words! {
-    /// Which runs are observed: the kernel reports what they open, execute and connect to, for the receipt.
+    /// Which runs are observed. The kernel reports what they open, execute and connect to, and the receipt lists it.
     #[derive(Default)]
     Observe {
-        /// Every one.
+        /// Every run.
         Always = "always",
-        /// One after each change of what its approval binds.
+        /// The first run after each change of what its approval binds.
         #[default]
         Changed = "changed",
         /// None.
@@ -180,7 +180,7 @@ words! {
 }
 
 words! {
-    /// What of the workspace a sandboxed run may read.
+    /// Which part of the workspace a sandboxed run may read.
     #[derive(Default)]
     Reads {
         /// Everything.
@@ -193,14 +193,14 @@ words! {
 }
 
 words! {
-    /// What of the workspace's repository a sandboxed run may write.
+    /// Which part of the workspace's repository a sandboxed run may write.
     #[derive(Default)]
     GitAccess {
         /// Nothing.
         #[default]
         Closed = "closed",
-        /// What git keeps of the history: objects, references, their logs, `HEAD`, the index and the like. Nothing that
-        /// git executes or takes settings from.
+        /// The history: objects, references, their logs, `HEAD`, the index and similar files. Not files that git
+        /// executes or reads settings from.
         Write = "write",
     }
 }
@@ -209,7 +209,7 @@ words! {
     /// Whether a command may hold code for an interpreter, as in `python3 -c …`.
     #[derive(Default)]
     InlineCode {
-        /// It may: the code is reviewed with the command.
+        /// It may. The code is reviewed with the command.
         #[default]
         Allow = "allow",
         /// Commands with code are refused.
@@ -218,10 +218,10 @@ words! {
 }
 
 words! {
-    /// What happens to a command that chooses its code itself, such as `make`, in an entry that declares none.
+    /// What happens to a command that chooses its code itself, such as `make`, in an entry without `code`.
     #[derive(Default)]
     UndeclaredCode {
-        /// Approvals say so.
+        /// Approvals show a warning.
         #[default]
         Warn = "warn",
         /// Calls are refused.
@@ -242,11 +242,11 @@ pub struct SandboxRules {
     pub write_paths: Vec<LocatedValue<String>>,
     /// Whether runs may connect to sockets of this machine. The tool's value overrides the general one.
     pub local_sockets: Option<LocatedValue<bool>>,
-    /// Which runs are observed; that of the tool replaces the general one.
+    /// Which runs are observed. The tool's value overrides the general one.
     pub observe: Option<LocatedValue<Observe>>,
-    /// What of the workspace runs may read. The tool's value overrides the general one.
+    /// Which part of the workspace runs may read. The tool's value overrides the general one.
     pub reads: Option<LocatedValue<Reads>>,
-    /// What of the repository runs of the tool may write. Only tables of tools have it.
+    /// Which part of the repository runs of the tool may write. Only tables of tools have it.
     pub git: Option<LocatedValue<GitAccess>>,
 }
 
@@ -310,12 +310,11 @@ pub struct Policy {
     pub sandbox: SandboxRules,
     /// The sandbox rules of single tools, `[sandbox.tool.ID]`, by tool id.
     pub tool_sandbox: BTreeMap<String, SandboxRules>,
-    /// The sandbox rules of installations, `[sandbox.install]`, which replace those of their tool.
+    /// The sandbox rules of installations, `[sandbox.install]`, which replace the rules of their tool.
     pub install_sandbox: Option<SandboxRules>,
     /// `[paths] outside`: directories outside the workspace that tools' paths may use.
     pub outside_paths: Rule<String>,
-    /// `[paths] readable_secrets`: patterns of files that built-in tools may read although they look like they hold
-    /// keys.
+    /// `[paths] readable_secrets`: patterns of files that built-in tools may read although they probably hold keys.
     pub readable_secrets: Rule<String>,
     /// `[git] urls`: patterns of the repositories that built-in tools may reach.
     pub git_urls: Rule<String>,
@@ -329,7 +328,7 @@ pub struct Policy {
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.
     pub inline_code: Option<LocatedValue<InlineCode>>,
-    /// `[commands] undeclared_code`: whether commands that choose their code themselves may do without `code`.
+    /// `[commands] undeclared_code`: whether commands that choose their code themselves need `code`.
     pub undeclared_code: Option<LocatedValue<UndeclaredCode>>,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
@@ -341,6 +340,6 @@ pub struct Policy {
     pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.
     pub auto_approve: Vec<AutoApprove>,
-    /// The warnings. With errors the policy would be invalid.
+    /// The warnings. A policy with errors is invalid.
     pub issues: Vec<ConfigIssue>,
 }

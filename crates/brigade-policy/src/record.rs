@@ -160,7 +160,7 @@ pub struct PolicyRules {
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
     pub max_output_bytes: Option<u64>,
-    /// What a crew of coding agents may do, if the policy has `[kitchen]`; absent keys have defaults.
+    /// What a crew of coding agents may do, if the policy has `[kitchen]`; absent keys have their defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kitchen: Option<KitchenGrants>,
     /// Levels whose tools may run, if the policy limits them.
@@ -198,7 +198,7 @@ pub struct SandboxSettings {
     pub tools: Vec<String>,
 }
 
-/// A reason against a call, with its code, its place and how to change it.
+/// A blocker of a call, with its code, its place and how to change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -249,8 +249,8 @@ impl BlockerDetail {
 }
 
 impl Decision {
-    /// Returns the document of a decision on one call. Its paths are relative to the workspace. If the policy is
-    /// invalid, it has neither rules nor terms of a run, because none hold.
+    /// Returns the document of a decision on one call. Its paths are relative to the workspace. For an invalid policy,
+    /// it has neither rules nor terms of a run.
     pub fn to_document(&self, state: &PolicyState, env_labels: &[String]) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
         let rules = state.policy().map(Policy::rules);

@@ -1,4 +1,4 @@
-//! The rules, one by one: what each decides about a call, with its place.
+//! Applies the rules one by one. Each gives a ruling on a call, with its place.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::{
     Standing, UndeclaredCode,
 };
 
-/// The effect of what stays in a session.
+/// The effect of changes that stay in a session.
 const SESSION_EFFECT: &str = "session";
 
 words! {
@@ -96,7 +96,7 @@ pub(crate) enum KeptRulings {
 }
 
 impl<'a> Judge<'a> {
-    /// Starts without rulings.
+    /// Creates a judge without rulings.
     pub(crate) fn new(
         state: &'a PolicyState,
         facts: &'a CallFacts<'a>,
@@ -124,7 +124,7 @@ impl Judge<'_> {
         } else if self.standing == Standing::Missing {
             self.installation();
             if self.facts.family == Some(Family::Builtin) {
-                // Without a policy, no list names the family.
+                // Without a policy, the family is not in any list.
                 self.family(&Policy::default());
             }
         }
@@ -201,16 +201,16 @@ impl Judge<'_> {
         let refusal = Refusal::new(reasons::POLICY_FAMILY, "family", message);
         let list = ("allowed_families", &policy.allowed_families);
         if family == Family::Builtin {
-            // Tools of Brigade are only there where the policy names them.
+            // Built-in tools need a policy that names them.
             let what = (reasons::POLICY_FAMILY, "family");
             return self.closed_list(Topic::Family, name, list, self.facts.family.as_ref(), what);
         }
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
     }
 
-    /// Applies the rules about where a tool comes from and what it is good for. Absent rules say nothing.
+    /// Applies the rules about sources and capabilities. Absent rules have no effect.
     fn registry(&mut self, policy: &Policy) {
-        // Tools of Brigade have no level and no source.
+        // Built-in tools have no level and no source.
         let Some(tool) = self.facts.registered.filter(|tool| !tool.is_built_in()) else { return };
         if policy.allowed_levels.place.is_some() {
             let level = tool.origin.level;
@@ -306,7 +306,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns the effect that was probably meant: by the entry, or by the policy.
+    /// Returns a hint if the effect is probably misspelt in the entry or the policy.
     fn meant_effect(&self, effect: &str, allowed: &Rule<String>) -> Option<Hint> {
         if let Some(meant) = misspelt_effect(effect) {
             let place = self.facts.place_of("effects").map(|place| format!(" (effects in {place})"));
@@ -318,7 +318,7 @@ impl Judge<'_> {
         Some(Hint::from(written).then(Hint::did_you_mean(effect)))
     }
 
-    /// Refuses an installation unless the policy names its effect. No policy and an empty list do not allow it.
+    /// Refuses an installation unless the policy names its effect. A missing policy or an empty list does not allow it.
     fn installation(&mut self) {
         if self.facts.kind != CallKind::Install {
             return;
@@ -330,7 +330,7 @@ impl Judge<'_> {
             let rule = Some((LIST, &item.place));
             return self.allow(Topic::Effect, INSTALL_EFFECT, format_args!("it is in {LIST}"), rule);
         }
-        // Without the list, its place is above the first table.
+        // A missing list must be added above the first table.
         let at = rule.and_then(|rule| rule.place.clone()).unwrap_or_else(|| Place::at(self.file, 1, 1));
         let hint = match rule {
             None => Hint::from(NextStep::InitPolicy).or_else(format!(
@@ -476,8 +476,8 @@ pub fn refuse_inline_code(argv: &Argv, rule: &Place) -> Option<Blocker> {
     Some(refusal(&inline_code_of(argv)?, rule).field("commands.inline_code"))
 }
 
-/// Returns the refusal of a command that chooses its code itself in an entry that declares none, if the policy refuses
-/// it. `said` says what chooses it, and `declare` what to declare.
+/// Returns the refusal of a command that chooses its code itself, in an entry without `code`, if the policy refuses
+/// that. `said` says how it chooses, and `declare` what to declare.
 pub fn refuse_undeclared_code(state: &PolicyState, said: &str, declare: &str) -> Option<Blocker> {
     let rule = state.policy()?.undeclared_code.as_ref()?;
     (rule.value == UndeclaredCode::Refuse).then(|| {
@@ -502,7 +502,7 @@ struct Refusal<'a> {
     code: ErrorCode,
     field: &'a str,
     message: fmt::Arguments<'a>,
-    /// What to do about it, if a word was probably misspelt.
+    /// The hint, if a word was probably misspelt.
     meant: Option<Hint>,
 }
 

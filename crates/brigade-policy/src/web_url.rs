@@ -1,4 +1,4 @@
-//! Which pages may be fetched: what the text of a URL tells, and which addresses are public.
+//! Decides which pages may be fetched, by the text of a URL and by the addresses of its host.
 
 use brigade_core::codes::Code;
 use brigade_core::reasons;
@@ -7,10 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-/// The longest URL that is read, in bytes.
+/// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 4000;
 
-/// Why a URL of a page is refused. Does not name it.
+/// Why a URL of a page is refused. The messages do not quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WebProblem {
     /// Programs would read it as something else than a URL of a page.
@@ -22,7 +22,7 @@ pub enum WebProblem {
     /// The policy does not name its host.
     #[error("`domains` in [web] of .brigade/tools/policy.toml does not name the host, or not with this port")]
     NotAllowed,
-    /// Its host has an address that is not of the open internet.
+    /// Its host has an address that is not public.
     #[error("the host has an address of this machine or of a private network")]
     Private,
 }
@@ -45,7 +45,7 @@ impl WebProblem {
     }
 }
 
-/// The URL of a page, in the one way in which it is read. Has no user, and no fragment.
+/// The URL of a page in a normal form, without user and fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebUrl {
     is_secure: bool,
@@ -55,7 +55,7 @@ pub struct WebUrl {
     target: String,
 }
 
-/// Who is connected to.
+/// The host to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     /// A name, in lower case and without a dot at its end.
@@ -75,7 +75,7 @@ impl Display for Host {
 }
 
 impl Host {
-    /// Reads a host as URLs have it. `None` if programs differ in how they read it.
+    /// Parses the host of a URL. `None` if programs read it differently.
     fn read(text: &str) -> Option<Host> {
         if let Some(address) = text.strip_prefix('[') {
             let address: Ipv6Addr = address.strip_suffix(']')?.parse().ok()?;
@@ -92,7 +92,7 @@ impl Host {
             return None;
         }
         let last = name.rsplit('.').next().unwrap_or_default();
-        // `2130706433`, `0x7f.1` and `127.1` are addresses to some programs and names to others.
+        // Some programs read `2130706433`, `0x7f.1` and `127.1` as addresses, others as names.
         let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
             || last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
         match is_number {
@@ -123,7 +123,7 @@ impl WebUrl {
     /// Reads a URL.
     ///
     /// # Errors
-    /// If it is not `http` or `https`, programs differ in how they read it, or it holds credentials.
+    /// Fails if it is not `http` or `https`, if programs may read it differently, or if it holds credentials.
     pub fn parse(text: &str) -> Result<WebUrl, WebProblem> {
         let is_odd = |c: char| !c.is_ascii_graphic() || "\\\"<>^`{|}".contains(c);
         if MAX_URL_BYTES < text.len() || text.contains(is_odd) {
@@ -146,7 +146,7 @@ impl WebUrl {
         Ok(WebUrl { is_secure, host, port: port.unwrap_or(if is_secure { 443 } else { 80 }), target })
     }
 
-    /// Reads a reference of this page.
+    /// Resolves a reference in this page.
     ///
     /// # Errors
     /// As [`WebUrl::parse`].
@@ -178,7 +178,7 @@ impl WebUrl {
         WebUrl::parse(&format!("{origin}{}{query}", without_dots(path)))
     }
 
-    /// Returns who is connected to.
+    /// Returns the host.
     pub fn host(&self) -> &Host {
         &self.host
     }
@@ -193,14 +193,14 @@ impl WebUrl {
         self.is_secure
     }
 
-    /// Checks the host against what the policy names.
+    /// Checks the host against the domains of the policy.
     ///
     /// # Errors
     /// Returns [`WebProblem::NotAllowed`].
     pub fn check(&self, domains: &[String]) -> Result<Reach, WebProblem> {
         let found = domains.iter().filter_map(|domain| WebDomain::read(domain));
         let reaches = found.filter_map(|domain| domain.reach(self));
-        // An address that a person wrote down is meant, wherever it is.
+        // An address that the policy names is allowed, even in a private network.
         reaches.max().ok_or(WebProblem::NotAllowed)
     }
 }
@@ -216,7 +216,7 @@ impl Display for WebUrl {
     }
 }
 
-/// Takes `.` and `..` out of a path.
+/// Removes `.` and `..` from a path.
 fn without_dots(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut is_folder = false;
@@ -235,20 +235,20 @@ fn without_dots(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Where a page that the policy names may be.
+/// Which addresses a page of an allowed host may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Its host is named, so it is on the open internet.
+    /// Only public addresses, because the policy names its host.
     Open,
-    /// Its address and port are named, so it is there, wherever that is.
+    /// Any address, because the policy names its address and port.
     Named,
 }
 
-/// What `domains` of the policy names: `host`, `*.host`, each with a port or not, or an address with a port.
+/// An entry of `domains` in the policy: `host` or `*.host`, optionally with a port, or an address with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebDomain {
     host: Host,
-    /// Whether hosts beneath the name are meant, and not the name itself.
+    /// Whether it matches only hosts below the name.
     is_beneath: bool,
     port: Option<u16>,
 }
@@ -284,8 +284,7 @@ impl WebDomain {
     }
 }
 
-/// Returns whether an address is one of the open internet: not of this machine, a private network, a link, a group of
-/// machines, or set aside for something else.
+/// Returns whether an address is public: not loopback, private, link-local, multicast or reserved.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -177,7 +177,7 @@ fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -
             Err(format!("nothing was observed: {:?} {:?}", seen.counts, seen.unseen))
         }
         Some(Observation::Done(_)) => Ok(true),
-        None if observe => Err("there is no observation".to_owned()),
+        None if observe => Err("the observation is missing".to_owned()),
         _ => Ok(false),
     }
 }

@@ -182,7 +182,7 @@ fn scalar(value: &str) -> Value {
     }
 }
 
-/// Adds `key: value` lines for keys that are missing in the front matter. Creates the block if there is none.
+/// Adds `key: value` lines for keys that are missing in the front matter. Creates a missing block.
 ///
 /// The values must already be YAML. The lines are added at the top; the rest is unchanged. Returns `None` if no key is
 /// missing.

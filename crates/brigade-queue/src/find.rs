@@ -108,8 +108,8 @@ impl Verification {
             return Ok(());
         }
         let message = match self.last {
-            0 => "there is no entry to begin at: the ledger is empty".to_owned(),
-            last => format!("there is no entry {from} to begin at: the last one of the ledger is {last}"),
+            0 => "cannot begin: the ledger is empty".to_owned(),
+            last => format!("cannot begin at entry {from}: the last one of the ledger is {last}"),
         };
         Err(Failure::new(ErrorKind::Usage, message).hint(NextStep::VerifyRuns))
     }
@@ -124,7 +124,7 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     if known.contains(word) {
         return Ok(());
     }
-    let failure = Failure::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)));
+    let failure = Failure::new(ErrorKind::Usage, format!("unknown status `{}`", escape_terminal(word)));
     let words = known.iter().copied().collect::<Vec<_>>().join(", ");
     let failure = failure.coded(codes::STATUS_UNKNOWN).near(word, known.iter().copied());
     Err(failure.hint(format!("statuses are {words}")))

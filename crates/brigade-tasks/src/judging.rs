@@ -116,7 +116,7 @@ struct JudgeAnswer {
 }
 
 impl Judge {
-    /// Returns the judge that gateway.toml names. Returns `None` if there is none, or if git tracks the file: a cloned
+    /// Returns the judge that gateway.toml names. Returns `None` without a judge, or if git tracks the file: a cloned
     /// repository must not start programs.
     pub fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
         let gateway = config.gateway(host)?;

@@ -67,7 +67,7 @@ struct AskResult<'a> {
 /// Parses the questions.
 ///
 /// # Errors
-/// Returns `secret_by_question` if a question asks for a secret, and `invalid_arguments` if there is none.
+/// Returns `secret_by_question` if a question asks for a secret, and `invalid_arguments` without any question.
 fn asked(input: &Json) -> Result<QuestionForm, Failure> {
     let args: AskArgs = arguments(input)?;
     if args.questions.iter().any(|question| question.is_secret) {

@@ -205,7 +205,7 @@ impl<'a> Context<'a> {
     fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
         self.tasks.ok_or_else(|| {
             let message =
-                format!("there is no worker ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
+                format!("no worker is configured ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
             Failure::new(reasons::NOT_AVAILABLE_HERE, message)
         })
     }

@@ -1,4 +1,4 @@
-//! What agents are shown: the configuration of the gateway, and the facts that decide which tools are visible.
+//! Reads which tools agents see: the configuration of the gateway, and the facts for the decision.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -38,18 +38,18 @@ pub struct AgentConfig {
     pub gateway: GatewayConfig,
 }
 
-/// Reads profiles.toml. A missing file leaves the shipped profiles.
+/// Reads profiles.toml. Without the file, there are only the shipped profiles.
 ///
 /// # Errors
-/// Returns every issue of the file.
+/// Returns all issues of the file.
 pub fn read_profiles(fs: &dyn Fs) -> Result<Profiles, Vec<ConfigIssue>> {
     Profiles::parse(PROFILES, bytes_of(fs, PROFILES)?.as_deref())
 }
 
-/// Reads profiles.toml and gateway.toml. Nothing of a file with an error counts.
+/// Reads profiles.toml and gateway.toml. A file with an error is not used.
 ///
 /// # Errors
-/// Returns every issue of both files.
+/// Returns all issues of both files.
 pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     let profiles = read_profiles(fs);
     let known = profiles.as_ref().unwrap_or(Profiles::shipped());
@@ -63,7 +63,7 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
             };
             Ok(AgentConfig { profiles, gateway })
         }
-        // Without its profiles, the other file cannot be judged.
+        // gateway.toml cannot be checked without the profiles.
         (Err(issues), _) | (Ok(_), Err(issues)) => Err(issues),
     }
 }
@@ -81,7 +81,7 @@ fn bytes_of(fs: &dyn Fs, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>
     }
 }
 
-/// The tools that an agent is shown.
+/// The tools that an agent sees.
 pub struct AgentTools {
     /// The agent.
     pub agent: Agent,
@@ -89,7 +89,7 @@ pub struct AgentTools {
     pub rights: Rights,
     /// How names are spelled.
     pub names: NameStyle,
-    /// The catalog and the policy that decided.
+    /// The catalog and the policy that the decision used.
     pub config: Arc<Config>,
     /// The profiles and the gateway's settings.
     pub agents: Arc<AgentConfig>,
@@ -98,9 +98,13 @@ pub struct AgentTools {
     tools: Vec<AgentTool>,
     by_name: HashMap<String, usize>,
     offers: Vec<AgentOffer>,
-    /// Built-in tools that the agent would be shown if they did not need what is not here, with the reasons.
+    /// Built-in tools that are hidden only because of missing needs, with the reasons.
     absent: Vec<(&'static str, Vec<Blocker>)>,
+<<<<<<< HEAD:crates/brigade-workspace/src/agent_tools.rs
     /// The entries of `resource.read` and `prompt.get`, one for all offers that each reads.
+=======
+    /// The entries of `resource.read` and `prompt.get`, each for all its offers.
+>>>>>>> l5:crates/brigade-workspace/src/rights.rs
     readers: Vec<Tool>,
     started_from: BTreeMap<PathBuf, bool>,
 }
@@ -110,13 +114,13 @@ pub struct AgentTools {
 pub struct AgentOffer {
     /// What is offered.
     pub offer: Offer,
-    /// The approval that its calls need at least.
+    /// The minimum approval of its calls.
     pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
 }
 
-/// What a name means that is not listed.
+/// The meaning of a name that is not listed.
 #[derive(Clone, Debug)]
 pub enum OwnName<'n> {
     /// A visible tool, or one of the gateway.
@@ -126,16 +130,16 @@ pub enum OwnName<'n> {
         /// The name that was used, if it has other arguments.
         alias: Option<&'static Alias>,
     },
-    /// A tool that is not here.
+    /// A tool with missing needs.
     Absent {
         /// Its id.
         id: &'n str,
-        /// What it needs, and what would make that hold.
+        /// The missing needs, and how to provide them.
         why: String,
     },
 }
 
-/// Says what a tool needs, and what would make it hold.
+/// Returns a text with a missing need and how to provide it.
 fn reason_in_words(reason: &Blocker) -> String {
     match &reason.hint {
         Some(hint) => format!("{}: {hint}", reason.message),
@@ -143,12 +147,12 @@ fn reason_in_words(reason: &Blocker) -> String {
     }
 }
 
-/// What an agent would call.
+/// The target of an agent's call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallTarget<'a> {
     /// The entry.
     pub entry: &'a Tool,
-    /// The approval that its calls need at least.
+    /// The minimum approval of its calls.
     pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
@@ -157,25 +161,25 @@ pub struct CallTarget<'a> {
 }
 
 impl CallTarget<'_> {
-    /// Returns whether a call is answered directly: it needs no approval, and it is neither queued nor written down.
+    /// Returns whether a call is answered directly: without approval, queue and record.
     pub fn is_direct(&self) -> bool {
         let row = builtin::definition(self.entry.id.as_str()).filter(|_| self.entry.is_built_in());
         self.need == ApprovalNeed::None && row.is_some_and(|row| !row.is_queued())
     }
 }
 
-/// A tool that an agent is shown.
+/// A tool that an agent sees.
 #[derive(Clone, Debug)]
 pub struct AgentTool {
     /// The name in listings.
     pub name: String,
-    /// The approval that its calls need at least.
+    /// The minimum approval of its calls.
     pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
     /// Whether arguments are compared with the schema.
     pub check: ArgumentCheck,
-    /// The position in the catalog, after it in the built-in tools, or after these in the readers.
+    /// The index in the catalog, the built-in tools and the readers, counted in this order.
     pub(crate) at: usize,
     pub(crate) input_schema: SchemaText,
     pub(crate) output_schema: Option<SchemaText>,
@@ -211,7 +215,7 @@ impl AgentTools {
         &self.offers
     }
 
-    /// Returns what a call of a visible tool with these arguments would call. `None` if the agent cannot see it.
+    /// Returns the target of a call with these arguments. `None` if the agent cannot see the tool.
     pub fn callable(&self, id: &str, args: &Json) -> Option<CallTarget<'_>> {
         if let Some(reads) = Reads::of_tool_id(id) {
             let found =
@@ -223,17 +227,17 @@ impl AgentTools {
         Some(self.target(tool))
     }
 
-    /// Returns what a call of a visible tool calls.
+    /// Returns the target of calls of a visible tool.
     pub fn target(&self, tool: &AgentTool) -> CallTarget<'_> {
         CallTarget { entry: self.entry(tool), need: tool.need, risk: tool.risk, check: tool.check }
     }
 
-    /// Writes a visible tool as a client is shown it.
+    /// Returns a visible tool as a client sees it.
     pub fn listed(&self, tool: &AgentTool) -> ListedTool {
         ListedTool::full(self.shown(tool))
     }
 
-    /// Writes a visible tool as a client is shown it in a compact listing.
+    /// Returns a visible tool as a client sees it in a compact listing.
     pub fn listed_compact(&self, tool: &AgentTool) -> ListedTool {
         ListedTool::compact(self.shown(tool))
     }
@@ -259,7 +263,7 @@ impl AgentTools {
             AgentToolRow::new(tool.name.clone(), self.entry(tool), tool.risk, tool.need.gate())
         };
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
-        // Those of the gateway are shown to every agent.
+        // Every agent sees the control tools.
         if self.config.policy.standing() == Standing::Valid {
             rows.extend(control_tools().iter().map(|own| own.row(self.names)));
             rows.sort_by(|a, b| a.id.cmp(&b.id));
@@ -267,7 +271,7 @@ impl AgentTools {
         rows
     }
 
-    /// Computes what listing the tools costs in each way.
+    /// Computes the cost of each way of listing the tools.
     pub fn costs(&self) -> ListingCosts {
         let costed = |tool: &AgentTool| {
             let (full, entry) = (self.listed(tool), self.entry(tool));
@@ -279,7 +283,7 @@ impl AgentTools {
         listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)
     }
 
-    /// Finds a visible tool by its listed name, or by its id.
+    /// Finds a visible tool by its listed name or id.
     pub fn find(&self, name: &str) -> Option<&AgentTool> {
         let by_name = self.by_name.get(name).map(|at| &self.tools[*at]);
         by_name.or_else(|| {
@@ -288,8 +292,8 @@ impl AgentTools {
         })
     }
 
-    /// Returns what a name means that is not listed: another name of a visible tool, or of one that is not here.
-    /// Exactly these names mean something; nothing is guessed.
+    /// Resolves a name that is not listed: an alias of a visible tool, or of a tool with missing needs. Nothing is
+    /// guessed.
     pub fn own_name<'n>(&self, name: &'n str) -> Option<OwnName<'n>> {
         match builtin::own_name(name)? {
             BuiltinName::Control(id) => Some(OwnName::Listed { id, alias: None }),
@@ -303,7 +307,7 @@ impl AgentTools {
             BuiltinName::Tool(row, alias) => {
                 let entry = self.config.own_tool(row.id)?;
                 if let Some(tier) = alias.and_then(|alias| alias.tier.as_ref()) {
-                    // Not every role knows every name.
+                    // Some names are only for certain roles.
                     let traits =
                         ToolTraits { tiers: std::slice::from_ref(tier), ..ToolTraits::from_tool(entry) };
                     self.rights.shows(&traits).then_some(())?;
@@ -318,7 +322,7 @@ impl AgentTools {
         }
     }
 
-    /// Returns the traits of a name that Brigade knows and that calls nothing.
+    /// Returns the traits of a known name that cannot be called.
     fn own_traits<'n>(&self, name: &'n str) -> ToolTraits<'n> {
         ToolTraits {
             id: name,
@@ -334,13 +338,13 @@ impl AgentTools {
         }
     }
 
-    /// Returns the built-in tools that the agent would be shown if they did not need what is not here.
+    /// Returns the built-in tools that are hidden only because of missing needs.
     pub fn absent(&self) -> impl Iterator<Item = (&'static str, &[Blocker])> {
         self.absent.iter().map(|(id, reasons)| (*id, &reasons[..]))
     }
 
-    /// Returns what tools start from, programs, scripts and directories, and whether it was there: without it, a tool
-    /// is not shown.
+    /// Returns the programs, scripts and directories that tools start from, and whether each exists. A tool is hidden
+    /// without them.
     pub fn started_from(&self) -> impl Iterator<Item = (&std::path::Path, bool)> {
         self.started_from.iter().map(|(path, is_there)| (path.as_path(), *is_there))
     }
@@ -352,7 +356,7 @@ impl AgentTools {
         found.filter(|profile| profile.name.slot() == Slot::Mode)
     }
 
-    /// Returns the traits of every tool that there is, shown or not.
+    /// Returns the traits of all tools, visible or not.
     pub fn traits(&self) -> impl Iterator<Item = ToolTraits<'_>> {
         let offers = self.offers.iter().map(|found| &found.offer.entry);
         self.config
@@ -364,13 +368,13 @@ impl AgentTools {
             .map(ToolTraits::from_tool)
     }
 
-    /// Returns the visible name that is most like an unknown one.
+    /// Returns the visible name most similar to an unknown one.
     pub fn near(&self, name: &str) -> Option<&str> {
         brigade_core::closest(name, self.tools.iter().map(|tool| tool.name.as_str()))
     }
 }
 
-/// Reads which tools an agent is shown, with the profiles that `rights` holds.
+/// Reads which tools an agent sees with the profiles in `rights`.
 ///
 /// # Errors
 /// When the disk fails.
@@ -399,7 +403,7 @@ pub fn agent_tools(
             range.filter_map(shown).collect::<Vec<_>>()
         };
         in_parts(entries.len(), part, |mut part| tools.append(&mut part));
-        // Where the policy asks for none of them, none needs to be looked at.
+        // If the policy enables no built-in tools, they are not inspected.
         let own = if offers_built_in(&config) { config.own_tools() } else { &[] };
         for (at, tool) in own.iter().enumerate() {
             match looker.looked(entries.len() + at, tool) {
@@ -443,8 +447,7 @@ pub fn agent_tools(
     Ok(shown)
 }
 
-/// Makes the one tool that reads everything of a kind that an agent is offered: with the effects of all offers, and the
-/// strictest gate.
+/// Makes one tool for all offers of a kind, with the effects of all and the strictest gate.
 fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -> Option<(Tool, AgentTool)> {
     let offers: Vec<&AgentOffer> = offers.iter().filter(|found| found.offer.reads == reads).collect();
     let first = offers.first()?;

@@ -1,4 +1,4 @@
-//! Whether a planned call of an agent may run without a person.
+//! Decides whether a planned call of an agent may run without a person.
 
 use brigade_access::builtin::command_argument;
 use brigade_access::{Rights, ToolTraits};
@@ -15,33 +15,33 @@ use crate::host::Host;
 use crate::real_paths::followed;
 use crate::rights::AgentTools;
 
-/// The rules that are asked.
+/// The rules of the policy that may approve a call.
 #[derive(Clone, Copy)]
 pub enum Rules<'a> {
-    /// All of them, with how many calls the one of a name approved in the last hour.
+    /// All rules. The function counts the calls that a rule approved in the last hour, by its name.
     All(&'a dyn Fn(&str) -> u64),
-    /// Only what approved the call already. Its calls are counted already, too.
+    /// Only the rule that approved the call before. This call is already counted.
     Again(&'a ApprovedBy),
 }
 
-/// What is known of a planned call that the plan does not say.
+/// A planned call, with facts that are not in the plan.
 #[derive(Clone, Copy)]
 pub struct CallRequest<'a> {
     /// The call.
     pub plan: &'a Plan,
     /// The agent. `None` for other callers.
     pub agent: Option<&'a str>,
-    /// The present.
+    /// The current time.
     pub now: Timestamp,
-    /// The rules that are asked.
+    /// The rules that may approve it.
     pub rules: Rules<'a>,
     /// Whether a judge passed the call.
     pub is_passed: bool,
-    /// Whether an equal call ran last, and its result is unknown.
+    /// Whether the last run was of an equal call and has an unknown result.
     pub is_end_unknown: bool,
 }
 
-/// Any call of a tool by an agent, whatever its arguments.
+/// All calls of a tool by an agent, whatever their arguments.
 #[derive(Clone, Copy)]
 pub struct ToolRequest<'a> {
     /// The tool.
@@ -52,17 +52,17 @@ pub struct ToolRequest<'a> {
     pub agent: &'a str,
     /// The agents of the gateway.
     pub agents: &'a [AgentName],
-    /// The present.
+    /// The current time.
     pub now: Timestamp,
     /// Whether git tracks the policy.
     pub policy_tracked: bool,
-    /// Whether the server lists the tool otherwise than it was pinned.
+    /// Whether the server's listing of the tool differs from the pin.
     pub pin_changed: bool,
     /// Counts the calls that the rule of a name approved in the last hour.
     pub approved_last_hour: &'a dyn Fn(&str) -> u64,
 }
 
-/// Returns the name of what approves calls of a tool without a person, and what each rule says about them.
+/// Returns the name of the rule that approves calls of a tool, and what each rule says about them.
 pub fn explain_approval(
     config: &Config,
     rights: &Rights,
@@ -93,10 +93,10 @@ pub fn explain_approval(
     (name, reports)
 }
 
-/// Returns what approves a planned call of an agent now, without a person.
+/// Returns what approves a planned call of an agent, if no person has to.
 ///
 /// # Errors
-/// Says what is missing for each rule that names the tool.
+/// Returns what is missing for each rule that names the tool.
 pub fn approve(
     shown: &AgentTools,
     host: &Host<'_>,
@@ -109,7 +109,7 @@ pub fn approve(
         Rules::All(_) => all,
         Rules::Again(by) => rule_of(all, by),
     };
-    // Without its lane a call is blocked, so no rule has to know it.
+    // A call without its lane is blocked anyway, so rules need no files of it.
     let files = host.files(plan.session().and_then(|session| session.root_of(plan.tool_id())));
     let (asked, followed) = match files {
         Ok(files) if !asked.is_empty() => {
@@ -118,9 +118,9 @@ pub fn approve(
         }
         Ok(_) | Err(_) => (&[][..], plan.args().clone()),
     };
-    // The call was planned some time after what the agent is shown was read.
+    // Git is asked again, because the agent's tools were read earlier than the plan.
     let is_tracked = || matches!(rules, Rules::Again(_)) && crate::tracked::policy_tracked(host);
-    // A program that answers for a tool may have other effects than its row.
+    // A program that answers calls of a built-in tool may have other effects than its row.
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
     let call = CallFacts {
         agent,
@@ -147,14 +147,14 @@ pub fn approve(
         .ok_or_else(|| approval.not_covered().filter_map(|(rule, gaps)| not_covered(rule, gaps)).collect())
 }
 
-/// Returns the rule that approved a call, if the policy still has it.
+/// Returns the rule that approved a call, if it is still in the policy.
 fn rule_of<'p>(rules: &'p [AutoApprove], by: &ApprovedBy) -> &'p [AutoApprove] {
     let name = by.rule();
     let found = rules.iter().find(|rule| Some(&*rule.name) == name);
     found.map_or(&[], std::slice::from_ref)
 }
 
-/// Says what is missing for a rule, if it names the tool.
+/// Returns what a rule is missing for the call, if it names the tool.
 fn not_covered(rule: &AutoApprove, gaps: &[CoverageGap]) -> Option<String> {
     let names_tool = !gaps.contains(&CoverageGap::Tool);
     let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();

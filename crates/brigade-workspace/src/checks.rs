@@ -1,10 +1,9 @@
-//! What commands told that look whether a tool is there, kept until one of the files changes that they were started
-//! from.
+//! Caches results of commands that check whether a tool is installed, until a file changes that they were started from.
 //!
-//! `tools check --run-checks` and installations start `install.check` and `version_command`. Everything else takes what
-//! they told from `.brigade/tools/checks.json`. The file is a cache: it can be deleted at any time, and a damaged one
-//! tells nothing and is replaced. It names commands and their programs by fingerprints, because a command line may hold
-//! a value that the policy binds.
+//! `tools check --run-checks` and installations start `install.check` and `version_command`. Everything else reads
+//! their results from `.brigade/tools/checks.json`. The file is a cache: it can be deleted at any time, and a damaged
+//! file is ignored and replaced. It names commands and programs by fingerprints, because a command line may hold a
+//! bound value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,17 +18,17 @@ use serde::{Deserialize, Serialize};
 /// The cache file.
 pub const CHECKS: &str = ".brigade/tools/checks.json";
 
-/// The schema id of that file, and what the ids of all versions begin with.
+/// The schema id of that file, and the prefix of the ids of all versions.
 const SCHEMA: &str = "brigade.checks.v1";
 const SCHEMA_OF_ANY_VERSION: &str = "brigade.checks.v";
 
 /// The largest such file that is read.
 const LIMIT: u64 = 16 << 20;
 
-/// A command that was started from more files is not kept.
+/// The maximum number of files that a command is started from; others are not cached.
 const MAX_FILES: usize = 256;
 
-/// What commands told, by the fingerprint of the command line.
+/// Results of commands, by the fingerprint of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptChecks {
     commands: BTreeMap<String, KeptCheck>,
@@ -42,12 +41,12 @@ enum State {
     #[default]
     Sound,
     Damaged,
-    /// A directory, which no file replaces.
+    /// A directory, which is not replaced.
     Directory,
     Newer,
 }
 
-/// What a command told.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptCheck {
     /// When it was started.
@@ -58,13 +57,13 @@ pub struct KeptCheck {
     pub version: Option<String>,
     /// The files that it was started from, its program first.
     files: Vec<Stamp>,
-    /// The programs of the tools that it was asked about, by the fingerprints of their words in commands, as they were
-    /// then: `None` if they were not there. A tool that was installed since is another one than was asked about.
+    /// The programs of the checked tools, by the fingerprints of their words in commands; `None` if they were missing.
+    /// If a program changed since, the result is not about it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     programs: BTreeMap<String, Option<Stamp>>,
 }
 
-/// The program of a tool's command, as it is now.
+/// The current program of a tool's command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolProgram {
     /// The fingerprint of its word in the command.
@@ -72,7 +71,7 @@ pub struct ToolProgram {
     stamp: Option<Stamp>,
 }
 
-/// A file as it was.
+/// The state of a file at one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Stamp {
     path: String,
@@ -116,7 +115,7 @@ impl KeptChecks {
         }
     }
 
-    /// Returns what is wrong with the file, for people. `replaced` is whether these checks replace it.
+    /// Returns what is wrong with the file, for people. `replaced` says whether the current checks replace it.
     pub fn problem(&self, replaced: bool) -> Option<String> {
         match self.state {
             State::Sound => None,
@@ -129,8 +128,8 @@ impl KeptChecks {
         }
     }
 
-    /// Returns what a command told, unless a file that it was started from is another one now. `program` is where its
-    /// program is found now.
+    /// Returns the result of a command, unless a file that it was started from changed. `program` is where its program
+    /// is found now.
     pub fn result(&self, fs: &dyn Fs, command: &str, program: &Path) -> Option<&KeptCheck> {
         let kept = self.commands.get(&named(command))?;
         let (first, _) = kept.files.split_first()?;
@@ -138,22 +137,22 @@ impl KeptChecks {
         (Path::new(&first.path) == program && kept.files.iter().all(is_same)).then_some(kept)
     }
 
-    /// Keeps what a command told that was started from these files. They were read before it was started, so a change
-    /// in the meantime is one that is seen later.
+    /// Adds the result of a command. Its files were inspected before the start, so a change during the run is noticed
+    /// later.
     pub fn keep(&mut self, command: &str, told: KeptCheck) {
         self.commands.insert(named(command), told);
     }
 
-    /// Notes the program of a tool about which a command was asked, as it was before. Does nothing if the command is
-    /// not kept.
+    /// Notes the program of a tool that a command checked, as it was before the start. Does nothing if the command is
+    /// not cached.
     pub fn asked_about(&mut self, command: &str, program: ToolProgram) {
         if let Some(kept) = self.commands.get_mut(&named(command)) {
             kept.programs.insert(program.word, program.stamp);
         }
     }
 
-    /// Writes the cache, without commands that no entry has any more, and without those that were started from a file
-    /// whose path holds a bound value. A file of a newer version is left alone.
+    /// Writes the cache. Leaves out commands that are no longer in the catalog, and commands with a bound value in the
+    /// path of a file. Does not replace a file of a newer version.
     ///
     /// # Errors
     /// Fails on a disk error. The earlier cache is then as it was.
@@ -175,7 +174,7 @@ impl KeptChecks {
 }
 
 impl KeptCheck {
-    /// Looks at the files of a start, before it. `None` if there are too many, or one cannot be looked at.
+    /// Inspects the files of a start before it. `None` if there are too many or one cannot be inspected.
     pub fn before(fs: &dyn Fs, start: &VerifiedStart, now: Timestamp) -> Option<KeptCheck> {
         let program = start.program().to_str()?;
         let named = start.files().keys().map(String::as_str).filter(|path| *path != program);
@@ -195,13 +194,13 @@ impl KeptCheck {
         files.map(|stamp| stamp.path.as_str())
     }
 
-    /// Adds what it told.
+    /// Adds the result.
     #[must_use]
     pub fn told(self, succeeded: bool, version: Option<&Version>) -> KeptCheck {
         KeptCheck { succeeded, version: version.map(ToString::to_string), ..self }
     }
 
-    /// Returns whether the program of a tool is the one about which it was asked, or none was noted.
+    /// Returns whether the program of a tool is unchanged since the check, or was not noted.
     pub fn is_about(&self, program: &ToolProgram) -> bool {
         self.programs.get(&program.word).is_none_or(|was| *was == program.stamp)
     }
@@ -213,7 +212,7 @@ impl KeptCheck {
 }
 
 impl ToolProgram {
-    /// Looks at the program that a word of a command leads to.
+    /// Inspects the program that a word of a command leads to.
     pub(crate) fn new(fs: &dyn Fs, word: &str, found: Option<&Path>) -> ToolProgram {
         let stamp = found.and_then(Path::to_str).and_then(|path| Stamp::read(fs, path));
         ToolProgram { word: named(word), stamp }
@@ -221,14 +220,14 @@ impl ToolProgram {
 }
 
 impl Stamp {
-    /// Looks at a file: absolute, or below the workspace.
+    /// Inspects a file: absolute, or relative to the workspace.
     fn read(fs: &dyn Fs, path: &str) -> Option<Stamp> {
         let metadata = fs.metadata_outside(&fs.root().join(path)).ok()?;
         Some(Stamp { path: path.to_owned(), size: metadata.len, modified: metadata.modified })
     }
 }
 
-/// Returns the name of a text of a command in the file.
+/// Returns the key in the file for a text of a command.
 fn named(text: &str) -> String {
     Fingerprint::builder("brigade.kept-check.v1").text("text", text).finish().to_hex()
 }
@@ -244,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// What `tool --version` told, started from the program at this path.
+    /// The result of `tool --version`, started from the program at this path.
     fn told(fs: &dyn Fs, program: &Path) -> KeptCheck {
         let stamp = Stamp::read(fs, program.to_str().unwrap()).unwrap();
         let observed_at = Timestamp::from_unix_micros(5_000_000);
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_forgotten_when_the_program_is_another_one() {
+    fn results_are_dropped_when_the_program_changes() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         for name in ["one", "two"] {
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_of_an_absent_program_is_not_about_the_one_that_came() {
+    fn result_for_a_missing_program_ends_with_its_install() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         fs.write_atomic(&rel("asks"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();

@@ -1,5 +1,4 @@
-//! Calls of built-in tools that start a program: the entry of such a call, and whether profiles allow a command that an
-//! agent names.
+//! Calls of built-in tools that start a program: makes the entry, and checks commands of agents against profiles.
 
 use std::path::{Path, PathBuf};
 
@@ -23,11 +22,10 @@ use crate::searched_files::is_program;
 const ARGUMENT: &str = "command";
 
 impl Config {
-    /// Makes the entry of a call that runs a command, or is answered by a program that the configuration names. `None`
-    /// for every other one.
+    /// Makes the entry of a call that runs a command or is answered by a configured program. `None` for other calls.
     ///
-    /// In addition to reading, the command may do what the context of the agent grants, and of that only what is in
-    /// `within`. It runs in `root`, the directory that the paths of the session are relative to.
+    /// The command may read, and have the effects that the agent's context grants and `within` contains. It runs in
+    /// `root`, the directory that the paths of the session are relative to.
     pub fn command(
         &self,
         host: &Host<'_>,
@@ -63,7 +61,7 @@ impl Config {
         Some(Tool { cwd: Some(cwd), ..tool })
     }
 
-    /// Returns the program that reaches the forge of pull requests. `None` where that is the one of this workspace.
+    /// Returns the program that reaches the forge of pull requests. `None` for the forge of this workspace.
     pub(crate) fn forge(&self) -> Option<&Argv> {
         Some(&self.policy.policy()?.forge.as_ref()?.value)
     }
@@ -80,14 +78,14 @@ impl Config {
         }
     }
 
-    /// Returns the rights that the files give the agent that calls. `None` for everybody else.
+    /// Returns the rights of the calling agent, from the files. `None` for other callers.
     fn rights(&self, host: &Host<'_>, caller: &Caller) -> Option<Rights> {
         let agents = self.agents(host)?;
         let agent = agents.gateway.agent(caller.agent()?)?;
         Rights::new(&agents.profiles, agent, &[]).ok()
     }
 
-    /// Returns why the profiles of the agent that calls do not allow the command of an entry that was made for it.
+    /// Returns why the profiles of the calling agent do not allow the command of an entry made for its call.
     pub(crate) fn command_outside(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<Blocker> {
         if tool.id != COMMAND || caller.agent().is_none() {
             return None;
@@ -99,14 +97,14 @@ impl Config {
     }
 }
 
-/// Returns why a command of an agent does not start in the lane that its entry names: a link leads to its directory.
+/// Returns a blocker if the directory of a command leads out of its lane through a link.
 pub(crate) fn leaves_its_lane(tool: &Tool, real_directory: Option<&str>) -> Option<Blocker> {
     let lane = tool.cwd.as_deref().filter(|_| tool.id == COMMAND).and_then(lane_of)?;
     let stays = real_directory.is_none_or(|real| lane_of(real) == Some(lane));
     (!stays).then(|| PathProblem::Outside.blocker("cwd"))
 }
 
-/// Returns why a command of an agent in a lane starts a program of the workspace that is not in the lane, by its path.
+/// Returns a blocker if a command in a lane starts a program of the workspace outside of the lane by its path.
 pub(crate) fn program_outside_its_lane(host: &Host<'_>, tool: &Tool) -> Option<Blocker> {
     let cwd = tool.cwd.as_deref().filter(|_| tool.id == COMMAND)?;
     let (workspace, lane) = (host.fs.root(), host.fs.root().join(lane_of(cwd)?));
@@ -124,8 +122,8 @@ pub(crate) fn program_outside_its_lane(host: &Host<'_>, tool: &Tool) -> Option<B
     is_out.then(|| PathProblem::Outside.blocker(ARGUMENT))
 }
 
-/// Returns why profiles do not allow the command of an entry that was made for a call with these arguments. What only a
-/// shell would understand is refused as that, and so is a program that is not in the lane.
+/// Returns why profiles do not allow the command of an entry made for a call with these arguments. Shell syntax and
+/// programs outside of the lane have their own blockers.
 pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Json) -> Option<Blocker> {
     outside(host, rights, tool).map(|reason| {
         let own = shell_blocker(tool.id.as_str(), args).or_else(|| program_outside_its_lane(host, tool));
@@ -133,19 +131,19 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Jso
     })
 }
 
-/// Returns why profiles do not allow the command of an entry that was made for a call.
+/// Returns why profiles do not allow the command of an entry made for a call.
 ///
-/// Compared are the programs that really run: what a word leads to over `PATH` and links, under the name that a profile
-/// allows, after every launcher.
+/// Compares the programs that really run: each program after its launchers, found over `PATH` and links, with the name
+/// that a profile allows.
 fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let command = tool.command.as_deref().filter(|_| tool.id == COMMAND)?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
-    // A script that the host names is that of the workspace or of the lane, wherever the command starts.
+    // A script that a profile names is relative to the workspace or lane, wherever the command starts.
     let lane = tool.cwd.as_deref().and_then(lane_of);
     let root = files_root(host.fs.root(), lane);
     let root = root.as_path();
     let is_same = |typed: &str, allowed: &str| is_same(host, (&directory, typed), (root, allowed));
-    // What is not a command line is refused, whatever profiles allow.
+    // Invalid command lines are refused elsewhere.
     let commands = started(&Argv::parse(command).ok()?, &is_same);
     let script = |from: &Path, word: &str| {
         let path = from.join(word);
@@ -159,14 +157,14 @@ fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     Some(reason.field(format!("$.{ARGUMENT}")))
 }
 
-/// Lists the commands that a command line starts, without launchers in front of them that only start what follows.
+/// Lists the commands that a command line starts, without their launchers.
 fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>> {
     let commands = risk::started_commands(argv);
     let is_launcher = |at: usize| {
         let (words, rest) = (&commands[at].words, &commands[at + 1..]);
         let Some(known) = words.first().and_then(|word| Program::from_word(word)) else { return false };
         matches!(known.role(), Role::Wrapper { .. } | Role::Launcher)
-            // A file of the workspace with the name of a launcher is another program.
+            // A file of the workspace with the name of a launcher is not the launcher.
             && is_same(&words[0], known.name)
             && rest.iter().any(|inner| words.ends_with(&inner.words))
     };
@@ -179,16 +177,15 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
     at.map(|at| words(&commands[at])).collect()
 }
 
-/// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under
-/// the same name: many programs do something else under another name. Before each word is the directory that it is
-/// relative to.
+/// Returns whether a typed word leads to the same file, with the same name, as the word of a profile. Many programs
+/// behave differently under another name. Each word comes with the directory that it is relative to.
 fn is_same(host: &Host<'_>, (directory, typed): (&Path, &str), (root, allowed): (&Path, &str)) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     name(typed) == name(allowed)
         && file_of(host, directory, typed).is_some_and(|typed| file_of(host, root, allowed) == Some(typed))
 }
 
-/// Returns the file that a word for a program leads to, over `PATH` and links.
+/// Returns the file of a program's word, found over `PATH` and links.
 fn file_of(host: &Host<'_>, directory: &Path, word: &str) -> Option<PathBuf> {
     let is_there = |path: &Path| is_program(host.fs, path);
     let path = find_program(word, directory, host.environment.get("PATH"), is_there)?;
@@ -198,8 +195,8 @@ fn file_of(host: &Host<'_>, directory: &Path, word: &str) -> Option<PathBuf> {
     }
 }
 
-/// Returns whether the command of an entry that was made for a call is proven to be a read: by a list, and with the
-/// program of the system.
+/// Returns whether the command of an entry made for a call provably only reads: it is in a list, and its program is the
+/// system's.
 pub fn command_only_reads(host: &Host<'_>, tool: &Tool) -> bool {
     let command = tool.command.as_deref().filter(|_| tool.id == COMMAND);
     let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return false };
@@ -207,7 +204,7 @@ pub fn command_only_reads(host: &Host<'_>, tool: &Tool) -> bool {
     only_reads(&argv) && file_of(host, root, argv.program()).is_some_and(|file| !file.starts_with(root))
 }
 
-/// Returns the command lines that a command of an agent means when each program has the name of its file.
+/// Returns the command lines of an agent's command with each program named by the file that its links lead to.
 pub(crate) fn behind_links(host: &Host<'_>, tool: &Tool) -> Vec<Argv> {
     let command = tool.command.as_deref().filter(|_| !tool.acts_inside());
     let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return Vec::new() };

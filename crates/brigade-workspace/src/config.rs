@@ -1,4 +1,4 @@
-//! Reading the configuration.
+//! Reads the configuration.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,16 +39,16 @@ pub const PACKAGE: &str = "package.json";
 /// The directories of lanes and of volumes.
 pub const TARGETS: [&str; 2] = [LANES, ".brigade/volumes"];
 
-/// The directories of git of clones.
+/// The git directories of clones.
 const CLONES: &str = ".brigade/tools/git";
 
-/// The largest package.json that is read.
+/// The maximum size of package.json.
 const PACKAGE_LIMIT: u64 = 1 << 20;
 
-/// The largest configuration file that is read.
+/// The maximum size of a configuration file.
 pub const CONFIG_LIMIT: u64 = 256 << 20;
 
-/// The configuration that decisions are made with, read once for any number of them.
+/// The configuration for decisions. It is read once for many of them.
 pub struct Config {
     /// The tools.
     pub catalog: Catalog,
@@ -56,17 +56,17 @@ pub struct Config {
     pub policy: PolicyState,
     /// Which tool projects to which path.
     pub claims: Claims,
-    /// The profiles and the gateway's settings, once they were asked for.
+    /// The profiles and the gateway's settings, read on first use.
     agents: OnceLock<Option<AgentConfig>>,
-    /// What gateway.toml offers of MCP servers, once it was asked for.
+    /// The offers of gateway.toml, read on first use.
     offers: OnceLock<Vec<Offer>>,
-    /// The runtimes, once they were asked for.
+    /// The runtimes, read on first use.
     runtimes: OnceLock<Runtimes>,
-    /// Whether package.json names a web framework, once it was asked for.
+    /// Whether package.json names a web framework, read on first use.
     web_framework: OnceLock<bool>,
 }
 
-/// What holds for one caller during one reading, as far as it was asked for. Many tools need the same.
+/// Facts that were checked for one caller, because many tools need the same ones.
 #[derive(Default)]
 pub(crate) struct KnownFacts(Mutex<Vec<(Fact, bool)>>);
 
@@ -82,7 +82,7 @@ impl KnownFacts {
     }
 }
 
-/// Finds what arguments of a script name in a closed workspace.
+/// Finds the files that arguments of a script name, if the sandbox closes the workspace.
 fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     (facts.ways, facts.absent, facts.modules) = Default::default();
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
@@ -98,8 +98,8 @@ fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     }
 }
 
-/// Binds what earlier runs of the entry used as code. A server that is kept serves many entries, and is not learned
-/// from.
+/// Binds the code that earlier runs of the entry used. Kept servers serve many entries, so nothing is learned from
+/// them.
 fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>) {
     let tool = facts.tool;
     if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
@@ -124,13 +124,13 @@ fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>
     }
 }
 
-/// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
-/// would load: what is not there yet, and what is. And the ways around the workspace that they spell.
+/// Lists code that arguments of a script name and bound code would load: existing files, missing ones, and files in
+/// named directories. Also lists arguments that are paths around the workspace.
 fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, words: &[String]) {
     let words = || words.iter().map(String::as_str);
     let ways = ways_to_root(fs, spelled(words(), directory));
     let paths = paths_of_words(words(), directory, &facts.root, &ways);
-    // An interpreter without a script loads code from where it starts.
+    // An interpreter without a script loads code from its working directory.
     let command = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok());
     let place = directory.strip_prefix(&facts.root).unwrap_or(Path::new("")).to_owned();
     let is_loaded =
@@ -145,7 +145,7 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
         if look(path).is_none() && is_loaded(path) {
             there.extend(path.to_str().map(str::to_owned));
         }
-        // A module may be a directory, and then has no ending.
+        // A module may be a directory, so it needs no ending.
         let named = [
             PathBuf::from(format!("{}.py", path.display())),
             PathBuf::from(format!("{}.js", path.display())),
@@ -154,7 +154,7 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
             absent.extend(path.to_str().map(str::to_owned));
         }
         for module in PACKAGE_FILES.map(|file| path.join(file)).iter() {
-            // It names the file that is loaded.
+            // package.json names the file that is loaded.
             let names_index = module.ends_with("package.json") && is_found(&path.join("index.js"));
             if !names_index && !is_found(module) {
                 continue;
@@ -171,7 +171,7 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
 }
 
 impl Config {
-    /// Puts together what was read.
+    /// Combines a catalog and a policy that were read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let catalog = catalog.masked_by(&masks(host.environment, &policy));
         let claims = Claims::new(&host.root(), catalog.tools());
@@ -179,30 +179,28 @@ impl Config {
         Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
 
-    /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
-    /// while it has an error.
+    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
         self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
     }
 
-    /// Returns the runtimes. Their files are read at the first time; without readable files there are none.
+    /// Returns the runtimes. Reads their files on first use. Empty if they cannot be read.
     pub fn runtimes(&self, host: &Host<'_>) -> &Runtimes {
         self.runtimes.get_or_init(|| read_runtimes(host).unwrap_or_default())
     }
 
-    /// Returns the gateway's settings. The file is read at the first time. `None` while it has an error.
+    /// Returns the gateway's settings. Reads the file on first use. `None` if it has an error.
     pub fn gateway(&self, host: &Host<'_>) -> Option<&GatewayConfig> {
         self.agents(host).map(|agents| &agents.gateway)
     }
 
-    /// Returns the profiles and the gateway's settings. Their files are read at the first time. `None` while one has an
-    /// error.
+    /// Returns the profiles and the gateway's settings. Reads their files on first use. `None` if one has an error.
     pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
         self.agents.get_or_init(|| read_agents(host.fs).ok()).as_ref()
     }
 
-    /// Returns which paths built-in tools leave closed.
+    /// Returns the paths that built-in tools may not open.
     pub fn guards(&self, host: &Host<'_>) -> Guards {
         let protected = self.gateway(host).map(|gateway| gateway.builtin.protected.clone());
         let policy = self.policy.policy();
@@ -223,13 +221,13 @@ impl Config {
         self.catalog.tools().iter().filter(is_suite)
     }
 
-    /// Returns patterns of the repositories that built-in tools may reach.
+    /// Returns URL patterns of the repositories that built-in tools may reach.
     pub fn git_urls(&self) -> Vec<String> {
         let policy = self.policy.policy();
         policy.map(|policy| policy.git_urls.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// Returns the hosts whose pages built-in tools may fetch.
+    /// Returns the hosts that built-in tools may fetch pages from.
     pub fn web_domains(&self) -> Vec<String> {
         let policy = self.policy.policy();
         policy.map(|policy| policy.web_domains.values().cloned().collect()).unwrap_or_default()
@@ -243,12 +241,12 @@ impl Config {
         }
     }
 
-    /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
+    /// Reads the facts for calls of a built-in tool. `None` for other tools.
     pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
         self.builtin_known(host, tool, caller, &KnownFacts::default())
     }
 
-    /// Like [`Config::builtin`], for many tools that need the same.
+    /// Like [`Config::builtin`], sharing facts between tools.
     pub(crate) fn builtin_known(
         &self,
         host: &Host<'_>,
@@ -269,8 +267,8 @@ impl Config {
         })
     }
 
-    /// Completes the facts of a tool to those of one call. `approved` is the learned code that its approval binds, if
-    /// it has one: what later runs taught counts from the next approval on.
+    /// Completes the facts of a tool with the arguments of one call. `approved` is the learned code that its approval
+    /// binds, if it has one. Code that was learned later counts from the next approval on.
     pub fn with_args<'f>(
         &self,
         host: &Host<'_>,
@@ -292,7 +290,7 @@ impl Config {
         facts
     }
 
-    /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
+    /// Returns the built-in tools with missing needs, and those needs. Needs that depend on a session are left out.
     pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
         let known = KnownFacts::default();
         let of = |row: &'static builtin::Definition| {
@@ -302,7 +300,7 @@ impl Config {
         builtin::definitions().iter().copied().filter_map(of).collect()
     }
 
-    /// Returns what a built-in tool needs and is missing here. What depends on a session is left out.
+    /// Returns the missing needs of a built-in tool. Needs that depend on a session are left out.
     pub(crate) fn missing_here(
         &self,
         host: &Host<'_>,
@@ -314,7 +312,7 @@ impl Config {
         missing
     }
 
-    /// Returns what a built-in tool needs and does not find here.
+    /// Returns the missing needs of a built-in tool for this caller.
     fn missing(
         &self,
         host: &Host<'_>,
@@ -325,7 +323,7 @@ impl Config {
         let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
         let look = |fact: Fact| self.holds(host, row, fact, caller);
         let holds = |fact: Fact| match fact {
-            // It does not hold for each tool alike.
+            // It depends on the tool, so it is not shared.
             Fact::Forge => look(fact),
             fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
         };
@@ -338,7 +336,7 @@ impl Config {
             Fact::Built => row.is_built,
             Fact::Repository => {
                 let git = RelPath::from_static(".git");
-                // Tools of the family name a repository, which may be a clone in a volume.
+                // Tools of the family may use a clone in a volume instead.
                 host.fs.exists(&git).unwrap_or(false)
                     || (row.id.starts_with("git.") && holds_a_folder(host.fs, CLONES))
             }
@@ -360,7 +358,7 @@ impl Config {
                 program.is_some_and(|line| host.has_program(line.value.program()))
             }
             Fact::Forge => {
-                // The checks of another forge are its own.
+                // Another forge runs its checks itself.
                 let reaches = |program: &Argv| {
                     is_of_forge(row.id) && is_forge(program) && host.has_program(program.program())
                 };
@@ -390,12 +388,11 @@ impl Config {
         if tool.is_built_in() { self.own_tool(tool.id.as_str()).unwrap_or(tool) } else { tool }
     }
 
-    /// Finds the entry that a call with these arguments uses: a tool of Brigade, an enabled tool of the catalog, or
-    /// what Brigade makes of gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never
-    /// replace.
+    /// Finds the entry for a call with these arguments: a built-in tool, an enabled tool of the catalog, or an offer of
+    /// gateway.toml for `resource.read` and `prompt.get`. Catalog entries never replace these two.
     ///
     /// # Errors
-    /// Returns why there is none.
+    /// Fails if there is no such tool or offer.
     pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, ToolLookupError> {
         if let Some(entry) = self.own_tool(id.trim()) {
             return Ok(entry);
@@ -405,11 +402,10 @@ impl Config {
         offer.map(|offer| &offer.entry).ok_or(ToolLookupError::NotOffered { reads })
     }
 
-    /// Makes the entry of the tool that reads everything of a kind that gateway.toml offers: the first one, with the
-    /// effects of all.
+    /// Makes one entry for all offers of a kind: the entry of the first offer, with the effects of all.
     ///
     /// # Errors
-    /// If nothing of the kind is offered.
+    /// Fails if nothing of the kind is offered.
     pub fn reader(&self, host: &Host<'_>, reads: Reads) -> Result<Tool, ToolLookupError> {
         let mut entries =
             self.offers(host).iter().filter(|offer| offer.reads == reads).map(|offer| &offer.entry);
@@ -420,8 +416,8 @@ impl Config {
         Ok(entry)
     }
 
-    /// Returns what the profiles of a caller limit calls of a built-in tool to: those of its session, and these. A
-    /// person has no limits. `None` if they cannot be read.
+    /// Returns the limits of a caller's profiles for calls of a built-in tool: those of its session, and these
+    /// `profiles`. A person has no limits. `None` if the profiles cannot be read.
     pub fn call_limits(
         &self,
         host: &Host<'_>,
@@ -437,7 +433,7 @@ impl Config {
         Some(rights.limits(&ToolTraits::from_tool(self.own_tool(tool)?)))
     }
 
-    /// Returns the directories outside of the workspace that files of tools may lie in.
+    /// Returns the directories outside of the workspace that may contain files of tools.
     pub(crate) fn outside(&self) -> Vec<String> {
         let policy = self.policy.policy();
         policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
@@ -452,7 +448,7 @@ fn names_web_framework(fs: &dyn Fs) -> bool {
     package.is_some_and(|package| !builtin::web_frameworks(&package).is_empty())
 }
 
-/// Returns whether a directory is there and holds another one.
+/// Returns whether a directory exists and contains another directory.
 fn holds_a_folder(fs: &dyn Fs, folder: &str) -> bool {
     let path = RelPath::composed(folder);
     fs.list_dir(&path).is_ok_and(|entries| entries.iter().any(|entry| entry.kind == FileKind::Directory))
@@ -461,7 +457,7 @@ fn holds_a_folder(fs: &dyn Fs, folder: &str) -> bool {
 /// Reads the catalog.
 ///
 /// # Errors
-/// When its file is missing or cannot be read.
+/// Fails if the file is missing or cannot be read.
 pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     let bytes = read_config(fs, CATALOG)?;
     let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
@@ -470,7 +466,7 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     Ok(catalog)
 }
 
-/// Reads the policy. One that cannot be read blocks everything.
+/// Reads the policy. An unreadable policy blocks all calls.
 pub fn read_policy(fs: &dyn Fs) -> PolicyState {
     match read_config(fs, POLICY) {
         Ok(bytes) => {
@@ -479,17 +475,17 @@ pub fn read_policy(fs: &dyn Fs) -> PolicyState {
             policy
         }
         Err(error) if error.is_not_found() => {
-            tracing::debug!("there is no {POLICY}");
+            tracing::debug!("{POLICY} does not exist");
             PolicyState::parse(POLICY, None)
         }
         Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),
     }
 }
 
-/// Reads a configuration file. One that is a link to nothing is there, and cannot be read.
+/// Reads a configuration file. A broken link counts as unreadable, not as missing.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if it is missing or cannot be read.
 pub fn read_config(fs: &dyn Fs, file: &str) -> Result<Vec<u8>, FsError> {
     let path = RelPath::composed(file);
     fs.read(&path, CONFIG_LIMIT).map_err(|error| {
@@ -508,10 +504,10 @@ pub fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
     errors.map(ErrorLine::from).collect()
 }
 
-/// Converts an unreadable configuration file into an issue. A missing file has `next` as its hint.
+/// Converts an unreadable configuration file into an issue. For a missing file, `next` is the hint.
 ///
 /// # Errors
-/// When file access failed.
+/// Returns other disk errors.
 pub fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue, FsError> {
     let (message, hint) = match &error.kind {
         FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next)),

@@ -1,4 +1,4 @@
-//! What operations work over: the files of a workspace, its clock, its variables and its queue.
+//! The context of operations: the files of a workspace, its clock, its variables and its queue.
 
 use std::fs::File;
 use std::io;
@@ -20,47 +20,47 @@ use brigade_redact::Redactor;
 
 use crate::gather;
 
-/// The context of a workspace: everything that an operation reads, writes, asks and spells with. It has no decisions.
+/// Everything that an operation needs to read and write a workspace. Makes no decisions.
 pub struct WorkspaceContext {
     /// The files.
     pub fs: Arc<dyn Fs>,
-    /// The files, if they are others than those of the disk.
+    /// The files, if the host supplies files other than those of the disk.
     pub files: Option<Arc<dyn Fs>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The variables of the host.
     pub environment: Arc<HostEnvironment>,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// How long a writer waits for a lock.
     pub timeout: Duration,
-    /// Cancels what is started.
+    /// Cancels started programs.
     pub cancel: Option<CancelToken>,
     /// How next steps are spelled.
     pub speller: Arc<dyn StepFormatter>,
     /// The digests of programs that were read so far.
     pub digests: Arc<Digests>,
-    /// What was read for the last calls, for a process that makes many; `None` reads everything for each.
+    /// Cached facts, for a process that makes many calls. `None` reads everything for each call.
     pub memory: Option<Arc<Memory>>,
     /// The journal of calls in the files.
     pub files_of_calls: Arc<JournalStore>,
-    /// What keeps calls instead of the journal.
+    /// The store of calls, if it is not the journal.
     pub store: Option<Arc<dyn Store>>,
     /// What looks up the names in arguments of built-in tools.
     pub names: Option<Arc<dyn Names>>,
 }
 
-/// Opens sessions for the workers of tasks. A server that serves agents is one.
+/// Opens sessions for the workers of tasks. Implemented by servers of agents.
 pub trait TaskSessions: Send + Sync {
-    /// Serves the process at the other ends of two pipes as the agent, in this session, until they end.
+    /// Serves a process over two pipes until they close. It acts as this agent in this session.
     ///
     /// # Errors
-    /// Fails if nothing more can be served.
+    /// Fails if the pipes cannot be served.
     fn open(&self, agent: &str, session: LiveSession, input: File, output: File) -> io::Result<()>;
 }
 
 impl WorkspaceContext {
-    /// Works over these files, with the clock of the system and without variables, for the command line.
+    /// Creates a context for the command line, with these files, the system clock and no variables.
     pub fn new(fs: Arc<dyn Fs>) -> WorkspaceContext {
         let timeout = Duration::from_secs(10);
         let holder = format!("process {}", std::process::id());
@@ -113,7 +113,7 @@ impl WorkspaceContext {
         SourceFiles::new(self.fs.clone(), Redactor::new(&gather::telling_values(self)))
     }
 
-    /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
+    /// Refuses to replace a file that may widen rights if the caller is a program of a run.
     ///
     /// # Errors
     /// As [`WorkspaceContext::require_outside_run`].
@@ -124,7 +124,8 @@ impl WorkspaceContext {
         }
     }
 
-    /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
+    /// Refuses an operation that decides or widens rights if the caller is a program of a run. Does not trust its
+    /// environment.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace is in the run's own directory.
@@ -132,13 +133,13 @@ impl WorkspaceContext {
         self.require_outside_run_at(self.fs.root())
     }
 
-    /// Like [`WorkspaceContext::require_outside_run`], for what is written at another place, too: the run's own
-    /// directory must hold it.
+    /// Like [`WorkspaceContext::require_outside_run`], for a path that is written: it must be in the run's own
+    /// directory.
     ///
     /// # Errors
     /// As [`WorkspaceContext::require_outside_run`].
     pub fn require_outside_run_at(&self, path: &Path) -> Result<(), Failure> {
-        // Other files than those of the disk are the host's own.
+        // Files that the host supplies are not on the disk.
         if self.files.is_some() || !brigade_process::is_inside_run(path) {
             return Ok(());
         }
@@ -163,7 +164,7 @@ impl WorkspaceContext {
         move |path| absolute(&root, home.as_deref(), path)
     }
 
-    /// Makes a typed path absolute.
+    /// Makes a path from the command line absolute.
     pub fn typed_path(&self, path: &Path) -> PathBuf {
         let path = self.environment.expand(path);
         match brigade_process::current_dir() {
@@ -181,7 +182,7 @@ impl WorkspaceContext {
     }
 }
 
-/// Says that the home directory is unknown.
+/// Returns the failure for a missing home directory.
 pub fn no_home(environment: &HostEnvironment) -> Failure {
     let (message, hint) = match environment.get("HOME").is_some_and(|home| !home.is_empty()) {
         true => {

@@ -1,12 +1,12 @@
-//! A cache for the sha256 of large programs that cannot be changed.
+//! A cache for the sha256 of large programs that cannot change.
 //!
-//! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
-//! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at
-//! least [`MIN_PROGRAM_BYTES`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key
-//! is its device, inode, length, and modification and change times. All other files are always read: root can write
-//! through a mapping that leaves length and times as they are.
+//! A plan, an approval and a run each need the bytes of the program. Reading an interpreter of 100 MB takes longer than
+//! running most scripts. So `.brigade/tools/digests.json` caches the digest of a file that has at least
+//! [`MIN_PROGRAM_BYTES`] and is sealed: on a read-only file system, or under fs-verity. The key is its device, inode,
+//! length, and modification and change times. Other files are always read, because root can write through a mapping
+//! without changing length and times.
 //!
-//! The file is a cache: without it, or with anything odd in it, programs are read.
+//! If the file is missing or invalid, programs are read.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -25,14 +25,14 @@ const DIGESTS: &str = ".brigade/tools/digests.json";
 /// The schema id of that file.
 const SCHEMA: &str = "brigade.digests.v1";
 
-/// The largest such file that is read, and the most digests that are kept.
+/// The maximum size of that file, and the maximum number of digests.
 const LIMIT: u64 = 64 << 10;
 const MAX_DIGESTS: usize = 64;
 
-/// The shortest program that is worth remembering, in bytes.
+/// The minimum size of a cached program, in bytes.
 const MIN_PROGRAM_BYTES: u64 = 1 << 20;
 
-/// How long ago a file must have changed last: a second change may share its time with the first one.
+/// The minimum age of a file's last change. A second change soon after may have the same time.
 const MIN_FILE_AGE_MICROS: i64 = 2_000_000;
 
 /// The cache, read on first use.
@@ -50,7 +50,7 @@ struct Document {
     files: BTreeMap<String, Fingerprint>,
 }
 
-/// Reads the file's content; empty when it is anything else.
+/// Parses the file; empty if it is invalid.
 fn parse(bytes: &[u8]) -> BTreeMap<String, Fingerprint> {
     let document = Json::parse_bytes(bytes, Dialect::Strict).ok();
     match document.map(|json| from_json::<Document>(&json)) {
@@ -89,7 +89,7 @@ impl KnownDigests for Host<'_> {
 }
 
 impl Digests {
-    /// Stores new digests, in commands that write anyway. Ignores write errors.
+    /// Stores new digests. Only called by commands that write anyway. Ignores write errors.
     pub fn keep(&self, fs: &dyn Fs) {
         let learned = std::mem::take(&mut *self.learned.lock().unwrap_or_else(PoisonError::into_inner));
         if learned.is_empty() {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_large_files_that_nobody_can_change_are_remembered() {
+    fn only_large_sealed_files_are_cached() {
         let now = Timestamp::from_unix_micros(100_000_000);
         let stamp = |is_sealed: bool, length: u64, seconds: i64| {
             FileStamp::new([1, 2, length], (0, 0), (seconds, 0), is_sealed)

@@ -16,22 +16,22 @@ use brigade_schema::Schema;
 use crate::host::Host;
 use crate::searched_files::{SeenFiles, is_program};
 
-/// The largest schema, example or argument file that is read.
+/// The maximum size of a schema, example or argument file.
 pub const DOCUMENT_LIMIT: u64 = 16 << 20;
 
-/// The largest source or projection that is read.
+/// The maximum size of a source or projection.
 const SOURCE_LIMIT: u64 = 64 << 20;
 
 /// The file at a path of the entry.
 #[derive(Clone, Debug)]
 pub enum EntryFile {
-    /// The entry names none.
+    /// The entry names no file.
     NotNamed,
-    /// There is none.
+    /// The file does not exist.
     Missing,
     /// It cannot be read; the text says why.
     Unreadable(String),
-    /// It leads out of the workspace without permission of the policy.
+    /// It is outside of the workspace, and the policy does not allow that.
     Outside,
     /// Its bytes.
     Bytes(Vec<u8>),
@@ -54,7 +54,7 @@ impl EntryFile {
         if let EntryFile::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
-    /// Gives the bytes away as the source of projections.
+    /// Converts the bytes into the source of projections.
     pub fn into_source(self) -> SourceFacts {
         match self {
             EntryFile::NotNamed => SourceFacts::NotConfigured,
@@ -66,7 +66,7 @@ impl EntryFile {
     }
 }
 
-/// Reads the files of one tool, those outside the workspace only where the policy lists their directory.
+/// Reads the files of one tool. Files outside of the workspace are read only if the policy lists their directory.
 pub struct ToolReader<'g> {
     /// The workspace and its host.
     pub host: Host<'g>,
@@ -77,14 +77,14 @@ pub struct ToolReader<'g> {
 }
 
 impl ToolReader<'_> {
-    /// Does something at the place that a path of the entry leads to.
+    /// Calls a function with the place that a path of the entry leads to.
     fn at<T>(
         &self,
         path: &str,
         inside: impl Fn(&RelPath) -> Result<T, FsError>,
         outside: impl Fn(&Path) -> Result<T, FsError>,
     ) -> Result<ReachedPath<T>, FsError> {
-        // Nearly every path is a plain one, which the disk itself keeps inside.
+        // Fast path: most paths are plain, and the file system keeps them inside of the workspace.
         if let Ok(plain) = path.parse::<RelPath>().map_err(drop)
             && !path.starts_with('~')
         {
@@ -102,7 +102,8 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Does something at the place of a document, which for an entry of the user is below the directory of its file.
+    /// Calls a function with the place of a document. For entries of the user, it is relative to their file's
+    /// directory.
     fn document_at<T>(
         &self,
         path: &str,
@@ -163,7 +164,7 @@ impl ToolReader<'_> {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
     }
 
-    /// Reads the schema of the arguments. An entry that Brigade made has one in the program.
+    /// Reads the schema of the arguments. For entries that Brigade makes, it is built in.
     pub fn input_schema(&self) -> EntryFile {
         match (self.tool.reads, self.row()) {
             (Some(reads), _) => EntryFile::Bytes(reads.input_schema().as_bytes().to_vec()),
@@ -172,7 +173,7 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Reads the schema of the result. A tool of Brigade has one in the program.
+    /// Reads the schema of the result. For built-in tools, it is built in.
     pub fn output_schema(&self) -> EntryFile {
         match self.row() {
             Some(row) => EntryFile::Bytes(row.output_schema().to_compact().into_bytes()),
@@ -192,7 +193,7 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Looks at a file without reading it.
+    /// Returns the metadata of a file.
     pub fn metadata(&self, path: &str) -> Option<Metadata> {
         let fs = self.host.fs;
         match self.document_at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
@@ -201,7 +202,7 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Returns whether a path leads out of the workspace to where the policy does not allow.
+    /// Returns whether a path leads out of the workspace to a place that the policy does not allow.
     pub fn leads_out(&self, path: Option<&str>) -> bool {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return false;
@@ -229,7 +230,7 @@ impl ToolReader<'_> {
             FileKind::Directory => DirectoryFact::Present,
             FileKind::File | FileKind::Link | FileKind::Other => DirectoryFact::Missing,
         };
-        // The workspace itself, which is open already.
+        // The workspace itself needs no check.
         if cwd.parse::<RelPath>().is_ok_and(|path| path.is_root()) {
             return (fs.root().to_owned(), DirectoryFact::Present);
         }
@@ -261,13 +262,13 @@ impl ToolReader<'_> {
         Argv::parse(self.tool.command.as_deref()?).ok()
     }
 
-    /// Shows the files of the workspace and its host to the search for what a command reads.
+    /// Returns the files of the workspace and its host, for finding what a command reads.
     pub(crate) fn seen(&self) -> SeenFiles<'_> {
         let path_variable = self.host.environment.get("PATH");
         SeenFiles { fs: self.host.fs, path_variable }
     }
 
-    /// Returns the program of a command, if it is there.
+    /// Returns the path of a command's program, if it exists.
     pub(crate) fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
         let path_variable = self.host.environment.get("PATH");
         let is_there = |path: &Path| is_program(self.host.fs, path);
@@ -275,12 +276,12 @@ impl ToolReader<'_> {
             .or_else(|| brigade_itself(argv.program()))
     }
 
-    /// Returns whether the program of a command is there, without opening it.
+    /// Returns whether the program of a command exists, without opening it.
     pub fn finds_program(&self, argv: &Argv, directory: &Path) -> bool {
         self.program_path(argv, directory).is_some()
     }
 
-    /// Opens the program of the command and reads it whole.
+    /// Opens the program of the command and reads all of it.
     pub fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
         let fs = self.host.fs;
         let Some(argv) = self.argv() else {
@@ -331,12 +332,12 @@ pub(crate) fn target_facts(fs: &dyn Fs, path: &str) -> TargetFacts {
     }
 }
 
-/// Reads a file's bytes as JSON, a byte order mark skipped.
+/// Parses a file's bytes as JSON, without a byte order mark.
 pub fn parse_json(bytes: &[u8]) -> Result<Json, JsonError> {
     Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict)
 }
 
-/// Reads a schema file's bytes as the root schema of a contract.
+/// Compiles a schema file's bytes as the root schema of a contract.
 pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
     let json = match parse_json(bytes) {
         Ok(json) => json,
@@ -358,7 +359,7 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
     }
 }
 
-/// A tool may call Brigade by its name although it is not on PATH.
+/// Returns the running program for the word `brigade`, which need not be on PATH.
 fn brigade_itself(word: &str) -> Option<PathBuf> {
     if word == "brigade" { brigade_process::current_program().ok() } else { None }
 }

@@ -37,7 +37,7 @@ pub fn config(context: &WorkspaceContext) -> Result<Arc<Config>, Failure> {
     }
 }
 
-/// Reads catalog and policy, for callers that need them apart.
+/// Reads catalog and policy into a configuration that is not shared.
 pub fn own_config(context: &WorkspaceContext) -> Result<Config, Failure> {
     config_from(context, context.host())
 }
@@ -46,7 +46,7 @@ fn config_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Config, Fai
     Ok(Config::new(&host, load::catalog_from(context, host)?, read_policy(host.fs)))
 }
 
-/// Finds the entry that a call with these arguments uses.
+/// Finds the entry for a call with these arguments.
 pub fn entry<'c>(
     context: &WorkspaceContext,
     config: &'c Config,
@@ -56,8 +56,8 @@ pub fn entry<'c>(
     Ok(config.entry(&context.host(), tool_id, args)?)
 }
 
-/// Plans a call of a tool with arguments. A command that the call names has, of the effects that its agent is granted,
-/// only those in `within`.
+/// Plans a call of a tool with arguments. A command in the arguments has only those granted effects that are in
+/// `within`.
 pub fn plan_call(
     context: &WorkspaceContext,
     config: &Arc<Config>,
@@ -70,11 +70,11 @@ pub fn plan_call(
     plan_within(context, config, tool, args, caller, Limits { within, session, learned: None })
 }
 
-/// What a call was granted before.
+/// The limits of a call that was planned before.
 struct Limits<'a> {
     /// The effects that its command may have.
     within: Option<&'a [String]>,
-    /// The session that it is asked in.
+    /// The session of the call.
     session: Option<CallSession>,
     /// The learned code that its approval binds.
     learned: Option<&'a [String]>,
@@ -117,7 +117,7 @@ pub fn plan_installation(
     planned(context, config, input, Ok(Json::Object(Object::new())), None, None)
 }
 
-/// Plans again what was asked for before.
+/// Plans an earlier request again.
 pub fn plan_again(
     context: &WorkspaceContext,
     config: &Arc<Config>,
@@ -125,7 +125,7 @@ pub fn plan_again(
     caller: Caller,
 ) -> Result<PlannedCall, Failure> {
     match asked.installs_with {
-        // A disabled entry can be installed, too.
+        // Disabled entries can be installed, too.
         Some((command, contract)) => {
             let entry = load::any_tool(&config.catalog, asked.tool_id)?;
             let command = install_command(entry, command, contract);
@@ -141,7 +141,7 @@ pub fn plan_again(
     }
 }
 
-/// What was asked for before.
+/// An earlier request.
 pub struct RepeatRequest<'a> {
     /// The tool.
     pub tool_id: &'a str,
@@ -149,16 +149,16 @@ pub struct RepeatRequest<'a> {
     pub args: Json,
     /// The command of an installation as the record shows it, and the fingerprint of its contract.
     pub installs_with: Option<(&'a str, Option<&'a str>)>,
-    /// The effects that the call was queued with. Absent for what is queued anew.
+    /// The effects that the call was queued with. `None` for a new call.
     pub effects: Option<&'a [String]>,
-    /// The session that it was asked in.
+    /// The session of the request.
     pub session: Option<CallSession>,
-    /// The learned code that its approval binds. Absent without an approval.
+    /// The learned code that its approval binds. `None` for a call without an approval.
     pub learned: Option<&'a [String]>,
 }
 
 impl<'a> RepeatRequest<'a> {
-    /// Returns what a call asks for.
+    /// Returns the request of a call.
     pub fn call(call: &'a Call) -> RepeatRequest<'a> {
         let installs = call.kind() == CallKind::Install;
         let contract = call.contract_fingerprint.as_deref();
@@ -175,7 +175,7 @@ impl<'a> RepeatRequest<'a> {
         }
     }
 
-    /// Returns what the call of a run asked for, outside of its session.
+    /// Returns the request of a run's call, without its session.
     pub fn run(receipt: &'a Receipt) -> RepeatRequest<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
         let contract = receipt.contract_fingerprint.as_deref();
@@ -207,8 +207,8 @@ fn planned(
     Ok(PlannedCall { plan, projections, program, directory })
 }
 
-/// Plans a call of a tool that a person named: by its id, an alias or `<source>:<id>`. Without such a tool, the plan
-/// says so, and the error comes with it.
+/// Plans a call of a tool that a person named by its id, an alias or `<source>:<id>`. For an unknown tool, returns a
+/// plan with this blocker, and the error.
 pub fn plan_request(
     context: &WorkspaceContext,
     config: &Arc<Config>,
@@ -219,8 +219,8 @@ pub fn plan_request(
     plan_of(context, config, meant, args, None, None)
 }
 
-/// Plans a call of the tool with exactly this id, such as one that an agent's rights were judged by: no alias leads to
-/// it. Without such a tool, the plan says so, and the error comes with it.
+/// Plans a call of the tool with exactly this id, without aliases, because an agent's rights were decided for this id.
+/// For an unknown tool, returns a plan with this blocker, and the error.
 pub fn plan_of(
     context: &WorkspaceContext,
     config: &Arc<Config>,
@@ -247,17 +247,17 @@ pub fn plan_of(
     Ok((PlannedCall { plan, projections: Vec::new(), program: None, directory }, Some(error)))
 }
 
-/// Returns all values that the policy binds to labels. No argument and no typed text may contain them.
+/// Returns all values that the policy binds to labels. Arguments and texts of people may not contain them.
 pub fn bound_secrets(context: &WorkspaceContext, policy: &PolicyState) -> Vec<SecretValue> {
     bound_values(&context.environment, policy)
 }
 
-/// Returns all values to mask, as the policy binds them now.
+/// Returns all values to mask, from the current policy.
 pub fn secrets(context: &WorkspaceContext) -> Vec<SecretValue> {
     bound_secrets(context, &load::policy(context))
 }
 
-/// Returns the bound values that are long enough to recognize in typed text.
+/// Returns the bound values that are long enough to be recognized in typed text.
 pub fn telling_values(context: &WorkspaceContext) -> Vec<SecretValue> {
     brigade_call::telling_values(&secrets(context))
 }

@@ -1,7 +1,7 @@
-//! What the health command of a runtime leads to.
+//! Finds the files that health commands of runtimes execute.
 //!
 //! A call that needs a runtime runs its health command first, so an approval of the call binds the files of the
-//! workspace that this command executes. What it only looks at, such as a pid file, may change.
+//! workspace that this command executes. Files that it only inspects, such as a pid file, may change.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -18,11 +18,11 @@ use crate::searched_files::{SeenFiles, is_code_file};
 use crate::tool::FactReader;
 
 impl FactReader<'_, '_> {
-    /// Returns the files that the health command executes of the runtime that calls of a tool need, each under a name
-    /// for people, with its sha256. Programs on `PATH` are left out.
+    /// Returns the files that the health command of the tool's runtime executes, each by a name for people, with its
+    /// sha256. Programs on `PATH` are left out.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub(crate) fn health_files(&self, tool: &Tool) -> Result<BTreeMap<String, Fingerprint>, FsError> {
         let mut found = BTreeMap::new();
         let Some((runtime, check)) = self.check_of(tool) else { return Ok(found) };
@@ -43,13 +43,13 @@ impl FactReader<'_, '_> {
         Ok(found)
     }
 
-    /// Returns whether a file is code by its name, its mode or its first bytes: what else words and recipes name may be
-    /// looked at alone.
+    /// Returns whether a file is code by its name, its mode or its first bytes. The health command may only inspect
+    /// other files.
     fn is_code(&self, path: &str) -> bool {
         is_code_name(path) || is_code_file(self.host.fs, path)
     }
 
-    /// Returns the runtime that calls of a tool need, and its health command as an entry.
+    /// Returns the runtime of a tool, and its health command as an entry.
     fn check_of(&self, tool: &Tool) -> Option<(&Runtime, Tool)> {
         let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
         let id = tool.runtime_id.as_deref().filter(|id| is_required && !id.is_empty())?;
@@ -68,12 +68,12 @@ fn script_of(check: &Tool, files: &BTreeMap<String, Fingerprint>) -> Option<Stri
     words.find(|word| matches!(role(word), Some(Role::Shell | Role::Interpreter)))?;
     let word = Path::new(words.find(|word| !word.starts_with('-'))?);
     let word: PathBuf = word.components().filter(|part| *part != Component::CurDir).collect();
-    // Files are named in the workspace, and the word in its directory, or absolutely.
+    // Files are relative to the workspace; the word is absolute or relative to its directory.
     files.keys().find(|known| word.ends_with(known) || Path::new(known).ends_with(&word)).cloned()
 }
 
 impl Host<'_> {
-    /// Returns what the programs of a command line are installed in, outside of the system and the workspace.
+    /// Returns the installation directories of a command line's programs, outside of the system and the workspace.
     pub fn installed_in(&self, argv: &Argv, directory: &Path) -> Vec<PathBuf> {
         let seen = SeenFiles { fs: self.fs, path_variable: self.environment.get("PATH") };
         self.installation(&what_it_reads(argv, directory, &seen)).paths.into_iter().collect()

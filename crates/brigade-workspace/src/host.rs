@@ -30,14 +30,14 @@ pub struct Host<'a> {
     pub digests: &'a Digests,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// What looks up the names in arguments of built-in tools; `None` where there are none.
+    /// Looks up the names in arguments of built-in tools. `None` if no such lookup is available.
     pub names: Option<&'a dyn Names>,
 }
 
-/// Looks up what arguments of built-in tools name, other than files: a manifest, a question that waits, a worker, a
-/// commit and where it is pushed to, work that would be put away.
+/// Looks up what arguments of built-in tools name, other than files: manifests, open questions, workers, commits and
+/// their remotes, and unmerged work of a lane.
 pub trait Names: Send + Sync {
-    /// Returns what the arguments of a caller's tool name as it is now, and the reasons against the call in it.
+    /// Returns the current state of what the arguments name, and blockers of the call because of it.
     /// `root` is the directory that the paths of the session are relative to.
     fn named(
         &self,
@@ -53,7 +53,7 @@ pub trait Names: Send + Sync {
     fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork>;
 }
 
-/// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.
+/// Makes a path of the table of harnesses absolute. `None` if its base directory is unknown.
 pub fn user_path(environment: &HostEnvironment, path: &Path) -> Option<PathBuf> {
     if let Ok(rest) = path.strip_prefix("~") {
         return environment.home().map(|home| home.join(rest));
@@ -88,7 +88,7 @@ impl<'a> Host<'a> {
         PinStore { fs: self.fs, clock: self.clock }
     }
 
-    /// Returns what the programs of a command are installed in, outside of the system and the workspace.
+    /// Returns the installation directories of a command's programs, outside of the system and the workspace.
     pub(crate) fn installation(&self, reads: &Reads) -> Installation {
         let surroundings = Surroundings {
             home: self.home().map(Path::to_owned),
@@ -113,7 +113,8 @@ impl<'a> Host<'a> {
         installation_in(programs, &surroundings)
     }
 
-    /// Notes what tells where a program is installed: its directory, the one above, and the libraries there.
+    /// Inspects the directories that show where a program is installed, so that a cache notices changes: its directory,
+    /// the parent, and the libraries there.
     fn note_installation(&self, program: &Path) {
         self.fs.note(program);
         let directory = program.parent();
@@ -131,12 +132,12 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
+/// Returns the values that the policy binds to labels of any tool. Arguments and texts of people may not contain them.
 pub fn bound_values(environment: &HostEnvironment, policy: &PolicyState) -> Vec<SecretValue> {
     labelled_values(environment, policy).map(|(_, value)| value).collect()
 }
 
-/// Returns what is masked where an entry of the catalog is shown: every bound value, as in outputs.
+/// Returns the masks for showing catalog entries: every bound value, as in outputs.
 pub fn masks(environment: &HostEnvironment, policy: &PolicyState) -> Masks {
     Masks::labelled(labelled_values(environment, policy).collect())
 }

@@ -1,4 +1,4 @@
-//! The files that the paths of a call are relative to: those of the workspace, or of the lane that its session has.
+//! The files that the paths of a call are relative to: those of the workspace, or of its session's lane.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub enum Files<'a> {
 }
 
 impl Files<'_> {
-    /// Returns what opens them.
+    /// Returns their file system.
     pub fn fs(&self) -> &dyn Fs {
         match self {
             Files::Workspace(fs) => *fs,
@@ -32,9 +32,9 @@ impl Files<'_> {
 /// Why the files of a lane are not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneError {
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
-    /// Its directory is a link, or no worktree.
+    /// Its directory is a link or not a worktree.
     NoWorktree,
 }
 
@@ -57,7 +57,7 @@ impl LaneError {
 impl Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LaneError::Gone => "the lane is not there any more; begin a session in another one",
+            LaneError::Gone => "the lane no longer exists; begin a session in another one",
             LaneError::NoWorktree => {
                 "the directory of the lane is not a worktree any more; a person may look at it"
             }
@@ -65,7 +65,7 @@ impl Display for LaneError {
     }
 }
 
-/// Refuses a call whose lane cannot be worked in.
+/// Converts the problem into the refusal of a call.
 impl From<LaneError> for Failure {
     fn from(none: LaneError) -> Failure {
         let reason = Blocker::new(none, none.to_string());
@@ -73,20 +73,20 @@ impl From<LaneError> for Failure {
     }
 }
 
-/// What came of keeping a lane from being taken away.
+/// The result of [`Host::keep_lane`].
 #[derive(Debug)]
 pub enum KeptLane {
-    /// It stays as long as this lock is held.
+    /// The lane is not removed while this lock is held.
     Held(Lock),
-    /// It cannot be worked in.
+    /// The lane cannot be used.
     Not(LaneError),
 }
 
 impl<'a> Host<'a> {
-    /// Keeps a lane that is there from being taken away. `root` is its directory.
+    /// Prevents the removal of an existing lane. `root` is its directory.
     ///
     /// # Errors
-    /// Fails on a disk error, and if another process holds the lock for so long.
+    /// Fails on a disk error, or if another process holds the lock for longer than `patience`.
     pub fn keep_lane(&self, root: &str, patience: Duration) -> Result<KeptLane, FsError> {
         let holder = format!("process {}", std::process::id());
         match self.fs.lock(&RelPath::composed(&lane_entry_lock(root)), &holder, patience) {
@@ -96,10 +96,10 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Opens the files that the paths of a session are relative to. `root` is the directory of its lane.
+    /// Opens the files that the paths of a session are relative to. `root` is its lane's directory.
     ///
     /// # Errors
-    /// Returns why the lane cannot be worked in. Never falls back to the workspace.
+    /// Fails if the lane cannot be used. Never falls back to the workspace.
     pub fn files(&self, root: Option<&str>) -> Result<Files<'a>, LaneError> {
         let Some(root) = root else { return Ok(Files::Workspace(self.fs)) };
         let id = match lane_of(root) {
@@ -123,7 +123,7 @@ impl<'a> Host<'a> {
         }
         let path = self.fs.root().join(lane.as_path());
         let files = DiskFs::open(&path).map_err(|_| LaneError::Gone)?;
-        // A link may have been put there in between.
+        // A link may have replaced it since the check.
         if files.root() == path { Ok(Files::Lane(files)) } else { Err(LaneError::NoWorktree) }
     }
 }

@@ -1,8 +1,8 @@
 //! The code that earlier observed runs of entries used.
 //!
-//! `.brigade/tools/learned.json` holds for each entry the files that its observed runs executed, or read by the name of
-//! a file with code. The next approval binds them. They count only while `command`, `cwd` and `code` of the entry are
-//! those of the run. A damaged file refuses plans, because what it held is not known.
+//! For each entry, `.brigade/tools/learned.json` lists files that observed runs executed, and files with names of code
+//! that they read. The next approval binds them. They count only while `command`, `cwd` and `code` of the entry stay
+//! the same. A damaged file blocks plans, because its content is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,13 +22,13 @@ pub const LEARNED: &str = ".brigade/tools/learned.json";
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.learned.v1";
 
-/// The largest file that is read.
+/// The maximum size of the file.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The maximum number of files of an entry. A run that used more teaches the first ones.
+/// The maximum number of files of an entry. Of more files, the first ones are learned.
 const MAX_FILES: usize = 1_000;
 
-/// What observed runs taught.
+/// The code that was learned from observed runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearnedCode {
     schema: String,
@@ -40,7 +40,7 @@ pub struct LearnedCode {
 /// The code that observed runs of an entry used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedTool {
-    /// The fingerprint of what the entry said then.
+    /// The fingerprint of the entry's fields at that time.
     entry: Fingerprint,
     /// The last run that was learned from.
     pub run_id: String,
@@ -66,13 +66,12 @@ impl LearnedCode {
         })
     }
 
-    /// Returns the code of an entry, while it says the same as then.
+    /// Returns the learned code of an entry, if its fields did not change.
     pub fn of_tool(&self, tool: &Tool) -> Option<&LearnedTool> {
         self.tools.get(tool.id.as_str()).filter(|learned| learned.entry == entry_fingerprint(tool))
     }
 
-    /// Adds files that a run of an entry used. Returns whether that changes anything. Files that are not there any more
-    /// are dropped.
+    /// Adds files that a run of an entry used, and drops files that no longer exist. Returns whether anything changed.
     pub fn learn(&mut self, fs: &dyn Fs, tool: &Tool, run_id: &str, files: &BTreeSet<String>) -> bool {
         let known = self.of_tool(tool).map(|learned| learned.files.clone()).unwrap_or_default();
         if files.is_subset(&known) {
@@ -85,7 +84,7 @@ impl LearnedCode {
         true
     }
 
-    /// Drops the code of an entry, and returns how many files that were.
+    /// Drops the code of an entry, and returns the number of its files.
     pub fn forget(&mut self, id: &str) -> Option<usize> {
         self.tools.remove(id).map(|learned| learned.files.len())
     }
@@ -93,7 +92,7 @@ impl LearnedCode {
     /// Writes the file, readable by its owner only.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn write(&self, fs: &dyn Fs) -> Result<(), FsError> {
         let learned = LearnedCode { schema: SCHEMA.to_owned(), ..self.clone() };
         let text = pretty_text(&learned).expect("paths are JSON");
@@ -102,7 +101,7 @@ impl LearnedCode {
 }
 
 impl LearnedTool {
-    /// Returns the files that an approval bound, which it binds until it ends.
+    /// Returns the files of an approval, which keeps them until it ends.
     pub fn approved(files: &[String], run_id: &str) -> LearnedTool {
         LearnedTool {
             entry: Fingerprint::of_bytes(b""),
@@ -118,7 +117,7 @@ pub fn is_code_of_run(fs: &dyn Fs, path: &str, executed: bool) -> bool {
     executed || is_code_name(path) || is_code_file(fs, path)
 }
 
-/// Returns the fingerprint of what an entry says about its code.
+/// Returns the fingerprint of the fields that choose an entry's code.
 fn entry_fingerprint(tool: &Tool) -> Fingerprint {
     Fingerprint::builder("brigade.learned.v1")
         .text("command", tool.command.as_deref())

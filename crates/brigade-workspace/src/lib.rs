@@ -1,17 +1,22 @@
-//! The context of operations, the configuration, and the facts of tools, read once at the requested depth.
+//! Reads a workspace: its configuration, and facts about its tools, each once and only as deep as needed.
 //!
-//! Owns what operations work over ([`WorkspaceContext`]), reading the configuration ([`Config`]) and the facts of tools
-//! ([`FactReader`]): files, the program and code of the command, projections and pins; and planning a call from them
-//! ([`gather`]). Does not know the kitchen, the inbox, or what is decided. Starts nothing, and writes only a cache of
-//! digests.
+//! Owns:
 //!
-//! | asked for | what is read |
+//! * the context of operations ([`WorkspaceContext`]): files, clock, variables, caller and queue;
+//! * reading the configuration ([`Config`]);
+//! * reading facts about tools ([`FactReader`]): files, the program and code of the command, projections and pins;
+//! * planning a call from these facts ([`gather`]).
+//!
+//! Does not know the kitchen or the inbox, and makes no decisions. Starts no programs. Writes only caches and learned
+//! code.
+//!
+//! | item | reads |
 //! | --- | --- |
-//! | [`Depth::Summary`] | every file that the entry names, and how its projections differ: what lists and health need |
-//! | [`Depth::Plan`] | what a plan needs: schemas, examples, source, and whether projections are in their place |
-//! | [`FactReader::plan`] | that, and program, code, policy decision and pin, for a plan that is made now |
-//! | [`FactReader::deepen`] | these, of a tool that a summary was read of |
-//! | [`FactReader::start`] | what decides whether the server of a tool may be asked for its list |
+//! | [`Depth::Summary`] | for lists and health: every file that the entry names, and how its projections differ |
+//! | [`Depth::Plan`] | for plans: schemas, examples, source, and whether projections are in their place |
+//! | [`FactReader::plan`] | for a plan now: also program, code, policy decision and pin |
+//! | [`FactReader::deepen`] | the same, for a tool whose summary was read before |
+//! | [`FactReader::start`] | for asking a tool's server for its list: whether it may be started |
 //!
 //! ```
 //! use brigade_core::SystemClock;

@@ -16,14 +16,13 @@ use brigade_redact::Redactor;
 
 use crate::context::WorkspaceContext;
 
-/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
-/// an issue. If a file is there and cannot be read, it is unknown what of the user it would hide, so nothing of the
-/// user is used.
+/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file gives an empty catalog
+/// with an issue. An unreadable file might hide tools of the user, so then no tools of the user are used.
 pub fn catalog(context: &WorkspaceContext) -> Result<Catalog, Failure> {
     Ok(catalog_from(context, context.host())?.masked_by(&masks_of(context)))
 }
 
-/// Returns what hides the values that the policy binds, in texts that are shown or stored.
+/// Returns the masks for bound values in texts that are shown or stored.
 pub fn masks_of(context: &WorkspaceContext) -> Masks {
     masks(&context.environment, &policy(context))
 }
@@ -48,12 +47,12 @@ pub fn catalog_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Catalo
     })
 }
 
-/// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
+/// Reads the runtimes. A missing or unreadable file gives no runtimes and an issue.
 pub fn runtimes(context: &WorkspaceContext) -> Result<Runtimes, Failure> {
     runtimes_from(context, context.host())
 }
 
-/// Like [`runtimes`], for a process that makes many calls: read again only if one of the files moved.
+/// Like [`runtimes`], for a process that makes many calls: reads again only if one of the files changed.
 pub fn known_runtimes(context: &WorkspaceContext) -> Result<Arc<Runtimes>, Failure> {
     match &context.memory {
         Some(memory) => memory.runtimes(context.host(), |host| runtimes_from(context, host)),
@@ -68,7 +67,7 @@ fn runtimes_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Runtimes,
     })
 }
 
-/// Returns the code and help of the first error, and the places of all. Absent without errors.
+/// Returns the code and help of the first error, and the places of all. `None` without errors.
 pub fn diagnosis(context: &WorkspaceContext, errors: &[ErrorLine]) -> Option<Diagnosis> {
     let first = errors.first()?.fault();
     let sources = context.sources();
@@ -94,14 +93,14 @@ pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(|tool| tool.enabled).collect()
 }
 
-/// Returns the tools that are part of Brigade and built. Lists name them only where their family is asked for.
+/// Returns the built-in tools that are implemented. Lists show them only on request.
 pub fn built_in(config: &Config) -> impl Iterator<Item = &'static Tool> + use<> {
     let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some_and(|row| row.is_built);
     config.own_tools().iter().filter(is_built)
 }
 
-/// Finds a tool in order to show it: one of Brigade by its id, or one of the catalog by its id, an alias or
-/// `<source>:<id>`. It may be disabled.
+/// Finds a tool to show, which may be disabled: a built-in tool by its id, or a catalog tool by its id, an alias or
+/// `<source>:<id>`.
 pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
     match named(catalog, name) {
         Some(tool) => Ok(tool),
@@ -109,8 +108,7 @@ pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failur
     }
 }
 
-/// Returns the tool that a typed name means, which may be disabled: one of Brigade by its id, or one of the catalog. No
-/// alias of the catalog takes the name of a tool of Brigade.
+/// Returns the tool of a typed name, which may be disabled. Built-in tools have precedence over aliases of the catalog.
 pub fn named<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c Tool> {
     builtin::entry(name.trim()).or_else(|| catalog.named(name, is_taken))
 }
@@ -123,7 +121,7 @@ pub fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c T
     Ok(tools)
 }
 
-/// Finds an enabled tool by a name that was given: by its id, an alias or `<source>:<id>`.
+/// Finds an enabled tool by a typed name: its id, an alias or `<source>:<id>`.
 pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
     if let Some(tool) = builtin::entry(name.trim()) {
         return Ok(tool);
@@ -131,8 +129,8 @@ pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Fail
     Ok(catalog.find_named(name, is_taken)?)
 }
 
-/// Finds a tool in order to explain what decides on it: one of the catalog, or one that reads what gateway.toml offers
-/// of MCP servers, with the effects of all of them.
+/// Finds a tool for explaining decisions: a catalog tool, or the reader of all resources or prompts that gateway.toml
+/// offers.
 pub fn explained<'c>(
     context: &WorkspaceContext,
     config: &'c Config,
@@ -150,7 +148,7 @@ pub fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Tool, Failure> {
     Ok(catalog.find(id)?)
 }
 
-/// Returns the id that a name of a filter means. Records hold ids, also of tools that are gone.
+/// Returns the id for a tool name in a filter. Unknown names stay, because records hold ids of removed tools, too.
 pub fn id_of(context: &WorkspaceContext, name: &str) -> Result<String, Failure> {
     Ok(named(&catalog(context)?, name).map_or(name, |tool| tool.id.as_str()).to_owned())
 }
@@ -168,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_aliases_a_catalog_has_the_names_of_brigade_lead_to_brigade_alone() {
+    fn aliases_never_replace_names_of_built_in_tools() {
         let rows = builtin::definitions().iter();
         let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
         let own: Vec<&str> =

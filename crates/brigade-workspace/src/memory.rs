@@ -1,9 +1,9 @@
-//! What was read for the last calls of servers that are kept, for a process that makes many calls.
+//! Caches configuration and facts between calls of kept servers, for a process that makes many calls.
 //!
-//! A running server was started from bytes that were read and compared. For its next call, it is enough that nothing
-//! looks different that was looked at for the last one: device, inode, length and times of each file and directory, and
-//! that what was not there still is not. Whatever moved is read again. Programs that a call starts itself are never
-//! remembered here, because times do not tell who wrote through a mapping.
+//! A running server was started from verified bytes. For its next call, it is enough that files and directories seem
+//! unchanged: device, inode, length and times are equal, and missing files are still missing. Changed ones are read
+//! again. Programs that a call itself starts are never cached, because a write through a mapping may not change the
+//! times.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,14 +22,14 @@ use crate::pin_of_call::{PinOfCall, Pins};
 use crate::plan::PlanInput;
 use crate::tool::FactReader;
 
-/// How long everything must have been left alone before it is remembered: a second change may share its time with the
-/// first one.
+/// The minimum age of the last change of all files before facts are cached. A second change soon after may have the
+/// same time.
 pub(crate) const MIN_FILE_AGE: Duration = Duration::from_secs(2);
 
-/// The number of tools and callers that are remembered.
+/// The maximum number of cached pairs of tool and caller.
 pub(crate) const MAX_ENTRIES: usize = 1_000;
 
-/// The configuration and the facts of plans, as they were read last.
+/// The cached configuration and facts of plans.
 #[derive(Default)]
 pub struct Memory {
     config: Slot<Config>,
@@ -38,7 +38,7 @@ pub struct Memory {
     pins: Pins,
 }
 
-/// Something that was read, and what was looked at for it.
+/// A cached value, and the files that were inspected for it.
 struct Slot<T>(Mutex<Option<(Trace, Arc<T>)>>);
 
 impl<T> Default for Slot<T> {
@@ -48,7 +48,7 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Returns what was read, read again only if something moved.
+    /// Returns the cached value, read again only if a file changed.
     fn get<E>(&self, host: Host<'_>, read: impl FnOnce(Host<'_>) -> Result<T, E>) -> Result<Arc<T>, E> {
         if let Some((trace, known)) = &*lock(&self.0)
             && trace.holds()
@@ -63,12 +63,12 @@ impl<T> Slot<T> {
     }
 }
 
-/// What was read for plans of one tool.
+/// The cached facts for plans of one tool.
 struct Input {
     trace: Trace,
     /// The configuration that it was read with.
     config: Arc<Config>,
-    /// Without the tool.
+    /// The facts, without the tool.
     facts: PlanFacts<'static>,
     projections: Vec<ProjectionItem>,
     program: Option<OpenedProgram>,
@@ -80,10 +80,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Memory {
-    /// Returns the configuration, read again only if one of its files moved.
+    /// Returns the configuration, read again only if one of its files changed.
     ///
     /// # Errors
-    /// Returns the errors of `read`, which gets the host to read from.
+    /// Returns the errors of `read`. It gets a host that notes what it reads.
     pub fn config<E>(
         &self,
         host: Host<'_>,
@@ -97,10 +97,10 @@ impl Memory {
         })
     }
 
-    /// Returns the runtimes, read again only if one of their files moved.
+    /// Returns the runtimes, read again only if one of their files changed.
     ///
     /// # Errors
-    /// Returns the errors of `read`, which gets the host to read from.
+    /// Returns the errors of `read`. It gets a host that notes what it reads.
     pub fn runtimes<E>(
         &self,
         host: Host<'_>,
@@ -109,11 +109,11 @@ impl Memory {
         self.runtimes.get(host, read)
     }
 
-    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for calls other than
-    /// those of an MCP tool.
+    /// Returns the pin that a call needs and whose pin it is, read again only if a file changed. `None` for calls of
+    /// other tools than MCP tools.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn pin_of_call<'c>(
         &self,
         host: Host<'_>,
@@ -123,10 +123,10 @@ impl Memory {
         self.pins.of_call(host, config, call)
     }
 
-    /// Notes the names that the server of a call lists, unless they were noted and nothing moved since.
+    /// Notes the names that the server of a call lists, unless they are noted and no file changed since.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn note_names(
         &self,
         host: Host<'_>,
@@ -137,10 +137,10 @@ impl Memory {
         self.pins.note_names(host, config, mcp, listed)
     }
 
-    /// Reads the facts of plans of a tool whose server is kept, unless they are known and nothing moved since.
+    /// Reads the facts of plans of a tool whose server is kept, unless they are cached and no file changed since.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn plan<'c>(
         &self,
         host: Host<'_>,
@@ -173,7 +173,7 @@ impl Memory {
         }
         match trace.and_then(|trace| Some((trace, without_tool(&input.facts)?))) {
             Some((trace, facts)) => {
-                tracing::debug!(tool = key.0, paths = trace.len(), "remembered the facts of a plan");
+                tracing::debug!(tool = key.0, paths = trace.len(), "cached the facts of a plan");
                 let remembered = Input {
                     trace,
                     config: config.clone(),
@@ -190,7 +190,7 @@ impl Memory {
     }
 }
 
-/// Returns facts that outlive the configuration. `None` if they are about an entry with errors.
+/// Returns facts that do not borrow the configuration. `None` for an entry with errors.
 fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
     static ANY: OnceLock<Tool> = OnceLock::new();
     if !facts.entry_errors.is_empty() || !facts.misspelt.is_empty() || facts.installs.is_some() {

@@ -1,5 +1,5 @@
-//! The files that an approval binds: those that words of the command name, its programs, `code` of the entry, and those
-//! that earlier runs used as code.
+//! Finds the files that an approval binds: files and programs that the command names, `code` of the entry, and code
+//! that earlier runs used.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,50 +21,50 @@ use crate::files::ToolReader;
 use crate::learned_code::LearnedTool;
 use crate::similar_paths::{did_you_mean, near_path};
 
-/// Directories whose files the kernel makes up when they are read: their bytes are not content.
+/// Directories whose files the kernel generates, so that binding their bytes makes no sense.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// A path that an approval cannot bind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NotBound {
-    /// It leads to a name that is not UTF-8, which nothing can bind.
+    /// It leads to a name that is not UTF-8.
     OddName(String),
-    /// A file that may not be read.
+    /// A file without permission to read it.
     Unreadable(String),
-    /// A path that means something else in each process, such as `/proc/self/cwd/x.py`.
+    /// A path with another meaning in each process, such as `/proc/self/cwd/x.py`.
     OfProcess(String),
 }
 
 /// The files that a command names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedFiles {
-    /// Their sha256, by their path in the workspace, or an absolute one outside of it.
+    /// Their sha256, by their path in the workspace, or their absolute path.
     pub(crate) files: BTreeMap<String, Fingerprint>,
-    /// What binds these files.
+    /// The facts about code, for the plan.
     pub(crate) code: CodeFacts,
-    /// What the command chooses its code by, if it does so itself.
+    /// How the command chooses its code itself, if it does.
     pub(crate) chosen: Option<ChosenCode>,
     /// Paths that cannot be bound.
     pub(crate) not_bound: BTreeSet<NotBound>,
     /// The script that the command runs, if it is missing.
     pub(crate) missing: Option<String>,
-    /// The file whose path is most like that of the missing script.
+    /// The file with the path most similar to the missing script.
     pub(crate) near: Option<String>,
-    /// Patterns of the entry that cannot be used: the field, its place from 1, and why.
+    /// Patterns of the entry that cannot be used: the field with the position from 1, and why.
     pub(crate) refused: Vec<(String, String)>,
-    /// What the programs of the command are installed in, outside of the system and the workspace.
+    /// The installation directories of the programs, outside of the system and the workspace.
     pub(crate) program_paths: Vec<String>,
 }
 
 impl NamedFiles {
-    /// Opens what the programs are installed in, when there is a sandbox.
+    /// Opens the installation directories in the sandbox, if there is one.
     pub(crate) fn open_in(&self, decision: &mut Decision) {
         if decision.sandbox.mode != SandboxMode::Off {
             decision.sandbox.grants.program_paths.clone_from(&self.program_paths);
         }
     }
 
-    /// Lists why the call may not run: paths that no approval can bind, and a script that is not there.
+    /// Lists blockers of the call: paths that cannot be bound, and a missing script.
     pub(crate) fn blockers(&self, tool: &Tool, home: Option<&Path>) -> Vec<Blocker> {
         let blocker = |what: &NotBound| {
             let (message, hint) = match what {
@@ -99,7 +99,7 @@ impl NamedFiles {
     }
 }
 
-/// Says that the command runs a script that is not there. `near` is the file whose path is most like its.
+/// Returns the blocker for a missing script. `near` is the file with the most similar path.
 pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home: Option<&Path>) -> Blocker {
     let shown = Redactor::new(&[]).redact_str(script);
     let message = format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
@@ -110,8 +110,8 @@ pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home
     Blocker::new(reasons::SCRIPT_NOT_FOUND, message).at(tool.place_of("command")).field("command").hint(hint)
 }
 
-/// Reads the files that an approval of a command binds: those that its words name, in the workspace or outside, its
-/// programs, and where links of the workspace on the way to them lead; and what `code` of the entry matches.
+/// Reads the files that an approval of a command binds: files that its words name, its programs, targets of links of
+/// the workspace on the way to them, and files that `code` of the entry matches.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
     let mut named = NamedFiles::default();
     let fs = reader.host.fs;
@@ -127,14 +127,14 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.bind_file(fs, path)?;
     }
     for path in &reads.programs {
-        // A way around the workspace leads to a file of it.
+        // A path around the workspace leads back to one of its files.
         let is_around = || matches!(fs.resolve(&path.to_string_lossy(), None), Ok(Location::Inside(_)));
         if !path.starts_with(fs.root()) && is_around() {
             named.bind_file(fs, path)?;
             continue;
         }
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
-        // A file that cannot be read cannot be run, or is read only by the system.
+        // An unreadable file cannot be run, or only the system reads it.
         if let Ok(fingerprint) = file_fingerprint(fs, &name) {
             named.files.insert(name, fingerprint);
         }
@@ -155,7 +155,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 /// Binds the files of an entry that earlier runs used as code.
 ///
 /// # Errors
-/// When the disk fails.
+/// Fails on a disk error.
 pub(crate) fn bind_learned(
     fs: &dyn Fs,
     facts: &mut PlanFacts<'_>,
@@ -163,9 +163,9 @@ pub(crate) fn bind_learned(
 ) -> Result<(), FsError> {
     for file in learned.files {
         let Entry::Vacant(place) = facts.files.entry(file) else { continue };
-        // What a run used lay there without a link.
+        // The run used it without a link, so a link is a change.
         if !is_named_itself(fs, place.key()) {
-            // If it comes back, that is a change.
+            // Binding its absence makes its return a change.
             if place.key().parse().is_ok_and(|path: RelPath| fs.metadata(&path).is_err()) {
                 facts.code.by.insert(place.key().clone(), BoundBy::Learned);
             }
@@ -185,7 +185,7 @@ pub(crate) fn bind_learned(
 }
 
 impl NamedFiles {
-    /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
+    /// Binds every file that `code` of the entry matches, by its name, so that a new file is a change, too.
     pub(crate) fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
         let lists = [("code", &tool.code, PatternUse::Code), ("data", &tool.data, PatternUse::Data)];
         for (field, patterns, of) in lists {
@@ -196,7 +196,7 @@ impl NamedFiles {
                     self.refused.push((field_name, format!("the pattern `{shown}` {why}")));
                     continue;
                 }
-                // A directory is opened as a whole, however much is in it.
+                // A directory in `data` is opened as a whole, whatever its size.
                 let whole = plain_folder(pattern).filter(|_| field == "data");
                 if let Some(folder) = whole {
                     if !is_itself(fs, &folder, FileKind::Directory) {
@@ -253,10 +253,10 @@ impl NamedFiles {
         Ok(())
     }
 
-    /// Binds where the links of the workspace lead that are on a path to something.
+    /// Binds the targets of all links of the workspace on a path.
     fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
         for link in links_on(fs, path) {
-            // Many paths may lead through one link.
+            // Many paths may use the same link.
             if let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned())
                 && let Ok(fingerprint) = file_fingerprint(fs, link.as_str())
             {
@@ -265,7 +265,7 @@ impl NamedFiles {
         }
     }
 
-    /// Binds the links of the workspace that a path leads through, and the file that it leads to, if it is one.
+    /// Binds the links of the workspace on a path, and its target if that is a file.
     fn bind_file(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
         let spelled = path;
         let Some(path) = path.to_str() else { return Ok(()) };
@@ -290,12 +290,12 @@ impl NamedFiles {
         if metadata.kind != FileKind::File { Ok(()) } else { self.bind(fs, name) }
     }
 
-    /// Binds a file. What of the workspace may not be read is noted.
+    /// Binds a file. Notes files of the workspace that may not be read.
     fn bind(&mut self, fs: &dyn Fs, name: String) -> Result<(), FsError> {
         let Entry::Vacant(place) = self.files.entry(name) else { return Ok(()) };
         match file_fingerprint(fs, place.key()) {
             Ok(fingerprint) => drop(place.insert(fingerprint)),
-            // What may not be read cannot be run by an interpreter, either.
+            // Interpreters cannot run files that may not be read.
             Err(_) if place.key().starts_with('/') => {}
             Err(error) if error.kind == FsErrorKind::Permission => {
                 let _ = self.not_bound.insert(NotBound::Unreadable(place.into_key()));
@@ -306,12 +306,12 @@ impl NamedFiles {
     }
 }
 
-/// Returns whether what a name of a file leads to is exactly that file. Data that a link leads to is not opened.
+/// Returns whether a name leads to exactly that file, without links. Data that links lead to is not opened.
 fn is_named_itself(fs: &dyn Fs, file: &str) -> bool {
     file.parse().is_ok_and(|file| is_itself(fs, &file, FileKind::File))
 }
 
-/// Returns whether there is something of this kind with exactly this path, and no link is on it.
+/// Returns whether exactly this path exists with this kind and without links.
 fn is_itself(fs: &dyn Fs, path: &RelPath, kind: FileKind) -> bool {
     let real = fs.resolve(&fs.root().join(path.as_path()).to_string_lossy(), None);
     real.is_ok_and(|real| matches!(real, Location::Inside(real) if real == *path))
@@ -327,9 +327,9 @@ mod tests {
 
     use super::*;
 
-    /// Issue 12: many words lead through one link, which is read once.
+    /// Issue 12: a link that many words use is read once.
     #[test]
-    fn a_link_is_read_once_however_many_paths_lead_through_it() {
+    fn a_link_of_many_paths_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         std::fs::write(fs.root().join("code.py"), "first").unwrap();
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Lists what a word may name, as the documentation says it.
+    /// Lists the paths that a word may name, following the documentation.
     fn candidates(word: &str) -> Vec<String> {
         let mut all = vec![word.to_owned()];
         all.extend(word.match_indices('=').map(|(at, _)| word[at + 1..].to_owned()));
@@ -455,7 +455,8 @@ mod tests {
                     }
                 }
             };
-            // Programs outside of the workspace have the names that they are started by; the first one is apart.
+            // Programs outside of the workspace keep the names that they are started by. The first one is not among the
+            // files.
             words.iter().skip(1 + usize::from(wrapped)).for_each(|word| names(word));
             if wrapped {
                 expect.insert(program.display().to_string());

@@ -1,4 +1,4 @@
-//! Next steps, spelled for the current face.
+//! Spells next steps for the current interface.
 
 use brigade_core::{Hint, NextStep, StepFormatter};
 
@@ -21,14 +21,13 @@ impl WorkspaceContext {
         hint.into().spelled(&self.speller(), None)
     }
 
-    /// Returns a speller for texts that are shown. Texts that are stored name no workspace: the field `speller` spells
-    /// these.
+    /// Returns a speller for texts that are shown. Stored texts name no workspace and use the field `speller`.
     pub fn speller(&self) -> ShownWords<'_> {
         ShownWords { speller: &*self.speller, root: self.target() }
     }
 }
 
-/// Spells steps as the user would type them, also where a text does not say which workspace it is about.
+/// Spells steps as the user would type them, with the workspace if needed.
 pub struct ShownWords<'r> {
     speller: &'r dyn StepFormatter,
     root: String,

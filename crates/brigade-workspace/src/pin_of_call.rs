@@ -1,8 +1,7 @@
-//! The pins of MCP tools as they were read last, for a process that makes many calls.
+//! Caches the pins of MCP tools, for a process that makes many calls.
 //!
-//! Which file has the pin of a tool depends on every entry of its server, so that is worked out once for a
-//! configuration. The pin and the names that its server listed are read again when a file that was looked at looks
-//! different.
+//! The file of a tool's pin depends on all entries of its server, so it is found once per configuration. The pin and
+//! the listed names are read again when an inspected file seems to have changed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,14 +15,14 @@ use crate::config::Config;
 use crate::host::Host;
 use crate::memory::{MAX_ENTRIES, MIN_FILE_AGE};
 
-/// What is remembered of pins.
+/// The cached pins and noted names.
 #[derive(Default)]
 pub(crate) struct Pins {
     pins: TracedCache<String, KnownPin>,
     names: TracedCache<String, Arc<Vec<ListedTool>>>,
 }
 
-/// Whose pin a call needs, and its pin.
+/// The tool whose pin a call needs, and its pin.
 pub type PinOfCall<'c> = (McpOfCall<'c>, Result<Option<Arc<PinRecord>>, PinTrouble>);
 
 #[derive(Clone)]
@@ -33,7 +32,7 @@ struct KnownPin {
     record: Option<Arc<PinRecord>>,
 }
 
-/// Values that hold as long as the configuration is the same and no file moved that was looked at for them.
+/// Cached values. They are valid for one configuration, until a file that was inspected for them changes.
 struct TracedCache<K, V>(Mutex<HashMap<K, Arc<Entry<V>>>>);
 
 struct Entry<V> {
@@ -49,13 +48,13 @@ impl<K, V> Default for TracedCache<K, V> {
 }
 
 impl<K: Eq + Hash, V> TracedCache<K, V> {
-    /// Returns what still holds.
+    /// Returns the value, if it is still valid.
     fn get(&self, key: &K, config: &Arc<Config>) -> Option<Arc<Entry<V>>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         known.filter(|known| Arc::ptr_eq(&known.config, config) && known.trace.holds())
     }
 
-    /// Keeps a value, unless something changed so lately that another change might not show.
+    /// Caches a value, unless a file changed so recently that another change might go unnoticed.
     fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, traced: TracingFs<'_>, value: V) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if MAX_ENTRIES <= known.len() {
@@ -69,7 +68,11 @@ impl<K: Eq + Hash, V> TracedCache<K, V> {
 }
 
 impl Pins {
+<<<<<<< HEAD:crates/brigade-workspace/src/pin_of_call.rs
     /// Returns whose pin a call needs, and the pin. `None` for calls other than those of an MCP tool.
+=======
+    /// Returns the pin that a call needs and whose pin it is. `None` for calls of other tools than MCP tools.
+>>>>>>> l5:crates/brigade-workspace/src/pinned.rs
     pub(crate) fn of_call<'c>(
         &self,
         host: Host<'_>,
@@ -94,7 +97,7 @@ impl Pins {
         Ok(Some((mcp, read)))
     }
 
-    /// Notes the names that a server lists, unless they were noted and nothing moved since.
+    /// Notes the names that a server lists, unless they are noted and no file changed since.
     pub(crate) fn note_names(
         &self,
         host: Host<'_>,

@@ -21,17 +21,17 @@ pub enum ResolvedPath {
     Unreadable,
 }
 
-/// Looks at targets, and remembers the directories on the way: thousands of targets share a few.
+/// Resolves targets, and caches their directories, because thousands of targets share a few.
 pub struct Places<'w> {
     fs: &'w dyn Fs,
     root: String,
     folders: RwLock<HashMap<RelPath, ResolvedPath>>,
-    /// What each directory holds that was listed as a whole: asking for each name on its own would cost more.
+    /// The entries of directories that were listed as a whole, which is cheaper than checking each name.
     listed: RwLock<HashMap<RelPath, HashMap<String, FileKind>>>,
     moved: RwLock<HashMap<String, RelPath>>,
 }
 
-/// Nothing panics while a lock of this file is held.
+/// No lock in this file is poisoned.
 const UNBROKEN: &str = "no thread panics while it holds this";
 
 impl<'w> Places<'w> {
@@ -70,12 +70,12 @@ impl<'w> Places<'w> {
         }
     }
 
-    /// Returns the file that a target leads to, where links lead to another one than its path says.
+    /// Returns the real file of an inspected target, if links lead to another path.
     pub fn moved(&self, path: &str) -> Option<RelPath> {
         self.moved.read().expect(UNBROKEN).get(path).cloned()
     }
 
-    /// Returns whether a directory is one without a link on the way.
+    /// Returns whether a path is a directory without links on the way.
     pub fn is_plain_folder(&self, folder: &RelPath) -> bool {
         matches!(self.folder(folder), ResolvedPath::There(real, FileKind::Directory) if real == *folder)
     }
@@ -95,7 +95,7 @@ impl<'w> Places<'w> {
         match self.listed_kind(&here) {
             Some(FileKind::Link) => return self.follow(&here),
             Some(kind) => return ResolvedPath::There(here, kind),
-            // Not listed; or there under a name in other letters, where the disk does not tell them apart.
+            // Not listed, or the disk ignores case and lists it in other letters.
             None => {}
         }
         match self.fs.link_metadata(&here) {
@@ -119,13 +119,13 @@ impl<'w> Places<'w> {
         spot
     }
 
-    /// Remembers what a directory without a link on the way holds.
+    /// Caches the entries of a directory without links on the way.
     pub fn remember(&self, folder: RelPath, entries: impl IntoIterator<Item = DirEntry>) {
         let entries = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
         self.listed.write().expect(UNBROKEN).insert(folder, entries);
     }
 
-    /// Returns what a name means, where its directory was listed.
+    /// Returns the kind of an entry, if its directory was listed.
     fn listed_kind(&self, path: &RelPath) -> Option<FileKind> {
         self.listed.read().expect(UNBROKEN).get(&path.parent())?.get(path.name()).copied()
     }

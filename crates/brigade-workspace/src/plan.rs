@@ -1,4 +1,4 @@
-//! The facts of plans and of starts: what the policy decides, and what a command leads to.
+//! Reads the facts of plans and starts: the policy's decision, and the files of the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,23 +27,23 @@ use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
 use crate::tool::{Depth, FactReader, ToolFacts};
 
-/// The facts of plans of a tool, with arguments still to come, and what was opened for them.
+/// The facts of plans of a tool, without arguments, and the opened program.
 pub struct PlanInput<'c> {
     /// The facts.
     pub facts: PlanFacts<'c>,
     /// The state of the projections.
     pub projections: Vec<ProjectionItem>,
-    /// The program, when the family is executed and it was found.
+    /// The program, if the family is executable and the program was found.
     pub program: Option<OpenedProgram>,
     /// The directory that the program starts in.
     pub directory: PathBuf,
 }
 
-/// The facts of a start outside of calls, and the program that was opened for it.
+/// The facts of a start that is not a call, and the opened program.
 pub struct StartInput<'c> {
     /// The facts.
     pub facts: StartFacts<'c>,
-    /// The program, when it was found.
+    /// The program, if it was found.
     pub program: Option<OpenedProgram>,
 }
 
@@ -58,7 +58,7 @@ struct Command {
 }
 
 impl<'c> FactReader<'_, 'c> {
-    /// Reads the facts of plans of a tool, whatever their arguments, which are still to come.
+    /// Reads the facts of plans of a tool that do not depend on arguments.
     ///
     /// # Errors
     /// When the disk fails.
@@ -110,7 +110,7 @@ impl<'c> FactReader<'_, 'c> {
         Ok(PlanInput { facts: PlanFacts { installs: Some(entry), input_schema, ..input.facts }, ..input })
     }
 
-    /// Reads what a plan needs in addition to a summary that was read before.
+    /// Reads the facts of a plan that are not in a summary that was read before.
     ///
     /// # Errors
     /// When the disk fails.
@@ -125,7 +125,7 @@ impl<'c> FactReader<'_, 'c> {
             (true, _) => (ProgramFact::NotFound, NamedFiles::default()),
             (false, _) => (ProgramFact::NotExecuted, NamedFiles::default()),
         };
-        // A summary knows what its schema is, and a plan binds its bytes.
+        // The summary has the compiled schema; a plan also binds the bytes of the file.
         let output = reader.output_schema().fact();
         self.plan_facts(&reader, read, &CallFacts::from_tool(tool), output, (program, files), caller)
     }
@@ -142,12 +142,12 @@ impl<'c> FactReader<'_, 'c> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
         if tool.id == COMMAND {
-            // An agent wrote the command and it is not reviewed, so it is confined as far as the system can also where
-            // the policy confines no call.
+            // An agent wrote the command, and it was not reviewed. So it is confined as far as the system can, even if
+            // the policy confines no calls.
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         }
         let behind_links = behind_links(&self.host, tool);
-        // Calls of agents are made by servers that are kept.
+        // Calls of agents use kept servers.
         let server = match caller.agent() {
             Some(_) => self.share(tool, &mut decision, &mut files)?,
             None => None,
@@ -159,7 +159,7 @@ impl<'c> FactReader<'_, 'c> {
             let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, &read.directory));
             files.code.chosen = files.chosen.take().or_else(linked);
         }
-        // Code for an interpreter that is a link with another name.
+        // The interpreter is a link with another name, and gets code as a word.
         let is_refused =
             decision.blockers.iter().any(|blocker| blocker.code == reasons::POLICY_INLINE_CODE.as_str());
         if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused) {
@@ -218,7 +218,7 @@ impl<'c> FactReader<'_, 'c> {
         })
     }
 
-    /// Returns whether the server of an MCP tool lists it otherwise than it was pinned.
+    /// Returns whether the server's listing of an MCP tool differs from its pin.
     ///
     /// # Errors
     /// When the disk fails.
@@ -227,7 +227,7 @@ impl<'c> FactReader<'_, 'c> {
         Ok(matches!(pin, PinFact::Changed(_)))
     }
 
-    /// Reads what a plan says of a tool that does not exist, with arguments still to come.
+    /// Reads the facts of a plan for a tool that does not exist, without arguments.
     pub fn missing(&self, tool_id: String, reason: Blocker, caller: Caller) -> MissingTool {
         let state = &self.config.policy;
         let decision = decide(state, &CallFacts::missing(&tool_id), &|name: &str| self.host.is_set(name));
@@ -242,7 +242,7 @@ impl<'c> FactReader<'_, 'c> {
         }
     }
 
-    /// Returns what a tool's command chooses its code by, if it does so itself and the entry declares none.
+    /// Returns how a tool's command chooses its code itself, if it does and the entry declares no `code`.
     ///
     /// # Errors
     /// When the disk fails.
@@ -257,7 +257,7 @@ impl<'c> FactReader<'_, 'c> {
         })
     }
 
-    /// Returns what the programs of a tool's command are installed in, outside of the system and the workspace.
+    /// Returns the installation directories of a command's programs, outside of the system and the workspace.
     ///
     /// # Errors
     /// When the disk fails.
@@ -269,7 +269,8 @@ impl<'c> FactReader<'_, 'c> {
         })
     }
 
-    /// Reads what decides whether the server of a tool may be asked for its list. The tool need not be in the catalog.
+    /// Reads the facts that decide whether a tool's server may be started for its list. The tool need not be in the
+    /// catalog.
     ///
     /// # Errors
     /// When the disk fails.
@@ -277,8 +278,8 @@ impl<'c> FactReader<'_, 'c> {
         self.start_for(tool, StartPurpose::List)
     }
 
-    /// Reads what decides whether the server of a tool may be started and kept, and every byte that it is started from:
-    /// those that the calls of all entries bind which it serves.
+    /// Reads the facts that decide whether a tool's server may be started and kept. They include the bound files of all
+    /// entries that it serves.
     ///
     /// # Errors
     /// When the disk fails.
@@ -286,10 +287,10 @@ impl<'c> FactReader<'_, 'c> {
         self.start_for(tool, StartPurpose::Upstream)
     }
 
-    /// Reads what decides whether a command of an entry may be started that tells whether the tool is there. `look` is
-    /// [the script that it is](Tool::look_with).
+    /// Reads the facts that decide whether a command may be started that checks whether the tool is installed. `look`
+    /// is this command [as an entry](Tool::look_with).
     ///
-    /// It is not approved, so it is confined as far as the system can also where the policy confines no call.
+    /// It has no approval, so it is confined as far as the system can, even if the policy confines no calls.
     ///
     /// # Errors
     /// When the disk fails.
@@ -350,14 +351,14 @@ impl<'c> FactReader<'_, 'c> {
             unbound: files.blockers(tool, self.host.home()),
             files: files.files,
             data: ServerFact::all_data(shared.as_ref(), &tool.data),
-            // The decision has them.
+            // The decision has the bindings.
             bindings: BTreeMap::new(),
         };
         Ok(StartInput { facts, program: opened })
     }
 }
 
-/// Returns whether the kernel closes the workspace to runs. Where that is enforced, no run starts otherwise.
+/// Returns whether the sandbox closes the workspace to runs. If it is enforced, runs do not start without it.
 fn closes(mode: SandboxMode) -> bool {
     static CLOSES_HERE: OnceLock<bool> = OnceLock::new();
     let here = || {
@@ -384,7 +385,7 @@ fn closes(mode: SandboxMode) -> bool {
     }
 }
 
-/// Returns the file of the output schema, as a reading for a plan has it.
+/// Returns the output schema's file, as a plan reads it.
 fn output_fact(read: &ToolFacts<'_>) -> FileFact {
     match &*read.files.output_schema {
         brigade_call::SchemaFact::File(fact) => fact.clone(),
@@ -398,20 +399,20 @@ pub fn errors_of_tool<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIs
         return Vec::new();
     }
     let concerns = |issue: &&ConfigIssue| {
-        // An issue in an entry without an id is attached to the field; one of the file has neither.
+        // An issue of an entry without an id has only a field; an issue of the file has neither.
         let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
         issue.severity == Severity::Error && is_its
     };
     catalog.issues_of(tool.origin.level).iter().filter(concerns).collect()
 }
 
-/// Returns the unknown keys of an entry that probably mean fields that a call needs and the entry lacks.
+/// Returns unknown keys of an entry that are probably misspelt fields that a call needs.
 pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'static str, &'c ConfigIssue> {
     let lacking = FIELDS_FOR_CALLS.iter().filter(|field| tool.lacks(field));
     lacking.filter_map(|field| Some((*field, catalog.misspelt(tool, field)?))).collect()
 }
 
-/// Returns why nothing runs of a file that a newer version wrote.
+/// Returns the blocker for tools in a file of a newer version.
 pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
     let place = catalog.newer_schema(tool)?;
     let message = format!("{} uses a newer schema than {SCHEMA}; its tools cannot run", place.file);
@@ -419,7 +420,7 @@ pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
     Some(blocker.hint("use a newer version of Brigade for this file"))
 }
 
-/// Returns what a plan needs to know of projections.
+/// Returns the facts about projections for a plan.
 fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
     let (summary, fingerprint) = summarise(items);
     let blockers = blocking(items).into_iter().map(|item| {

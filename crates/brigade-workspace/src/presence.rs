@@ -1,4 +1,4 @@
-//! Whether tools are there: looks at programs, files and runtimes, and starts nothing.
+//! Checks whether tools are installed, from programs, files and runtimes, without starting anything.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,20 +20,20 @@ use crate::host::{Host, user_path};
 use crate::searched_files::is_program;
 use crate::tool::FactReader;
 
-/// Looks whether tools are there. Many tools name the same program or run the same script, which is looked for once.
+/// Checks whether tools are installed. A program or script that many tools share is looked up once.
 pub struct PresenceReader<'r, 'h, 'c> {
     facts: &'r FactReader<'h, 'c>,
     runtimes: &'r Runtimes,
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
-    /// The missing script of each command and directory; none for those that are there.
+    /// The missing script of each command and directory. `None` if all scripts exist.
     scripts: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     kept: OnceLock<KeptChecks>,
-    /// What holds for all built-in tools.
+    /// Facts that built-in tools share.
     known: KnownFacts,
 }
 
 impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
-    /// Starts without having looked at anything.
+    /// Creates a reader with empty caches.
     pub fn new(facts: &'r FactReader<'h, 'c>, runtimes: &'r Runtimes) -> PresenceReader<'r, 'h, 'c> {
         PresenceReader {
             facts,
@@ -45,12 +45,12 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         }
     }
 
-    /// Looks whether a tool is there. What only a start tells is what it told last, if that still holds.
+    /// Checks whether a tool is installed. Uses the last results of its check commands, if they are still valid.
     pub fn presence(&self, tool: &Tool) -> Presence {
         self.with(tool, &self.observed(tool))
     }
 
-    /// Returns what the check and the version command of a tool told last, if that still holds.
+    /// Returns the last results of the tool's check and version commands, if they are still valid.
     pub fn observed(&self, tool: &Tool) -> ObservedPresence {
         let told = |command| {
             let program = || self.facts.program_of(tool);
@@ -74,7 +74,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         kept.result(host.fs, command, Path::new(&program))
     }
 
-    /// Looks whether a tool is there, with what was observed of it. Its texts have no bound values.
+    /// Checks whether a tool is installed, with these results. Its texts have no bound values.
     pub fn with(&self, tool: &Tool, observed: &ObservedPresence) -> Presence {
         let reader = self.facts.reader(tool);
         let answer = |need: Need| {
@@ -85,7 +85,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         self.lacking(tool).into_iter().fold(presence, Presence::without).masked_by(&tool.masks)
     }
 
-    /// Returns what a built-in tool needs and does not find here. Whether an agent has an identity depends on who asks.
+    /// Returns the missing needs of a built-in tool. The need for an identity depends on the agent, so it is left out.
     fn lacking(&self, tool: &Tool) -> Vec<Reason> {
         let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
         let (host, config) = (&self.facts.host, self.facts.config);
@@ -108,7 +108,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
                     DirectoryFact::Missing => return Answer::NoDirectory,
                     DirectoryFact::Outside => return Answer::Outside,
                 }
-                // A command that cannot be split has no program.
+                // An invalid command line has no program.
                 match reader.argv() {
                     Some(_) => self.program(word, &directory),
                     None => Answer::Missing(word.clone()),
@@ -122,7 +122,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
                 };
                 missing.map_or(Answer::There(None), Answer::Missing)
             }
-            // A skill of the user may be anywhere.
+            // Skills of the user may be anywhere.
             Need::File { field: "source.path", path } if Path::new(path).is_absolute() => {
                 match self.looked_at(reader.host, path) {
                     Some(metadata) if is_source(&metadata) => Answer::There(None),
@@ -150,22 +150,22 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         }
     }
 
-    /// Looks for a program: on `PATH`, or at a path.
+    /// Looks up a program on `PATH` or at a path.
     fn program(&self, word: &str, directory: &Path) -> Answer {
         let host = self.facts.host;
-        // Only a path depends on the directory.
+        // Only paths depend on the directory.
         let folder = if word.contains('/') { directory.to_owned() } else { PathBuf::new() };
         let mut known = self.programs.lock().expect("no thread panics while it holds this");
         let found = known.entry((word.to_owned(), folder)).or_insert_with(|| find_in(host, word, directory));
         match found {
             Some(path) => Answer::There(Some(path.display().to_string())),
-            // A tool may call Brigade by its name although it is not on `PATH`.
+            // Tools may call `brigade` although it is not on `PATH`.
             None if word == "brigade" => Answer::There(None),
             None => Answer::Missing(word.to_owned()),
         }
     }
 
-    /// Looks for the script that a command runs.
+    /// Returns the missing script of a command, if one is missing.
     fn missing_script(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
         let key = (reader.tool.command.clone()?, directory.to_owned());
         let known = || self.scripts.lock().expect("no thread panics while it holds this");
@@ -182,7 +182,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             program: program.to_owned(),
             runtime: runtime.id.to_string(),
         };
-        // A command that cannot be split has no program.
+        // An invalid command line has no program.
         let Ok(argv) = Argv::parse(&runtime.command) else { return no_program(&runtime.command) };
         let directory = self.facts.host.fs.root().join(runtime.cwd());
         match self.program(argv.program(), &directory) {
@@ -191,7 +191,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         }
     }
 
-    /// Looks for the program of a harness, or for a directory of it, as discovery does.
+    /// Looks up the program or a directory of a harness, as discovery does.
     fn provider(&self, label: &str) -> Answer {
         let Some(program) = brigade_harness::program(label) else {
             return Answer::Missing(label.to_owned());
@@ -205,7 +205,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             .unwrap_or_else(|| Answer::Missing(label.to_owned()))
     }
 
-    /// Returns whether a directory shows that a harness is here.
+    /// Returns whether a directory shows that a harness is installed.
     fn has_folder(&self, label: &str) -> bool {
         let host = self.facts.host;
         let variable = |name: &str| host.environment.get(name)?.to_str().map(str::to_owned);
@@ -218,14 +218,14 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         paths.any(is_folder)
     }
 
-    /// Looks at a path that a check names: absolute, or below the workspace.
+    /// Inspects a path of a check: absolute, or relative to the workspace.
     fn looked_at(&self, host: Host<'_>, path: &str) -> Option<Metadata> {
         host.fs.metadata_outside(&host.fs.root().join(path)).ok()
     }
 }
 
 impl FactReader<'_, '_> {
-    /// Looks at the program of a tool's command. `None` if it has none, or its directory is not there.
+    /// Inspects the program of a tool's command. `None` without a command, or if its directory is missing.
     pub fn program_of(&self, tool: &Tool) -> Option<ToolProgram> {
         let is_program = |need: Need| if let Need::Program(word) = need { Some(word) } else { None };
         let word = needs(tool).into_iter().find_map(is_program)?;
@@ -238,15 +238,15 @@ impl FactReader<'_, '_> {
     }
 }
 
-/// Finds a program: on `PATH`, or at a path.
+/// Finds a program on `PATH` or at a path.
 fn find_in(host: Host<'_>, word: &str, directory: &Path) -> Option<PathBuf> {
     let path = host.environment.get("PATH");
     let found = find_program(word, directory, path, |path| is_program(host.fs, path))?;
-    // Without `.` in it.
+    // Removes `.` from the path.
     Some(found.components().collect())
 }
 
-/// Returns whether it is a plain file, as a skill is.
+/// Returns whether it is a plain file, like a skill's source.
 fn is_source(metadata: &Metadata) -> bool {
     metadata.kind == FileKind::File
 }
@@ -255,7 +255,7 @@ fn holds(test: PathTest, metadata: &Metadata) -> bool {
     match test {
         PathTest::File => metadata.kind == FileKind::File,
         PathTest::Directory => metadata.kind == FileKind::Directory,
-        // A directory may be entered, which `test -x` accepts, too.
+        // `test -x` also accepts directories that may be entered.
         PathTest::Executable => metadata.mode & 0o111 != 0,
     }
 }

@@ -1,4 +1,4 @@
-//! Where the paths among arguments lead, through links.
+//! Resolves links in the paths among arguments.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use brigade_access::builtin::{WORKSPACE, command_argument, relative};
 use brigade_core::Json;
 use brigade_fs::{Fs, Location, by_words};
 
-/// Writes the paths among arguments as where they lead. A part that does not exist yet is not a link.
+/// Replaces the paths among arguments by their targets. Missing parts of a path stay as they are.
 pub fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
     let real = |value: &Json| match value.as_str().and_then(|path| relative(path, root)) {
         Some(path) => real_path(fs, &path).map_or_else(|| value.clone(), Json::from),
@@ -24,7 +24,7 @@ pub fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) ->
     Json::Object(members)
 }
 
-/// Returns where a path in the workspace leads; `None` where that is outside.
+/// Returns the target of a path in the workspace. `None` if it is outside.
 fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
     let mut rest: Vec<&str> = Vec::new();
     let mut above = path;
@@ -46,15 +46,15 @@ fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
     }
 }
 
-/// Where a text leads if a tool reads it as a path.
+/// The target of a text, if a tool reads it as a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Lead {
-    /// To what it names, or nowhere.
+    /// Exactly what it names, or nothing.
     There,
     /// Through a link to this path.
     To(String),
-    /// Out of the workspace through a link, or somewhere else than it says: the kernel takes `..` from where a link
-    /// leads, and a reader of the text takes it from there.
+    /// Out of the workspace through a link, or to another place than its text says: the kernel applies `..` to a link's
+    /// target, but readers of the text apply it to the path.
     Astray,
 }
 
@@ -77,7 +77,7 @@ impl Lead {
         }
     }
 
-    /// A path that does not lie in the workspace as it is written.
+    /// A path outside of the workspace by its text.
     fn of_outside(fs: &dyn Fs, text: &str) -> Lead {
         if !text.starts_with('/') {
             return Lead::There;
@@ -90,9 +90,8 @@ impl Lead {
     }
 }
 
-/// Writes each argument that names something through a link as where the link leads, and one that leads out of the
-/// workspace as nothing. Any text may be a path to the tool that gets it. A command is written with all its words, and
-/// as nothing if one of them leads astray.
+/// Replaces each argument that leads through a link by its target, and each that leads out of the workspace by `null`.
+/// Any text may be a path for the tool. A command keeps all its words, or becomes `null` if one of them leads astray.
 pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {
     let Json::Object(members) = args else { return args.clone() };
     let mut members = members.clone();

@@ -1,4 +1,4 @@
-//! The reviewed schemas of tools, each file read once however many tools name it.
+//! Caches the reviewed schemas of tools, so that each file is read once.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use brigade_core::Json;
 
 use crate::files::{EntryFile, ToolReader, compile_schema, parse_json};
 
-/// A reviewed schema: the bytes of its file, or one in the program.
+/// A reviewed schema: the bytes of a file, or a built-in schema.
 #[derive(Clone, Debug)]
 pub enum SchemaText {
     /// The bytes of a file.
     File(Arc<[u8]>),
-    /// One in the program.
+    /// A built-in schema.
     Own(&'static Json),
 }
 
 impl SchemaText {
-    /// Returns it as JSON. Other bytes mean any object.
+    /// Returns it as JSON. Invalid JSON becomes the schema of any object.
     pub fn json(&self) -> Json {
         match self {
             SchemaText::File(bytes) => {
@@ -30,7 +30,7 @@ impl SchemaText {
         }
     }
 
-    /// Returns where it is in memory: the same for clones, and for tools that name the same file.
+    /// Returns its address in memory. It is equal for clones, and for tools that name the same file.
     pub fn address(&self) -> usize {
         match self {
             SchemaText::File(bytes) => bytes.as_ptr().addr(),
@@ -39,11 +39,11 @@ impl SchemaText {
     }
 }
 
-/// What was found where a tool names a schema.
+/// The result of reading the schema of a tool.
 pub(crate) enum SchemaFound {
     /// A schema.
     Text(SchemaText),
-    /// None, and why.
+    /// No schema, and why.
     None(FileFact),
 }
 
@@ -57,18 +57,18 @@ impl SchemaFound {
     }
 }
 
-/// A schema file, and what it is as the schema of arguments.
+/// A schema file, and its compiled form.
 type CompiledSchema = Arc<(SchemaFound, SchemaFact)>;
 
-/// The schemas of one reading.
+/// The schemas that were read together.
 #[derive(Default)]
 pub(crate) struct Schemas {
-    /// By the directory that its path is relative to, if that is not the workspace, and its path.
+    /// By base directory (`None` for the workspace) and path.
     files: Mutex<HashMap<(Option<PathBuf>, String), CompiledSchema>>,
 }
 
 impl Schemas {
-    /// Returns the schema of a tool's arguments, and what it is for a plan.
+    /// Returns the schema of a tool's arguments, and its compiled form for a plan.
     pub(crate) fn input(&self, reader: &ToolReader<'_>) -> CompiledSchema {
         if let Some(row) = reader.row() {
             return own(row.input_schema());
@@ -79,7 +79,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the schema of a tool's result, and what it is.
+    /// Returns the schema of a tool's result, and its compiled form.
     pub(crate) fn output(&self, reader: &ToolReader<'_>) -> CompiledSchema {
         if let Some(row) = reader.row() {
             return own(Definition::output_schema(row));
@@ -101,7 +101,7 @@ impl Schemas {
     }
 }
 
-/// A test compiles every schema of the program.
+/// Built-in schemas always compile; a test checks all.
 fn own(schema: &'static Json) -> CompiledSchema {
     let fact = SchemaFact::File(FileFact::Present(brigade_core::Fingerprint::of_bytes(b"")));
     Arc::new((SchemaFound::Text(SchemaText::Own(schema)), fact))

@@ -1,4 +1,4 @@
-//! What the search for a command's files asks of the disk.
+//! The file system as the search for a command's files sees it.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ pub(crate) struct SeenFiles<'a> {
     pub(crate) path_variable: Option<&'a OsStr>,
 }
 
-/// The same files, and what was looked for among them.
+/// The same files, noting what was looked up.
 pub(crate) struct NotedFiles<'a> {
     pub(crate) files: SeenFiles<'a>,
     pub(crate) looked_for: RefCell<Vec<PathBuf>>,
@@ -84,7 +84,7 @@ pub fn is_code_file(fs: &dyn Fs, path: &str) -> bool {
     is_program(fs, &path) || matches!(begins().as_slice(), [b'#', b'!', ..] | [b'M', b'Z', ..] | b"\x7fELF")
 }
 
-/// Returns the kind of entry; `None` if it is not known.
+/// Returns the kind of an entry. `None` if it is unknown, `Some(None)` if nothing exists.
 fn found(metadata: Result<Metadata, FsError>) -> Option<Option<Kind>> {
     match metadata {
         Ok(metadata) => Some(Some(kind(metadata.kind))),

@@ -1,8 +1,8 @@
 //! The entries that one kept server process serves, and what its sandbox opens for them.
 //!
-//! Entries share a process when their command, directory and variables are the same. The process is opened for the
-//! effects, code and data of all of them that are enabled and that the policy does not refuse: an entry that cannot be
-//! called opens nothing. An approval binds and shows all that is opened, whichever entry is called.
+//! Entries share a process when their command, directory and variables are the same. Its sandbox allows the effects,
+//! code and data of all these entries, except disabled entries and entries that the policy refuses. An approval binds
+//! and shows everything that is opened, whichever entry is called.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::named::NamedFiles;
 use crate::tool::FactReader;
 
-/// Returns whether two entries would be served by one process.
+/// Returns whether one process serves both entries.
 fn is_shared(one: &Tool, other: &Tool) -> bool {
     let labels = |tool: &Tool| tool.env_labels.iter().cloned().collect::<BTreeSet<_>>();
     let is_server = |tool: &Tool| tool.family == Some(Family::Mcp);
@@ -29,8 +29,8 @@ fn is_shared(one: &Tool, other: &Tool) -> bool {
 }
 
 impl Config {
-    /// Lists the entries whose calls the process of a tool's server serves, the tool itself first: enabled tools of the
-    /// catalog, and what gateway.toml offers of the server, if the policy does not refuse them.
+    /// Lists the entries that the process of a tool's server serves, the tool itself first. They are enabled tools and
+    /// offers of gateway.toml that the policy does not refuse.
     pub fn served_with<'c>(&'c self, host: &Host<'_>, tool: &'c Tool) -> Vec<&'c Tool> {
         let enabled = self.catalog.tools().iter().filter(|other| other.enabled && !other.is_broken);
         let offered = self.offers(host).iter().map(|offer| &offer.entry);
@@ -48,8 +48,13 @@ impl Config {
 }
 
 impl FactReader<'_, '_> {
+<<<<<<< HEAD:crates/brigade-workspace/src/shared_servers.rs
     /// Widens the decision on a tool, and the files that its command leads to, to those of the process of its server.
     /// `None` for other tools than those of MCP.
+=======
+    /// Widens the decision on a tool, and its bound files, to all entries that its server's process serves. `None` for
+    /// other tools than MCP tools.
+>>>>>>> l5:crates/brigade-workspace/src/shared.rs
     ///
     /// # Errors
     /// When the disk fails.
@@ -67,7 +72,7 @@ impl FactReader<'_, '_> {
         for (place, other) in self.config.served_with(&self.host, tool).into_iter().enumerate() {
             if 0 < place {
                 decision.sandbox.share(&self.config.decision_on(&self.host, other).sandbox);
-                // Entries of one server mostly declare the same.
+                // Most entries of one server declare the same files.
                 if known.insert((&other.code, &other.data)) {
                     data.extend(self.share_files(other, named)?);
                 }
@@ -81,7 +86,11 @@ impl FactReader<'_, '_> {
     }
 
     /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is
+<<<<<<< HEAD:crates/brigade-workspace/src/shared_servers.rs
     /// the same. Patterns that cannot be bound open nothing: they block the calls of their entry.
+=======
+    /// the same. Patterns that cannot be bound open nothing, and block only calls of that entry.
+>>>>>>> l5:crates/brigade-workspace/src/shared.rs
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
         let mut theirs = NamedFiles::default();
         theirs.bind_patterns(self.host.fs, other)?;

@@ -1,15 +1,15 @@
-//! The file that a mistyped path probably means.
+//! Suggests the file that a mistyped path probably means.
 
 use std::path::Path;
 
 use brigade_core::closest;
 use brigade_fs::{DiskFs, Fs as _, RelPath};
 
-/// How many names of a directory are compared.
+/// The maximum number of names of a directory that are compared.
 const MAX_COMPARED_NAMES: usize = 1_000;
 
-/// Returns the path of the file beside a missing one whose name is most like it. `typed` is the path as it was typed,
-/// and `path` where it leads.
+/// Returns the file with the most similar name in the directory of a missing file. `typed` is the path as typed, and
+/// `path` is where it leads.
 pub fn near_path(typed: &Path, path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let parent = path.parent()?;
@@ -20,7 +20,7 @@ pub fn near_path(typed: &Path, path: &Path) -> Option<String> {
     (near != name).then(|| typed.with_file_name(near).display().to_string())
 }
 
-/// Asks for a path.
+/// Returns a hint with the path.
 pub fn did_you_mean(path: &str) -> String {
     format!("did you mean `{}`?", brigade_core::text::escape_terminal(path))
 }

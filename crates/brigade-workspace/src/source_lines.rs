@@ -9,10 +9,10 @@ use brigade_fs::{Fs, RelPath};
 use brigade_policy::{Fault, Quote, SourceLine};
 use brigade_redact::{Redactor, Source};
 
-/// The largest file that is read for its lines.
+/// The maximum size of a file that is read for its lines.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The folder whose files are Brigade's own.
+/// The folder of Brigade's own files.
 const OWN_FOLDER: &str = ".brigade/";
 
 /// Looks up lines of workspace files. Reads each file once.
@@ -23,13 +23,13 @@ pub struct SourceFiles {
 }
 
 impl SourceFiles {
-    /// Starts without having read anything; lines go through the redactor.
+    /// Creates an empty reader. The redactor masks lines that are shown.
     pub fn new(fs: Arc<dyn Fs>, redactor: Redactor) -> SourceFiles {
         SourceFiles { fs, redactor, read: RefCell::default() }
     }
 
-    /// Adds the source line to a fault. Adds nothing if the file is unreadable or has no such line, or if its lines
-    /// are not shown: a file of another program may hold values that nothing recognizes as secrets.
+    /// Adds the source line to a fault, if the file is readable and has the line. Lines of other programs' files are
+    /// not shown, because they may hold secrets that are not recognized.
     pub fn look_up(&self, fault: &mut Fault) {
         let is_shown = |place: &Place| fault.quote == Quote::Named || is_own(&place.file);
         let place = fault.place.clone().filter(is_shown);
@@ -44,7 +44,7 @@ impl SourceFiles {
             read.insert(place.file.clone(), source);
         }
         let source = read.get(&place.file)?.as_ref()?;
-        // Without a column, the field marks the place in the line.
+        // Without a column, the field's name marks the place in the line.
         let name = field.and_then(|field| field.rsplit('.').next()).filter(|name| !name.is_empty());
         place.column = place.column.or_else(|| source.column_of(&place, name?));
         Some(SourceLine { excerpt: source.excerpt(&place)?, place })

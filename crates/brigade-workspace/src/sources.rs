@@ -1,4 +1,4 @@
-//! Reading what projections depend on: each source once, each target once.
+//! Reads the sources and targets of projections, each once.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -16,17 +16,17 @@ use crate::files::ToolReader;
 use crate::host::Host;
 use crate::places::{Places, ResolvedPath};
 
-/// The sources of some tools; each is read when it is first asked for.
+/// The sources of some tools, each read on first use.
 pub struct Sources<'c> {
     host: Host<'c>,
     outside: Vec<String>,
     known: HashMap<&'c str, OnceLock<SourceFacts>>,
-    /// Those of entries of the user, whose paths mean other files.
+    /// The sources of user entries, whose paths have another base directory.
     of_user: HashMap<&'c str, OnceLock<SourceFacts>>,
 }
 
 impl<'c> Sources<'c> {
-    /// Starts without having read anything.
+    /// Creates a reader with nothing read.
     pub fn new(host: Host<'c>, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
         let paths = |is_of_project| {
             let tools =
@@ -60,8 +60,7 @@ impl Sources<'_> {
     }
 }
 
-/// Finds the first field of an entry, other than the source, whose path leads out of the workspace to where nothing
-/// allows.
+/// Finds the first field other than the source whose path leads out of the workspace to a place that is not allowed.
 fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static str> {
     let tool = reader.tool;
     let fields = [
@@ -75,7 +74,7 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
         ("runtime_health_path", &tool.runtime_health_path),
     ];
     let leads_out = |path: &str| match path.parse::<RelPath>() {
-        // Nearly all, and in few directories.
+        // Fast path for most files, which share a few directories.
         Ok(plain) if !path.starts_with('~') => {
             matches!(places.spot(&plain), ResolvedPath::Refused(PathRefusal::SymlinkOut))
                 && reader.leads_out(Some(path))
@@ -86,7 +85,7 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
     fields.into_iter().find(|(_, path)| is_out(path)).map(|(field, _)| field)
 }
 
-/// Plans the projections of tools, and returns what `convert` makes of them, in their order. Writes nothing.
+/// Plans the projections of tools and converts each, keeping the order. Writes nothing.
 pub fn plan_projections<T: Send>(
     host: Host<'_>,
     config: &Config,
@@ -108,8 +107,7 @@ pub fn plan_projections<T: Send>(
     planned.into_iter().flatten().collect()
 }
 
-/// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or
-/// runs.
+/// Refuses a projection whose links lead to a file that another tool projects to, or that a tool reads or runs.
 pub fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Config) {
     let Some(real) = item.projection_path.as_deref().and_then(|path| places.moved(path)) else { return };
     if let Some(input) = input_among(places.root(), config.catalog.tools(), real.as_str()) {

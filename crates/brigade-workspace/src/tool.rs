@@ -1,4 +1,4 @@
-//! The one reader of a tool's facts.
+//! Reads the facts of tools.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,11 +28,11 @@ use crate::similar_paths::near_path;
 pub enum Depth {
     /// Every file that its entry names, for lists and health.
     Summary,
-    /// What a plan needs of its entry: schemas, examples, source, and whether projections are in their place.
+    /// The files for a plan: schemas, examples, source, and whether projections are in their place.
     Plan,
 }
 
-/// Reads the facts of tools, each file once, and shares what many tools name alike.
+/// Reads the facts of tools, each file once, and shares facts between tools.
 pub struct FactReader<'h, 'c> {
     pub(crate) host: Host<'h>,
     pub(crate) config: &'c Config,
@@ -41,11 +41,11 @@ pub struct FactReader<'h, 'c> {
     shared: SharedFacts,
 }
 
-/// What was read of one tool.
+/// The facts of one tool.
 pub struct ToolFacts<'c> {
     /// The tool.
     pub tool: &'c Tool,
-    /// Its files; of a reading for a plan, those that a plan needs.
+    /// Its files; with [`Depth::Plan`], only those that a plan needs.
     pub files: ToolFiles,
     /// The directory that its program starts in.
     pub directory: PathBuf,
@@ -64,7 +64,7 @@ struct ListingFacts {
 }
 
 impl<'h, 'c> FactReader<'h, 'c> {
-    /// Starts without having read anything.
+    /// Creates a reader with nothing read.
     pub fn new(host: Host<'h>, config: &'c Config) -> FactReader<'h, 'c> {
         let places = Places::new(host.fs, host.root());
         FactReader { host, config, outside: config.outside(), places, shared: SharedFacts::default() }
@@ -75,7 +75,8 @@ impl<'h, 'c> FactReader<'h, 'c> {
         self.host
     }
 
-    /// Reads the files of one tool, those outside of the workspace only where the policy lists their directory.
+    /// Returns the reader of one tool's files. Files outside of the workspace are read only if the policy lists their
+    /// directory.
     pub fn reader<'r>(&'r self, tool: &'r Tool) -> ToolReader<'r> {
         ToolReader { host: self.host, tool, outside: &self.outside }
     }
@@ -85,7 +86,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         self.shared.scripts.look(reader, directory)
     }
 
-    /// Reads the facts of many tools in parts, on all processors, and hands on in order what `part` made of each.
+    /// Reads the facts of many tools in parts, on all processors. Returns the results of `part` in order.
     pub fn read_parts<P: Send>(
         &self,
         tools: &[&'c Tool],
@@ -133,7 +134,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         {
             files.near_schema = near_path(path.as_ref(), &self.host.fs.root().join(path));
         }
-        // A source that does gives no text.
+        // A source outside is handled as a source without text.
         let leads_out = files.leading_out().into_iter().find(|field| *field != "source_path");
         let source = source.into_source();
         let facts = Projected::gather(self.places.root(), tool, &source, |path| self.places.look(path))
@@ -146,7 +147,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         ToolFacts { tool, files, directory, projections, listed }
     }
 
-    /// Reads what lists and health need in addition to a plan.
+    /// Reads the facts for lists and health that a plan does not need.
     fn listed(
         &self,
         reader: &ToolReader<'_>,
@@ -196,7 +197,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         (files, ListingFacts { tools, mcp_server_ids })
     }
 
-    /// Lists the targets of a tool that are for harnesses which it does not support, and may not be written.
+    /// Lists the targets of a tool for harnesses that it does not support, if they may not be written.
     fn refused_targets(&self, tool: &Tool) -> Vec<(String, PathRefusal)> {
         let unused = tool.projections.iter().filter(|(harness, path)| {
             !path.is_empty() && !tool.supported_harnesses.iter().any(|supported| supported == *harness)
@@ -208,7 +209,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
     }
 }
 
-/// Lists the fields that a plan does not read and whose paths lead out.
+/// Lists fields that a plan does not read, and whose paths lead out.
 pub(crate) fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> {
     let fields = [
         ("manifest_path", &reader.tool.manifest_path),
@@ -221,12 +222,12 @@ pub(crate) fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> 
 }
 
 impl ToolFacts<'_> {
-    /// Returns the input schema, when it can be used.
+    /// Returns the input schema, if it is usable.
     pub fn input_schema(&self) -> Option<&brigade_schema::Schema> {
         SchemaFact::schema(&self.files.input_schema)
     }
 
-    /// Returns what the tool's summary says of its files.
+    /// Returns the facts about files for the tool's summary.
     pub fn summary(&self) -> SummaryFacts {
         let servers = self.listed.mcp_server_ids.as_ref().map(Vec::len).filter(|count| 0 < *count);
         SummaryFacts {
@@ -240,13 +241,13 @@ impl ToolFacts<'_> {
     }
 }
 
-/// What the summary of a tool says of its files.
+/// Facts about files in the summary of a tool.
 pub struct SummaryFacts {
     /// The sha256 of the source.
     pub source_fingerprint: Option<Fingerprint>,
-    /// Whether its schema is there.
+    /// Whether its schema exists.
     pub schema_available: bool,
-    /// Whether its manifest is there.
+    /// Whether its manifest exists.
     pub manifest_available: bool,
     /// The number of tools of the entry.
     pub tool_count: usize,
@@ -256,10 +257,9 @@ pub struct SummaryFacts {
     pub mcp_server_ids: Option<Vec<String>>,
 }
 
-/// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.
+/// Parses the MCP config of an MCP tool: its manifest, else its schema, else its source.
 ///
-/// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page
-/// of text.
+/// An entry that names its server and tool needs no config, so its source may be any text.
 fn mcp_config(tool: &Tool, candidates: [&EntryFile; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
     if tool.family != Some(Family::Mcp) {
         return Ok(None);
@@ -271,7 +271,7 @@ fn mcp_config(tool: &Tool, candidates: [&EntryFile; 3]) -> Result<Option<Vec<Mcp
     let Some(bytes) = named.bytes() else { return Ok(None) };
     match parse_json(bytes) {
         Ok(document) => Ok(inspect_mcp(&document)),
-        // What is wrong with the schema is said of it for every family.
+        // Problems of the schema are reported for every family elsewhere.
         Err(_) if index == SCHEMA || (index == SOURCE && is_complete) => Ok(None),
         Err(error) => Err(error),
     }
@@ -281,7 +281,7 @@ fn mcp_config(tool: &Tool, candidates: [&EntryFile; 3]) -> Result<Option<Vec<Mcp
 const SCHEMA: usize = 1;
 const SOURCE: usize = 2;
 
-/// What many tools name alike.
+/// Facts that tools share.
 #[derive(Default)]
 struct SharedFacts {
     programs: Programs,
@@ -289,7 +289,7 @@ struct SharedFacts {
     scripts: Scripts,
 }
 
-/// The schemas that were compiled, by the bytes of their files.
+/// The compiled schemas, by the fingerprint of their files.
 #[derive(Default)]
 struct Schemas(Mutex<HashMap<Fingerprint, Arc<SchemaFact>>>);
 
@@ -309,7 +309,7 @@ impl Schemas {
     }
 }
 
-/// The programs that were looked for: many tools name the same one.
+/// The programs that were looked up, by word and directory.
 #[derive(Default)]
 struct Programs(Mutex<HashMap<(String, PathBuf), ProgramFact>>);
 
@@ -318,7 +318,7 @@ impl Programs {
         let Some(argv) = reader.argv() else {
             return ProgramFact::NotExecuted;
         };
-        // Only a path depends on the directory.
+        // Only paths depend on the directory.
         let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
         let key = (argv.program().to_owned(), folder);
         let mut known = self.0.lock().expect("no thread panics while it holds this");
@@ -329,13 +329,13 @@ impl Programs {
 /// The scripts of a command.
 #[derive(Clone, Default)]
 pub(crate) struct ScriptSearch {
-    /// The first one that is not there, as the command has it.
+    /// The first missing one, as written in the command.
     pub(crate) missing: Option<String>,
-    /// The paths that were looked at. If one is missing, it is the last.
+    /// The inspected paths. A missing one is the last.
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// The scripts that were looked for, by the command that names them and its directory.
+/// The scripts that were looked up, by command and directory.
 #[derive(Default)]
 struct Scripts(Mutex<HashMap<(String, PathBuf), ScriptSearch>>);
 

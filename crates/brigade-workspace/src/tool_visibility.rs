@@ -1,4 +1,4 @@
-//! Whether an agent sees a tool, explained.
+//! Explains whether an agent sees a tool.
 
 use brigade_access::{
     Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, visible,
@@ -10,7 +10,7 @@ use crate::config::Config;
 
 /// Whether an agent sees a tool, with every reason.
 pub struct ToolVisibility {
-    /// The approval that its calls need at least, if the agent may call the tool at all.
+    /// The minimum approval of its calls, if the agent may call the tool.
     pub need: ApprovalNeed,
     /// The risk.
     pub risk: RiskLevel,
@@ -18,7 +18,7 @@ pub struct ToolVisibility {
     pub check: ArgumentCheck,
     /// Why the tool is not visible.
     pub visible: Result<ApprovalNeed, Vec<HiddenReason>>,
-    /// What each profile says. None says anything about tools of the gateway.
+    /// The opinion of each profile. Profiles have no opinion about control tools.
     pub opinions: Vec<Opinion>,
 }
 
@@ -33,7 +33,7 @@ impl ToolVisibility {
         ToolVisibility { need, risk: tool.risk, check, visible, opinions: rights.opinions(tool) }
     }
 
-    /// Looks whether agents see a tool of the gateway: whenever there is a valid policy.
+    /// Explains whether agents see a control tool. They do if the policy is valid.
     pub fn of_control(config: &Config, rights: &Rights, own: &ControlTool) -> ToolVisibility {
         let facts = Facts {
             policy: config.policy.standing(),
@@ -50,8 +50,7 @@ impl ToolVisibility {
         }
     }
 
-    /// Returns what the profiles and the entry say about calls in the end: [`Action::Deny`] if a profile hides or
-    /// denies the tool.
+    /// Returns the combined action of profiles and entry: [`Action::Deny`] if a profile hides or denies the tool.
     pub fn action(&self) -> Action {
         let is_denied = |hidden: &HiddenReason| matches!(hidden, HiddenReason::Profile(_));
         match (&self.visible, self.need.gate()) {

@@ -1,9 +1,9 @@
-//! Whether git tracks files that people write for this host, such as the policy. Reads the indexes of repositories;
-//! runs nothing.
+//! Checks whether git tracks files that people write for this host, such as the policy. Reads the indexes of
+//! repositories, and runs nothing.
 //!
-//! The workspace may lie anywhere in a repository, be a repository, or hold one. So every directory from that of the
-//! policy up to the root of the file system is looked at: the `.git` there is a directory, or a file that names one (a
-//! worktree or a submodule). An index that cannot be read counts as one that tracks the policy.
+//! The workspace may be in a repository, be a repository, or contain one. So every directory from the policy's up to
+//! the root of the file system is inspected. Its `.git` is a directory, or a file that names one (for worktrees and
+//! submodules). An unreadable index counts as tracking the policy.
 
 mod index;
 
@@ -16,18 +16,18 @@ use crate::config::POLICY;
 use crate::host::Host;
 use index::Tracks;
 
-/// The largest index that is read.
+/// The maximum size of an index.
 const INDEX_LIMIT: u64 = 1 << 30;
 
-/// The largest `.git` file that is read.
+/// The maximum size of a `.git` file.
 const LINK_LIMIT: u64 = 64 << 10;
 
-/// Returns whether a repository around the policy, or between it and the workspace, tracks it.
+/// Returns whether any repository above the policy tracks it.
 pub fn policy_tracked(host: &Host<'_>) -> bool {
     is_file_tracked(host, POLICY)
 }
 
-/// Returns the same of gateway.toml, which names the program that judges calls.
+/// Returns whether git tracks gateway.toml, which names the program that judges calls.
 pub fn gateway_tracked(host: &Host<'_>) -> bool {
     is_file_tracked(host, GATEWAY)
 }
@@ -38,7 +38,7 @@ fn is_file_tracked(host: &Host<'_>, file: &str) -> bool {
     match host.fs.resolve(file, host.home()) {
         Ok(Location::Inside(path)) => paths.push(root.join(path.as_path())),
         Ok(Location::Outside(path)) => paths.push(path),
-        // The file itself could not be read either.
+        // The file itself is unreadable, too.
         Err(_) => {}
     }
     paths.dedup();
@@ -63,7 +63,7 @@ enum Repository {
     At(PathBuf),
 }
 
-/// Finds the repository whose work tree a directory is.
+/// Finds the repository with this directory as its work tree.
 fn repository(host: &Host<'_>, directory: &Path) -> Repository {
     let git = directory.join(".git");
     match host.fs.metadata_outside(&git) {

@@ -1,4 +1,4 @@
-//! The files of the user, which all workspaces share.
+//! Reads the files of the user, which all workspaces share.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
     Some(host.environment.config_folder()?.join("brigade"))
 }
 
-/// Reads the tools of the user. `None` without such a file, which is the rule and costs one look.
+/// Reads the tools of the user. `None` without the file, which is usual and cheap.
 pub fn read_user_catalog(host: &Host<'_>) -> Option<Catalog> {
     let path = user_directory(host)?.join("tools.toml");
     let file = path.display().to_string();
@@ -37,10 +37,10 @@ pub fn read_user_runtimes(host: &Host<'_>) -> Option<Runtimes> {
     }
 }
 
-/// Reads the runtimes of the workspace and of the user. Without a file of the workspace, those of the user are all.
+/// Reads the runtimes of the workspace and the user. Without a file of the workspace, returns those of the user.
 ///
 /// # Errors
-/// If the file of the workspace is missing and the user has none, or cannot be read.
+/// Fails if the file of the workspace cannot be read, or if both files are missing.
 pub fn read_runtimes(host: &Host<'_>) -> Result<Runtimes, FsError> {
     let user = read_user_runtimes(host);
     match read_config(host.fs, RUNTIMES) {
@@ -59,7 +59,7 @@ pub fn read_runtimes(host: &Host<'_>) -> Result<Runtimes, FsError> {
     }
 }
 
-/// Reads a file of the user, or says why not. `None` without such a file.
+/// Reads a file of the user. `None` without the file. The error is a text for people.
 fn read(host: &Host<'_>, path: &Path) -> Result<Option<Vec<u8>>, String> {
     let reason = |error: &FsError| error.kind.to_string();
     let metadata = match host.fs.metadata_outside(path) {
@@ -81,7 +81,7 @@ fn is_absent(error: &FsError) -> bool {
     matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
 }
 
-/// Returns why a file of the user is not used: another account could have written it.
+/// Returns why a file of the user is not used. Another account may be able to write it.
 pub fn why_unsafe(metadata: &Metadata) -> Option<UnsafeUserFile> {
     match metadata.owner() {
         Owner::Other => Some(UnsafeUserFile::Foreign),
@@ -108,7 +108,7 @@ mod tests {
         };
         assert_eq!((of(None, 0o600), of(Some(0), 0o644)), (None, None));
         assert_eq!(of(None, 0o666), Some(UnsafeUserFile::Writable));
-        // What is wrong is the owner, whatever the mode is.
+        // The owner is reported, whatever the mode is.
         assert_eq!(of(Some(u32::MAX - 7), 0o600), Some(UnsafeUserFile::Foreign));
         assert_eq!(of(Some(u32::MAX - 7), 0o666), Some(UnsafeUserFile::Foreign));
     }

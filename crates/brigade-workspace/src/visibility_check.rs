@@ -1,4 +1,4 @@
-//! Decides which tools an agent sees, and reads of each only what the decision needs.
+//! Decides which tools an agent sees, reading only the facts that each decision needs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::schemas::{SchemaFound, SchemaText, Schemas};
 use crate::tool::FactReader;
 use crate::tool_visibility::ToolVisibility;
 
-/// Looks whether an agent sees one tool, and says why not.
+/// Explains whether an agent sees one tool.
 pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> ToolVisibility {
     let caller = Caller::Agent(agent.name.to_string());
     let looker = VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller);
@@ -36,7 +36,7 @@ pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, too
     ToolVisibility::new(rights, &ToolTraits::from_tool(tool), texts.check, visible)
 }
 
-/// Decides on tools, and reads of each only what the decision still needs.
+/// Decides on tools, reading only the facts that each decision needs.
 pub(crate) struct VisibilityCheck<'h, 'c> {
     facts: FactReader<'h, 'c>,
     config: &'c Config,
@@ -47,20 +47,20 @@ pub(crate) struct VisibilityCheck<'h, 'c> {
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
     schemas: Schemas,
     known: KnownFacts,
-    /// What commands start from, and whether it is there.
+    /// The programs, scripts and directories that commands start from, and whether each exists.
     pub(crate) started_from: Mutex<BTreeMap<PathBuf, bool>>,
 }
 
-/// What a look at a tool comes to.
+/// The visibility of a tool.
 pub(crate) enum Visibility {
     /// The agent sees it.
     Shown(Box<AgentTool>),
-    /// It needs what is not here, for these reasons, and nothing else keeps it from the agent.
+    /// It is hidden only because of missing needs, for these reasons.
     Absent(Vec<Blocker>),
     Hidden,
 }
 
-/// Says that nothing fits the schema of a tool's results.
+/// Returns the blocker for an invalid output schema.
 fn broken_output_schema(tool: &Tool, error: &JsonError) -> Blocker {
     let path = tool.output_schema_path.as_deref().unwrap_or_default();
     Blocker::new(reasons::INVALID_OUTPUT_SCHEMA, format!("the output schema `{path}` is not JSON: {error}"))
@@ -68,13 +68,13 @@ fn broken_output_schema(tool: &Tool, error: &JsonError) -> Blocker {
         .field("output_schema_path")
 }
 
-/// Returns whether the policy asks for built-in tools.
+/// Returns whether the policy enables built-in tools.
 pub(crate) fn offers_built_in(config: &Config) -> bool {
     let policy = config.policy.policy();
     policy.is_some_and(|policy| policy.allowed_families.find(&Family::Builtin).is_some())
 }
 
-/// The schemas of a tool that has them.
+/// The schemas of a tool.
 struct Texts {
     input: Option<SchemaText>,
     output: Option<SchemaText>,
@@ -109,10 +109,9 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         }
     }
 
-    /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
-    /// else keeps it from the agent.
+    /// Decides whether the agent sees a tool. A built-in tool that is hidden only because of missing needs is `Absent`.
     pub(crate) fn looked(&self, at: usize, tool: &Tool) -> Visibility {
-        // What needs no file decides first.
+        // Decides first without reading files.
         if self.visible(tool, &[], ArgumentCheck::Checked).is_err() {
             return Visibility::Hidden;
         }
@@ -122,7 +121,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
             let is_absent = tool.is_built_in() && against.iter().all(is_absence);
             return if is_absent { Visibility::Absent(against) } else { Visibility::Hidden };
         };
-        // A tool without a readable schema has a reason against it.
+        // A tool without a readable schema has a blocker.
         let Some(input_schema) = texts.input else { return Visibility::Hidden };
         Visibility::Shown(Box::new(AgentTool {
             name: listed_name(tool.id.as_str(), self.names),
@@ -159,7 +158,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         visible(self.rights, &facts)
     }
 
-    /// Returns the reasons against every call of a tool.
+    /// Returns the blockers of all calls of a tool, and its schemas.
     fn against(&self, tool: &Tool) -> (Vec<Blocker>, Texts) {
         let host = &self.facts.host;
         let reader = self.facts.reader(tool);
@@ -243,11 +242,11 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         (standing_blockers(&facts), Texts { input: input.0.text(), output: output.0.text(), check })
     }
 
-    /// Returns whether the program of a tool is there. Many tools name the same one.
+    /// Returns whether the program of a tool exists. Shared programs are looked up once.
     fn finds_program(&self, tool: &Tool, directory: &std::path::Path) -> bool {
         let reader = self.facts.reader(tool);
         let Some(argv) = reader.argv() else { return false };
-        // Only a path depends on the directory.
+        // Only paths depend on the directory.
         let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
         let key = (argv.program().to_owned(), folder);
         let mut known = self.programs.lock().expect("no thread panics while it holds this");

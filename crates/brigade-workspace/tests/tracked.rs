@@ -120,7 +120,7 @@ fn split_and_sparse_indexes_are_read() {
 }
 
 #[test]
-fn worktrees_and_submodules_have_an_index_of_their_own() {
+fn worktrees_and_submodules_have_a_separate_index() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("main");
     std::fs::create_dir(&main).unwrap();

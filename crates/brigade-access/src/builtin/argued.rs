@@ -1,4 +1,4 @@
-//! What only the arguments of a call say against it. The plan asks, and so does the tool when it acts.
+//! Refuses arguments that fit the schema but that this caller may not use. Checked by the plan, and again by the tool.
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::json::from_json;
@@ -10,7 +10,7 @@ use super::{Definition, Guards, PathProblem, PathUse, relative};
 /// The longest message of a commit, in bytes.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// An argument that this caller may not use, or that no call can have.
+/// An argument that this caller may not use, or that is invalid in every call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentRefusal {
     /// The code of the refusal.
@@ -22,15 +22,14 @@ pub struct ArgumentRefusal {
 }
 
 impl ArgumentRefusal {
-    /// Returns the reason against the call.
+    /// Returns the refusal as a blocker of the call.
     pub fn blocker(&self) -> Blocker {
         let field = format!("$.{}", self.argument);
         Blocker::new(self.code, format!("{field}: {}", self.message)).field(field)
     }
 }
 
-/// Lists reasons against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root`
-/// the workspace.
+/// Lists the refused arguments of a call that fits the schema. `agent` is the calling agent, and `root` the workspace.
 pub fn refused_arguments(
     row: &Definition,
     args: &Json,
@@ -44,7 +43,7 @@ pub fn refused_arguments(
     if text("tenant_id").is_some_and(|tenant| tenant != "local") {
         refusals.add(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
     }
-    // A person at the command line may not use it either: rights come from who calls.
+    // Refused for people, too: the caller decides the rights.
     if row.id.starts_with("workflow.") && text("user_id").is_some() {
         refusals.add(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
     }
@@ -75,7 +74,7 @@ pub fn refused_arguments(
             refusals.add(reasons::INVALID_ARGUMENTS, "target_scope", message);
         }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
-            // The root is that of the volume, and `~` is a letter like others.
+            // The root is the volume, and `~` has no special meaning.
             let leads_out =
                 |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
             if text("path").is_some_and(leads_out) {
@@ -177,15 +176,15 @@ impl Refusals<'_> {
     }
 }
 
-/// Other words for whom a workflow is offered to, each with ours.
+/// Aliases of workflow scopes, each with our name.
 const SCOPES: &[(&str, &str)] = &[("session", "user"), ("project", "tenant"), ("host", "global")];
 
-/// Returns our word for whom a workflow is offered to: `user`, `tenant` or `global`.
+/// Returns our name of a workflow scope: `user`, `tenant` or `global`.
 pub fn workflow_scope(word: &str) -> Option<&'static str> {
     SCOPES.iter().find(|(other, own)| word == *other || word == *own).map(|(_, own)| *own)
 }
 
-/// Returns why a scope of memories has no such owner for this caller.
+/// Returns why this caller cannot use this owner in this scope of memories.
 fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) -> Option<&'static str> {
     match (scope, named, agent) {
         (None, Some(_), _) => Some("it needs a `scope`"),
@@ -203,7 +202,7 @@ fn strings<'j>(args: &'j Json, name: &str) -> impl Iterator<Item = &'j str> {
     args.get(name).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
-/// Returns whether git takes a name for a branch or remote, and it cannot be mistaken for anything else.
+/// Returns whether a name is valid for branches and remotes, and cannot be read as an option or revision.
 pub fn is_plain_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -215,7 +214,7 @@ pub fn is_plain_name(name: &str) -> bool {
     name.len() <= 200 && !name.contains("..") && name != "HEAD" && name.split('/').all(is_part)
 }
 
-/// Returns whether a text is the id of an object of git.
+/// Returns whether a text is the id of a git object.
 pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_git_that_no_repository_could_take_are_refused() {
+    fn invalid_git_arguments_are_refused() {
         check("git.push", r#"{"remote": "origin", "ref": "refs/heads/main"}"#, &[]);
         for remote in ["-x", "ext::id", "file:///x", ""] {
             let args = format!(r#"{{"remote": "{remote}"}}"#);
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_volumes_and_scopes_of_workflows_are_judged_by_their_text() {
+    fn volume_paths_and_workflow_scopes_are_checked() {
         for id in ["file.delete", "file.list", "file.mkdir", "file.read", "file.write", "execution.file"] {
             for path in ["../x", "/../x", "a/../../x", ".."] {
                 check(id, &format!(r#"{{"path": "{path}"}}"#), &["path_outside path"]);

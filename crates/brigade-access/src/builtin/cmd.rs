@@ -13,23 +13,23 @@ use super::*;
 /// The id of the tool that runs a command.
 pub const COMMAND: &str = "cmd.run";
 
-/// The most seconds that a command may take.
+/// The maximum time limit of a command, in seconds.
 pub const MAX_SECONDS: f64 = 600.0;
 
-/// What a command is asked for: the arguments of [`COMMAND`].
+/// The arguments of [`COMMAND`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandArgs {
     /// Words in POSIX quotes.
     #[serde(deserialize_with = "or_default")]
     pub command: String,
-    /// More words, each as it is.
+    /// More words, which are not split.
     #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
     /// The directory that it runs in.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
     pub cwd: Option<String>,
-    /// How long it may take.
+    /// Its time limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
     pub timeout_seconds: Option<u64>,
     /// How much of its output is returned.
@@ -41,8 +41,8 @@ pub struct CommandArgs {
 }
 
 impl CommandArgs {
-    /// Reads the arguments of a call. A member of another type is left out, because the schema refuses it: the other
-    /// reasons against the call are found, too.
+    /// Reads the arguments of a call. Members of a wrong type are left out, so that all other blockers are found, too;
+    /// the schema refuses the call.
     pub fn read(json: &Json) -> CommandArgs {
         from_json(json).unwrap_or_default()
     }
@@ -79,13 +79,13 @@ pub struct CommandOutput {
     /// Whether it was ended at its time limit.
     #[serde(default)]
     pub timed_out: bool,
-    /// Whether it printed more than this.
+    /// Whether the output was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
 }
 
 impl CommandOutput {
-    /// Reads the result of any tool as that of a command. Nothing if it has these members with other types.
+    /// Reads the result of any tool as the result of a command. Empty if these members have other types.
     pub fn read(json: &Json) -> CommandOutput {
         from_json(json).unwrap_or_default()
     }
@@ -96,10 +96,10 @@ impl CommandOutput {
     }
 }
 
-/// Makes the entry of a call that runs a command: a tool whose command the arguments name. `None` for every other tool.
+/// Makes the entry of a call of [`COMMAND`], whose command is in the arguments. `None` for every other tool.
 ///
-/// Everything that decides on tools then decides on the command: words and risks, program and files, sandbox and
-/// limits. `granted` are effects in addition to those of the row, and `most` is the longest time that the policy gives.
+/// So the command is checked like the command of any tool: words, risks, program, files, sandbox and limits. `granted`
+/// are more effects than the row has, and `most` is the longest time that the policy allows.
 pub fn command_entry(
     id: &str,
     args: &Json,
@@ -109,8 +109,7 @@ pub fn command_entry(
 ) -> Option<Tool> {
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
     let CommandArgs { command, args, cwd, timeout_seconds, env, .. } = CommandArgs::read(args);
-    // Text that is not a command line is refused when it is parsed. Nothing is left out: a word with NUL, which no
-    // command line can have, stays in it.
+    // A text that is not a command line stays as it is, even with a NUL; parsing it later refuses the call.
     let whole = match Argv::parse(&command) {
         Ok(mut argv) => match args.iter().try_for_each(|word| argv.push(word)) {
             Ok(()) => argv.to_string(),
@@ -141,7 +140,7 @@ pub fn command_argument(tool: &str) -> Option<&'static str> {
     (tool == COMMAND).then_some("command")
 }
 
-/// Where the rest of a text is that is cut.
+/// Where the rest of a cut text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OmittedText<'r> {
     /// In the output of the run of this id.
@@ -152,7 +151,7 @@ pub enum OmittedText<'r> {
     Unkept,
 }
 
-/// Says after a text that it is cut, and how the output of its run is read on.
+/// Returns the note after a cut text: how much is shown, and how to read the rest.
 pub fn cut_note(shown: usize, total: usize, rest: OmittedText<'_>) -> String {
     let rest = match rest {
         OmittedText::Kept(run) => format!("; `output.read` with run_id `{run}` reads on"),

@@ -13,7 +13,7 @@ const GH: &str = "gh";
 /// The labels by which the program gets its token, if the policy binds one.
 pub const FORGE_LABELS: [&str; 2] = ["GH_TOKEN", "GITHUB_TOKEN"];
 
-/// Everything that the forge knows of a pull request.
+/// Queries all facts about a pull request.
 const INVENTORY: &str = "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { \
     pullRequest(number: $number) { id number title body state headRefName baseRefName url \
     commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { totalCount nodes { __typename \
@@ -27,12 +27,12 @@ const REPLY: &str = "mutation($thread: ID!, $body: String!) { addPullRequestRevi
 
 const RESOLVE: &str = "mutation($thread: ID!) { resolveReviewThread(input: { threadId: $thread }) { thread { id isResolved } } }";
 
-/// What a pull request is made of: the work of a lane.
+/// The work of a lane that becomes a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneWork {
     /// Its branch.
     pub branch: String,
-    /// The branch that it goes into.
+    /// The branch to merge into.
     pub base: String,
     /// Its name, which is the usual title.
     pub name: String,
@@ -40,7 +40,7 @@ pub struct LaneWork {
     pub description: String,
 }
 
-/// Returns whether a program answers calls of a tool where the policy names one as the forge.
+/// Returns whether calls of a tool go to the forge program, if the policy names one.
 pub fn is_of_forge(id: &str) -> bool {
     matches!(id, "pr.comments" | "pr.create" | "pr.inventory" | "pr.reply" | "pr.resolve")
 }
@@ -50,10 +50,10 @@ pub fn is_forge(program: &Argv) -> bool {
     program.program().rsplit('/').next() == Some(GH)
 }
 
-/// Makes the entry of a call that the program of the forge answers. `lane` is the work that `pr.create` is about, and
-/// `labels` are what the policy binds of [`FORGE_LABELS`]. `None` for every other tool.
+/// Makes the entry of a call that the forge program answers. `lane` is the work for `pr.create`, and `labels` are the
+/// bound ones of [`FORGE_LABELS`]. `None` for every other tool.
 ///
-/// What an agent wrote is always after the name of a field, and `--raw-field` takes it as it is.
+/// Texts of agents always follow the name of a field, and `--raw-field` passes them unchanged.
 pub fn forge_entry(
     id: &str,
     args: &Json,
@@ -62,7 +62,7 @@ pub fn forge_entry(
     labels: Vec<String>,
 ) -> Option<Tool> {
     let graphql = |query: &str| vec!["graphql".to_owned(), format!("--raw-field=query={query}")];
-    // `--field` reads a file for `@FILE`, and makes a number of digits; other values are passed as they are.
+    // `--field` reads a file for `@FILE`, and makes a number of digits. So only digits use it.
     let number = |name: &'static str| {
         let is_number = match args.get(name)? {
             Json::String(text) => is_number(text),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_wrote_stands_behind_the_name_of_a_field() {
+    fn text_of_agents_follows_a_field_name() {
         let gh = Argv::parse("/usr/bin/gh").unwrap();
         assert!(is_forge(&gh) && !is_forge(&Argv::parse("ghost").unwrap()));
         let lane = LaneWork {

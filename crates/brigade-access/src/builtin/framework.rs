@@ -2,7 +2,7 @@
 
 use brigade_core::Json;
 
-/// The packages that a web application is built with, and what people call them.
+/// Packages of web frameworks, with the names that people use.
 const FRAMEWORKS: &[(&str, &str)] = &[
     ("@angular/core", "Angular"),
     ("@builder.io/qwik", "Qwik"),

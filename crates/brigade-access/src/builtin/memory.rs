@@ -9,24 +9,24 @@ use super::*;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryAdded {
-    /// Whether it is remembered.
+    /// Whether the memory was saved.
     pub saved: bool,
-    /// How long, as a word.
+    /// `candidate`, `promoted` or `rejected`.
     pub durability: String,
     /// Its id.
     pub id: Option<String>,
     /// Its tier.
     pub tier: Option<i64>,
-    /// Whether an equal memory was there.
+    /// Whether an equal memory existed.
     pub deduped: bool,
-    /// The memory that it became a part of.
+    /// The id of the memory that it was merged into.
     pub merged_into_id: Option<String>,
-    /// Why it is not remembered.
+    /// Why it was not saved.
     pub reason: Option<String>,
 }
 
 impl MemoryAdded {
-    /// Says that nothing is remembered.
+    /// Returns the result of a memory that was not saved.
     pub fn rejected(reason: &str) -> MemoryAdded {
         MemoryAdded {
             saved: false,
@@ -39,7 +39,7 @@ impl MemoryAdded {
         }
     }
 
-    /// Reads the text of a result. `None` if it is that of another tool, or was cut.
+    /// Reads the text of a result. `None` if the text is cut or of another tool.
     pub fn read(text: &str) -> Option<MemoryAdded> {
         from_json(&Json::parse(text).ok()?).ok()
     }

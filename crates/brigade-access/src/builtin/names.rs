@@ -1,4 +1,4 @@
-//! Names that call built-in tools, and names that call nothing.
+//! Names that call built-in tools, and known names that cannot be called.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -15,35 +15,34 @@ use crate::traits::Tier;
 pub struct Alias {
     /// The name.
     pub name: &'static str,
-    /// Its names of arguments, each with ours. `a/1000` divides a number, and `a.b` is the member `b` of the object
-    /// `a`.
+    /// Its names of arguments, each with ours. `a/1000` divides a number; `a.b` is the member `b` of the object `a`.
     pub arguments: &'static [(&'static str, &'static str)],
-    /// Arguments that a call under this name need not give, with their value as JSON.
+    /// Arguments that a call by this name may leave out, with their value as JSON.
     pub fill: &'static [(&'static str, &'static str)],
-    /// The tier of roles that knows this name. Absent: every one that is shown the tool.
+    /// The tier of roles that can use this name. `None`: every role that sees the tool.
     pub tier: Option<Tier>,
 }
 
-/// A name that is known and calls nothing.
+/// A known name that cannot be called.
 #[derive(Clone, Copy, Debug)]
 pub struct UncallableName {
-    /// The name. One that ends in `*` means all that begin so.
+    /// The name. A final `*` matches any ending.
     pub name: &'static str,
-    /// The tier of roles that learns it.
+    /// The tier of roles that gets this explanation.
     pub tier: Tier,
-    /// The effects that it would have. Only an agent that is shown such tools learns it.
+    /// The effects that it would have. Only agents that see tools with these effects get the explanation.
     pub effects: &'static [&'static str],
     /// Why, and what to use instead.
     pub why: &'static str,
 }
 
-/// What the names of one of the two sources begin with.
+/// The prefix of names from one of the two sources.
 const AEGIS: &str = "aegis.";
 
-/// Other names of control tools of the gateway, which everybody has.
+/// Aliases of the gateway's control tools. All agents have them.
 const CONTROL_NAMES: &[(&str, &str)] = &[("get_budget_status", "budget.get")];
 
-/// Names that other programs have tools for and that call nothing here.
+/// Names of tools in other programs that cannot be called here.
 pub const NEVER: &[UncallableName] = &[
     UncallableName {
         name: "createTerminal",
@@ -78,11 +77,11 @@ pub enum BuiltinName {
     Tool(&'static Definition, Option<&'static Alias>),
     /// A control tool of the gateway.
     Control(&'static str),
-    /// A name that calls nothing.
+    /// A known name that cannot be called.
     Never(&'static UncallableName),
 }
 
-/// Why arguments under an alias mean nothing.
+/// Why the arguments of an alias are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AliasProblem {
     /// An argument was given under both names.
@@ -101,10 +100,10 @@ fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static A
     })
 }
 
-/// Returns whether a name is another one of a tool of Brigade: an alias, or `aegis.` before an alias or an id.
+/// Returns whether a name is an alias of a built-in tool: a listed alias, or `aegis.` before an alias or an id.
 pub fn is_alias(name: &str) -> bool {
     let short = name.strip_prefix(AEGIS).unwrap_or(name);
-    // A name after that of a server may be a tool of that server.
+    // A name with a server prefix may be a tool of that server.
     let is_plain = without_prefixes(name) == short;
     is_plain
         && own_name(name).is_some_and(|meant| match meant {
@@ -119,7 +118,7 @@ pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
     aliases().keys().copied()
 }
 
-/// Takes the prefixes of harnesses off a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
+/// Removes the prefixes of harnesses from a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
 fn without_prefixes(name: &str) -> &str {
     let behind_server = |name, start| -> Option<&str> {
         let (server, rest) = str::strip_prefix(name, start)?.split_once("__")?;
@@ -130,7 +129,7 @@ fn without_prefixes(name: &str) -> &str {
     name.strip_prefix(AEGIS).unwrap_or(name)
 }
 
-/// Returns what a called name means that is not listed: exactly an id or an alias, after prefixes are taken off.
+/// Resolves a called name that is not listed. Without its prefixes, it must be exactly an id or an alias.
 pub fn own_name(name: &str) -> Option<BuiltinName> {
     let name = without_prefixes(name);
     let other = CONTROL_NAMES.iter().find(|(other, _)| *other == name);
@@ -152,10 +151,10 @@ pub fn own_name(name: &str) -> Option<BuiltinName> {
 }
 
 impl Alias {
-    /// Gives arguments the names that the tool has for them.
+    /// Renames arguments from the alias's names to the tool's names.
     ///
     /// # Errors
-    /// If an argument was given under both names.
+    /// Fails if an argument was given under both names.
     pub fn arguments_of(&self, mut given: Object) -> Result<Object, AliasProblem> {
         for (theirs, ours) in self.arguments {
             let Some(value) = given.remove(*theirs) else { continue };
@@ -186,7 +185,7 @@ impl Alias {
     }
 }
 
-/// Divides a whole number and rounds up. Other values stay, so that the schema reports them.
+/// Divides a whole number and rounds up. Other values stay, so that the schema refuses them.
 fn divided(value: Json, divisor: &str) -> Json {
     let divisor: u64 = divisor.parse().unwrap_or(1);
     let whole = value.to_compact().parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! Which paths built-in tools may use, as far as the text of a path tells.
+//! Decides which paths built-in tools may use, from the text of a path only.
 
 use brigade_core::codes::{self, Code, ErrorCode};
 use brigade_core::{Glob, reasons};
@@ -10,16 +10,16 @@ use super::Definition;
 /// The name under which agents in containers know the workspace.
 pub const WORKSPACE: &str = "/workspace";
 
-/// Directories that no built-in tool opens: of git, and of Brigade.
+/// Directories that no built-in tool opens: those of git and Brigade.
 const CLOSED_FOLDERS: &[&str] = &[".git", ".brigade"];
 
-/// Files that look like they hold keys.
+/// Patterns of files that probably hold keys.
 const KEYS: &[&str] = &[".env*", "*.pem", "id_*", "*.key", ".netrc"];
 
-/// Which paths stay closed.
+/// Patterns of files that built-in tools may not open, and the exceptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guards {
-    /// More patterns of files that look like they hold keys: `protected` of gateway.toml.
+    /// More patterns of files that probably hold keys: `protected` of gateway.toml.
     pub protected: Vec<String>,
     /// Patterns of such files that may be read: `readable_secrets` of policy.toml.
     pub readable: Vec<String>,
@@ -32,17 +32,17 @@ pub enum PathUse {
     Read,
     /// It changes the file.
     Change,
-    /// It lists or searches what is beneath.
+    /// It lists or searches the directory.
     Search,
 }
 
-/// Why a path is refused. Does not name it.
+/// Why a path is refused. The messages do not quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PathProblem {
-    /// It leads out.
+    /// It leads out of the workspace.
     #[error("the path leads out of the workspace")]
     Outside,
-    /// It belongs to git or Brigade, or looks like it holds keys.
+    /// It belongs to git or Brigade, or probably holds keys.
     #[error("the path is protected: it belongs to git or Brigade, or looks like it holds keys")]
     Protected,
 }
@@ -62,7 +62,7 @@ impl PathProblem {
         }
     }
 
-    /// Returns the reason against a call with such a path in this argument.
+    /// Returns the problem as a blocker of a call, for this argument.
     pub fn blocker(self, argument: &str) -> Blocker {
         let field = format!("$.{argument}");
         Blocker::new(self, format!("{field}: {self}")).field(field).hint(self.hint())
@@ -93,7 +93,7 @@ impl PathUse {
 
 /// Returns a path relative to the workspace, without `.` and `..`. `None` if it leads out.
 ///
-/// Relative paths, absolute ones in the workspace and those in `/workspace` are known.
+/// Accepts relative paths, absolute paths in the workspace, and paths in `/workspace`.
 pub fn relative(path: &str, root: &str) -> Option<String> {
     let root = root.trim_end_matches('/');
     let below = |start: &str| match path.strip_prefix(start) {
@@ -105,7 +105,7 @@ pub fn relative(path: &str, root: &str) -> Option<String> {
         false => path,
         true => below(root).or_else(|| below(WORKSPACE))?,
     };
-    // What others read as a home directory is outside; `~` in a name is a letter like others.
+    // Other programs read a leading `~` as the home directory. Elsewhere, `~` has no special meaning.
     if path == "~" || path.starts_with("~/") || path.contains('\0') {
         return None;
     }
@@ -126,7 +126,7 @@ impl Guards {
     /// Returns the path relative to the workspace.
     ///
     /// # Errors
-    /// If it leads out or stays closed, as far as its text tells. Where its links lead is checked when it is opened.
+    /// Fails if it leads out or is protected. Links are checked when it is opened.
     pub fn check(&self, path: &str, root: &str, usage: PathUse) -> Result<String, PathProblem> {
         let path = relative(path, root).ok_or(PathProblem::Outside)?;
         if self.allows(&path, usage) { Ok(path) } else { Err(PathProblem::Protected) }
@@ -139,18 +139,18 @@ impl Guards {
         }
         match usage {
             PathUse::Change => !self.looks_secret(path),
-            // What is found beneath is looked at by its own name, too.
+            // Each file that a search finds is checked by its own path, too.
             PathUse::Search | PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
         }
     }
 
-    /// Returns whether a path relative to the workspace is in a directory that is closed whatever the host opens.
+    /// Returns whether a path relative to the workspace is in a directory that no setting opens.
     pub fn is_closed(&self, path: &str) -> bool {
         let is_closed = |name: &str| CLOSED_FOLDERS.iter().any(|closed| name.eq_ignore_ascii_case(closed));
         path.split('/').any(is_closed)
     }
 
-    /// Returns whether a file looks like it holds keys, or is in a directory that does.
+    /// Returns whether a file, or a directory above it, has a name of files that hold keys.
     fn looks_secret(&self, path: &str) -> bool {
         let is_key = |name: &str| {
             let name = name.to_ascii_lowercase();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_git_and_brigade_and_what_holds_keys_is_closed() {
+    fn git_brigade_and_key_files_are_closed() {
         use PathUse::{Change, Read, Search};
         for path in [".git/config", "sub/.git", ".GIT/config", ".brigade/tools.toml", "a/.brigade/x"] {
             for usage in [Read, Change, Search] {

@@ -1,4 +1,4 @@
-//! Calls of built-in tools that a program answers which the configuration names.
+//! Calls of built-in tools that a configured program answers.
 
 use brigade_catalog::Tool;
 use brigade_cmdline::Argv;
@@ -8,20 +8,18 @@ use super::{COMMAND, entry, is_of_forge};
 /// The tool that searches the web.
 pub const SEARCH: &str = "web.search";
 
-/// The tool that keeps an image of the screen.
+/// The tool that saves an image of the screen.
 pub const SCREENSHOT: &str = "proof.screenshot";
 
-/// Returns whether the entry of a call depends on more than the id: its arguments or the configuration may name a
-/// program.
+/// Returns whether the arguments or the configuration may name a program for calls of a tool.
 pub fn may_start_a_program(id: &str) -> bool {
     matches!(id.trim(), COMMAND | SEARCH | SCREENSHOT) || is_of_forge(id.trim())
 }
 
-/// Makes the entry of a call that a program answers which the configuration names. `None` for a tool that no program
-/// answers.
+/// Makes the entry of a call that a configured program answers. `None` for tools that are never answered by a program.
 ///
-/// Everything that decides on tools then decides on the program: words and risks, bytes and files, sandbox and limits.
-/// The program gets the arguments as words that never begin with what an agent wrote.
+/// So the program is checked like the command of any tool: words, risks, program, files, sandbox and limits. It gets
+/// the arguments as words that never begin with text of an agent.
 pub fn provided_entry(id: &str, program: &Argv) -> Option<Tool> {
     let arguments: &[(&str, &str)] = match id.trim() {
         SEARCH => &[("max_results", "--max-results={max_results}"), ("query", "--query={query}")],

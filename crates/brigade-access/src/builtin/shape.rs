@@ -2,10 +2,10 @@
 
 use brigade_core::{Json, Object};
 
-/// Reads a text of the program. A mistake in it is found by the tests, which read all rows.
+/// Reads the short form. The tests read all rows, so mistakes are found there.
 struct Reader<'t> {
     left: &'t str,
-    /// Whether members without a mark are always there.
+    /// Whether members without a mark are always present.
     is_output: bool,
 }
 

@@ -124,7 +124,7 @@ fn a_command_runs_with_all_its_words_or_not_at_all() {
 }
 
 #[test]
-fn arguments_of_a_command_are_read_as_they_are_written() {
+fn command_arguments_are_read_as_written() {
     let args = CommandArgs {
         command: "make".to_owned(),
         args: vec!["all".to_owned()],

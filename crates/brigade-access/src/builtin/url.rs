@@ -1,9 +1,9 @@
-//! Which repositories may be reached, as far as the text of a URL tells.
+//! Decides which repositories may be reached, from the text of a URL only.
 
 use brigade_core::{Glob, codes::Code, reasons};
 use thiserror::Error;
 
-/// Why a URL of a repository is refused. Does not name it.
+/// Why a URL of a repository is refused. The messages do not quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlProblem {
     /// Programs would read it as something else than a URL.
@@ -41,7 +41,7 @@ const SCHEMES: &[&str] = &["https", "http", "ssh", "git", "file"];
 /// absolute path of this machine.
 ///
 /// # Errors
-/// Returns why it is refused: it is read differently by programs, holds credentials, or no pattern matches it.
+/// Fails if programs may read it differently, if it holds credentials, or if no pattern matches it.
 pub fn allowed_url(url: &str, patterns: &[String]) -> Result<(), UrlProblem> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "\\\"'`$<>{}|^*?#[]".contains(c);
     if url.is_empty() || 2_000 < url.len() || url.starts_with('-') || url.contains(is_odd) {
@@ -54,7 +54,7 @@ pub fn allowed_url(url: &str, patterns: &[String]) -> Result<(), UrlProblem> {
                 return Err(UrlProblem::NotPlain);
             }
             if let Some((user, host)) = authority.rsplit_once('@') {
-                // The name of a user is part of how ssh reaches a host.
+                // Only ssh URLs may name a user, which ssh needs to connect.
                 if scheme != "ssh" || user.contains(':') || user.contains('@') {
                     return Err(UrlProblem::Credentials);
                 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_differently_is_refused_whatever_the_policy_says() {
+    fn ambiguous_urls_are_always_refused() {
         let all = ["**".to_owned()];
         for url in [
             "",

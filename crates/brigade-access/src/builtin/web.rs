@@ -1,8 +1,8 @@
-//! What needs more than this machine: the web, web applications, pull requests and targets.
+//! The web, web applications, pull requests, and targets.
 
 use super::*;
 
-/// What needs more than this machine: the web, web applications, pull requests and targets.
+/// The web, web applications, pull requests, and targets.
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "web.fetch",

@@ -1,4 +1,4 @@
-//! Adds, changes and removes agents in a gateway.toml. Comments, order and everything else stay.
+//! Edits the agents of a gateway.toml. Keeps comments, order and all other text.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, value};
 /// The number of random bytes of a token.
 pub const TOKEN_BYTES: usize = 32;
 
-/// A token, which is shown once and never stored. Its debug form hides it.
+/// A token. It is shown once and never stored; its debug form hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Writes random bytes as a token.
+    /// Encodes random bytes as a token.
     pub fn of_random(bytes: [u8; TOKEN_BYTES]) -> Token {
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Token(format!("brigade_{hex}"))
     }
 
-    /// Returns the text that a client sends.
+    /// Returns the secret text that a client sends.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns what is stored.
+    /// Returns the hash that is stored.
     pub fn sha256(&self) -> Fingerprint {
         Fingerprint::of_bytes(self.0.as_bytes())
     }
@@ -56,10 +56,10 @@ pub enum EditError {
     /// `agent` is not a list of tables.
     #[error("`agent` is not a list of tables; write every agent under its own [[agent]] header")]
     NotTables,
-    /// There is such an agent.
+    /// An agent of this name exists.
     #[error("there is an agent `{0}` already")]
     Exists(AgentName),
-    /// Unknown agent.
+    /// No agent has this name.
     #[error("there is no agent `{name}`")]
     Unknown {
         /// The name.
@@ -69,11 +69,11 @@ pub enum EditError {
     },
 }
 
-/// Adds an agent at the end. `None` means a missing file; the new one keeps the agent `local`, which is there
-/// without a file.
+/// Adds an agent at the end. `None` means that the file is missing. The new file then also gets the agent `local`,
+/// which exists without a file.
 ///
 /// # Errors
-/// Fails if there is such an agent, or the file cannot be edited.
+/// Fails if an agent of this name exists, or the file cannot be edited.
 pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError> {
     let mut document = parse(text.unwrap_or_default())?;
     let agents = tables(&mut document)?;
@@ -95,10 +95,10 @@ pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError
     Ok(written(text.unwrap_or_default(), &document))
 }
 
-/// Gives an agent another token.
+/// Replaces the token of an agent.
 ///
 /// # Errors
-/// Fails if the agent does not exist, or the file cannot be edited.
+/// Fails if no agent has this name, or the file cannot be edited.
 pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let agents = tables(&mut document)?;
@@ -117,10 +117,10 @@ pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> 
     Ok(written(text, &document))
 }
 
-/// Removes an agent with its table and the comments directly above it. Comments that a blank line divides from it stay.
+/// Removes the table of an agent and the comments directly above it. Comments before a blank line stay.
 ///
 /// # Errors
-/// Fails if the agent does not exist, or the file cannot be edited.
+/// Fails if no agent has this name, or the file cannot be edited.
 pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let agents = tables(&mut document)?;
@@ -135,7 +135,7 @@ pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     Ok(written(text, &document))
 }
 
-/// Puts comments in front of the first table after a position, or at the end.
+/// Inserts comments before the first table after a position, or at the end.
 fn put_behind(document: &mut DocumentMut, after: isize, comments: &str) {
     let next = positions(document).into_iter().filter(|position| after < *position).min();
     match next.and_then(|next| table_at(document, next)) {
@@ -178,7 +178,7 @@ fn parse(text: &str) -> Result<DocumentMut, EditError> {
     text.trim_start_matches('\u{feff}').parse().map_err(|_| EditError::NotToml)
 }
 
-/// Writes a changed document with the byte order mark and the line ends that its text had.
+/// Serializes a changed document with the byte order mark and line endings of the old text.
 fn written(text: &str, document: &DocumentMut) -> String {
     let mut new = document.to_string().replace("\r\n", "\n");
     if !text.is_empty() && !text.ends_with('\n') && new.ends_with('\n') {

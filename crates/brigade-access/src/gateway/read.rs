@@ -77,7 +77,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
         }
     }
     if let Some((worker, settings)) = judged {
-        // The table may come before the workers.
+        // `[judge]` may come before the workers in the file.
         if !config.workers.iter().any(|known| known.id == settings.worker) {
             reader.error_at(worker, "judge.worker", "no `[[worker]]` has this id", None);
         }
@@ -194,7 +194,7 @@ fn search(reader: &mut Reader<'_>, value: &Value<'_>, place: &Place) -> Option<S
     command.map(SearchSource::Command).or_else(|| folder.map(SearchSource::Folder))
 }
 
-/// Returns whether a text is scheme, host and perhaps port, as browsers write it.
+/// Returns whether a text is a scheme, a host and an optional port, as browsers write origins.
 fn is_origin(text: &str) -> bool {
     let Some((scheme, host)) = text.split_once("://") else { return false };
     let is_scheme =
@@ -249,7 +249,7 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
     agents
 }
 
-/// Reports a value that is in the file already.
+/// Reports a value that occurs earlier in the file.
 fn unique<T: Ord + Clone>(
     reader: &mut Reader<'_>,
     seen: &mut BTreeMap<T, Place>,
@@ -393,7 +393,7 @@ fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSett
     Some((worker.place, JudgeSettings { place, worker: worker.value, threshold }))
 }
 
-/// Reads a command as words. No shell reads it.
+/// Splits a command line into words, without a shell.
 fn argv(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Argv> {
     let text = reader.string(field, value)?;
     match Argv::parse(&text.value) {

@@ -83,7 +83,7 @@ fn check_invalid(text: &str, part: &str, near: Option<&str>) {
 }
 
 #[test]
-fn a_text_that_matches_nothing_is_an_error_with_a_near_word() {
+fn invalid_matchers_suggest_a_near_word() {
     check_invalid("", "expected `*`", None);
     check_invalid("fs.read", "KEY:VALUE", None);
     check_invalid("efect:network", "one of id, group", Some("effect"));

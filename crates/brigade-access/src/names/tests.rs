@@ -26,7 +26,7 @@ fn other_ids_end_in_digits_of_their_sha256() {
 }
 
 #[test]
-fn of_a_clash_no_entry_is_listed_and_brigade_keeps_its_names() {
+fn clashing_entries_are_not_listed() {
     let ids = ["a.b", "a_b", "c", "tools_call", "fs.read", "x"];
     let dotted = NameClashes::find(ids, NameStyle::Dotted);
     assert!(dotted.groups.is_empty() && !dotted.is_unlisted("a.b"));

@@ -14,11 +14,11 @@ use crate::slot::ProfileName;
 const TOP_LEVEL_KEYS: &[&str] = &["profile"];
 const PROFILE: &[&str] = &["name", "show", "hide", "rule"];
 const RULE: &[&str] = &["match", "action", "constrain"];
-/// Effects that commands may be granted in addition to reading the workspace.
+/// Effects that a profile may grant to commands.
 const GRANTABLE_EFFECTS: &[&str] = &["local-write", "network"];
 const CONSTRAIN: &[&str] = &["paths", "commands", "effects", "domains", "max_bytes", "calls_per_minute"];
 
-/// Reads the profiles of a text, and adds them to others, whose names are taken.
+/// Reads the profiles of a text and adds them to the shipped ones, whose names cannot be used again.
 pub(super) fn profiles(file: &str, text: &str, shipped: Option<&Profiles>) -> (Profiles, Vec<ConfigIssue>) {
     let mut reader = Reader::new(file, text);
     let table = reader.parse();
@@ -170,7 +170,7 @@ fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<
     Some(limits)
 }
 
-/// Reads effects that commands may be granted.
+/// Reads the effects that a rule grants to commands.
 fn effects(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in reader.strings(field, value) {

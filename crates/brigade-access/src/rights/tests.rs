@@ -99,7 +99,7 @@ fn a_call_outside_of_the_rule_that_decides_is_refused() {
     let read = tool("a", &["local-read"]);
     let mut traits = ToolTraits::from_tool(&read);
     let args = |path: &str| Json::object([("path", Json::from(path))]);
-    // A catalog tool declares no paths.
+    // Catalog tools declare no paths.
     assert_eq!(rights.check_call(&traits, &args("/etc/passwd"), "/work"), Ok(()));
     traits.arguments.paths = &["path"];
     assert_eq!(rights.check_call(&traits, &args("docs/a"), "/work"), Ok(()));
@@ -203,7 +203,7 @@ proptest! {
         }
     }
 
-    /// A profile that is laid over others shows nothing more and asks no less, wherever it is laid.
+    /// An overlay shows nothing more and needs no fewer approvals, in any position.
     #[test]
     fn an_overlay_only_narrows(tool in any_tool(), (own, over) in any_profiles()) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -217,8 +217,8 @@ proptest! {
         }
     }
 
-    /// What a session lays over its agent's profiles shows nothing more and asks no less, and what a person gave it
-    /// changes one slot and lapses when the agent's own profile does.
+    /// Overlays of a session only narrow. A profile from a person replaces one slot, until the agent's own profile
+    /// changes.
     #[test]
     fn a_session_only_narrows_without_a_person(tool in any_tool(), (own, over) in any_profiles(), given in prop::sample::select(all_names())) {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -239,13 +239,13 @@ proptest! {
         others.push(given.as_str());
         let meant = Rights::new(&profiles, &agent(&others), &over).unwrap();
         prop_assert_eq!((now.shows(&traits), now.strictest(&traits)), (meant.shows(&traits), meant.strictest(&traits)));
-        // Another profile of the agent in this slot: what the person saw does not hold any more.
+        // The agent has another profile in this slot, so the person's choice lapses.
         granted.grant(vec!["guard.other".parse().unwrap()], given);
         let lapsed = Rights::of_session(&profiles, &agent(&own), &granted, &[]).unwrap();
         prop_assert_eq!((lapsed.shows(&traits), lapsed.strictest(&traits)), (before.shows(&traits), before.strictest(&traits)));
     }
 
-    /// A task has at most what began it, and of that only what its manifest names, whatever a person gives the session.
+    /// A task has at most the rights of its caller, limited by its manifest, whatever a person gives the session.
     #[test]
     fn a_task_only_narrows(
         tool in any_tool(),
@@ -271,12 +271,12 @@ proptest! {
         prop_assert!(now.is_within(&before, [traits]));
         let is_named = named.is_none_or(|named| named.contains(&tool.id.as_str()));
         prop_assert_eq!(now.shows(&traits), before.shows(&traits) && is_named);
-        // A record names it, and means the same where the session has it, and nothing elsewhere.
+        // Records list its profile. The name is valid only in this session.
         let recorded: Vec<String> = now.profiles().iter().map(|profile| profile.name.to_string()).collect();
         let again = Rights::of_session(&profiles, &agent(&own), &session, &recorded).unwrap();
         prop_assert_eq!((again.shows(&traits), again.strictest(&traits)), (now.shows(&traits), now.strictest(&traits)));
         prop_assert!(Rights::new(&profiles, &agent(&own), &recorded).is_err());
-        // A task below it, of an agent of the same name, narrows as well, and has another profile.
+        // A task that it starts, of an agent of the same name, adds another profile and narrows further.
         limits.tools = Some(BTreeSet::from(["none".to_owned()]));
         let mut other = SessionProfiles::default();
         other.within(limits.clone());

@@ -22,7 +22,7 @@ pub(super) fn set(table: &mut dyn TableLike, name: &str, key: Option<&str>, valu
 }
 
 fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
-    // A table under its own header stays there, and its keys keep their comments.
+    // A table under a header stays there, and its keys keep their comments.
     if let FieldValue::Table(pairs) = value
         && let Some(item) = table.get_mut(name)
         && let Some(inner) = item.as_table_like_mut()
@@ -53,8 +53,7 @@ fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
     }
 }
 
-/// Makes a list field hold exactly these texts. Elements that stay keep their comments; the others are removed or
-/// added.
+/// Makes a list field contain exactly these texts. Elements that stay keep their comments.
 pub(super) fn set_list(table: &mut dyn TableLike, name: &str, texts: &[String]) {
     let Some(list) = table.get_mut(name).and_then(Item::as_array_mut) else {
         return replace(table, name, FieldValue::List(texts.to_vec()).to_toml());

@@ -36,7 +36,7 @@ pub(super) fn append(list: &mut Array, mut entry: Value) {
     } else if let Some(last) = list.iter_mut().last() {
         let rest = text(last.decor().suffix());
         let (about_last, end) = split(&rest);
-        // A comment would include the comma.
+        // The comma must not become part of a comment.
         let line = if about_last.contains('#') { "\n" } else { "" };
         let (about_last, end) = (format!("{about_last}{line}"), end.to_owned());
         last.decor_mut().set_suffix(about_last);
@@ -69,7 +69,7 @@ pub(super) fn remove(list: &mut Array, index: usize) {
         && !before.contains('\n')
         && let Some(first) = list.get_mut(0)
     {
-        // No blank in front of the first one.
+        // No space before the first element.
         let prefix = text(first.decor().prefix());
         first.decor_mut().set_prefix(if prefix.contains('\n') { prefix } else { before });
     }

@@ -12,7 +12,7 @@ pub enum OnExisting {
     /// source is a conflict.
     #[default]
     Keep,
-    /// Replace it. An entry gets the fields of the given one, and keeps fields that the given one lacks.
+    /// Replace it. An entry gets the fields of the given entry, and keeps fields that the given entry lacks.
     Overwrite,
 }
 
@@ -78,7 +78,8 @@ pub fn merge(text: &str, tools: &[Tool], existing: OnExisting) -> Result<MergeRe
     Ok(merged)
 }
 
-/// Returns the old entry with the harnesses and projections of the given one added, if nobody chose those it has.
+/// Returns the old entry with the harnesses and projections of the given entry added, unless a person chose its
+/// harnesses.
 fn extended(old: &Tool, given: &Tool, catalog: &Catalog) -> Tool {
     let mut tool = old.clone();
     if !starter::has_older_harnesses(old, catalog) {
@@ -113,7 +114,7 @@ fn replace(text: &str, old: &Tool, new: &Tool) -> Result<String, EditError> {
     Ok(text)
 }
 
-/// Returns whether removing elements of a list and adding others at its end makes the other list of it.
+/// Returns whether the other list results from removing elements and adding others at the end.
 fn is_edited(before: &[String], after: &[String]) -> bool {
     let kept = before.iter().filter(|text| after.contains(text));
     let added = after.iter().filter(|text| !before.contains(text));

@@ -34,7 +34,7 @@ pub fn put_entry(text: &str, tool: &Tool, unknown: &Object) -> Result<String, Ed
                 apply::set(table, name, None, &value);
             }
         }
-        // Behind the last field that stays, there may be a new one.
+        // A new field may follow the last field that stays.
         let last = table.iter().filter(|(_, item)| item.is_value()).last().map(|(key, _)| key.to_owned());
         if let Some(last) = last.filter(|_| !comments.is_empty()) {
             put_above(table, &last, &comments);

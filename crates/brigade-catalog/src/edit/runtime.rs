@@ -6,13 +6,13 @@ use super::EditError;
 use crate::fields;
 use crate::model::Runtime;
 
-/// Fields that a definition without them removes. Others that are not set, such as how health is checked, stay.
+/// Fields that are removed if the definition lacks them. Other fields, such as the health command, stay.
 const DEFINITION_FIELDS: &[&str] = &["cwd", "timeout", "env_labels"];
 
 /// Adds a runtime at the end of the file, or changes the fields of the existing one.
 ///
 /// # Errors
-/// If the file is not valid TOML, or `runtime` is not a list of entries.
+/// Fails if the file is not valid TOML, or `runtime` is not a list of entries.
 pub fn put_runtime(text: &str, runtime: &Runtime) -> Result<String, EditError> {
     let mut document = super::document(text)?;
     let list = document.entry("runtime").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));

@@ -7,7 +7,7 @@ use super::{EditError, check_schema};
 /// Sets `harness_tools` under `[registry]`.
 ///
 /// # Errors
-/// If the file is not valid TOML or of a newer schema, or `registry` is no table.
+/// Fails if the file is not valid TOML or has a newer schema, or `registry` is not a table.
 pub fn set_harness_tools(text: &str, truth: bool) -> Result<String, EditError> {
     check_schema(text)?;
     let mut document = super::document(text)?;

@@ -169,7 +169,7 @@ fn values_that_the_reader_rejects_are_refused() {
 }
 
 #[test]
-fn an_entry_with_broken_toml_is_left_alone_and_the_others_can_be_edited() {
+fn broken_entries_do_not_block_edits_of_others() {
     let file = FILE.replace("timeout = 30", "timeout = ");
     assert_eq!(set_field(&file, "a", "name", &text("x")), Err(EditError::Broken { line: 4 }));
     assert_eq!(set_field(&file, "c", "name", &text("x")), Ok(file.replace("'C'", "\"x\"")));

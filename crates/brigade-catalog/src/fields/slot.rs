@@ -61,7 +61,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Returns what lists the words that the slot accepts, if there are only some.
+    /// Returns a function that lists the accepted words. Its list is empty if any text is accepted.
     pub(crate) fn words(&self) -> fn() -> Vec<&'static str> {
         match self {
             Slot::Family(_) => || Family::of_entries().map(Family::as_str).collect(),

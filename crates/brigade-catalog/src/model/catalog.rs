@@ -16,7 +16,7 @@ pub struct Catalog {
     tools: Vec<Tool>,
     issues: Vec<ConfigIssue>,
     settings: Settings,
-    /// What stands in the file and could not be read.
+    /// Entries of the file that could not be read.
     lost: LostEntries,
     user_issues: Vec<ConfigIssue>,
     user_settings: Settings,
@@ -25,12 +25,12 @@ pub struct Catalog {
     by_id: Vec<u32>,
 }
 
-/// What of a file could not be read.
+/// The entries of a file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LostEntries {
     /// Entries with these ids.
     Ids(Vec<String>),
-    /// The file is no text, so nobody knows.
+    /// The file is not text, so they are unknown.
     Unknown,
 }
 
@@ -62,10 +62,10 @@ pub enum ToolLookupError {
         /// The enabled tool with the most similar id.
         near: Option<String>,
     },
-    /// No MCP server offers what the arguments name.
+    /// gateway.toml does not offer the resource or prompt that the arguments name.
     #[error("gateway.toml offers no such thing to `{}`", .reads.tool_id())]
     NotOffered {
-        /// What was to be read.
+        /// What the call reads.
         reads: Reads,
     },
 }
@@ -144,12 +144,12 @@ impl Catalog {
         (self.tools, self.issues, self.settings, self.lost)
     }
 
-    /// Returns the catalog with what could not be read.
+    /// Returns the catalog with its lost entries.
     pub(crate) fn with_lost(self, lost: LostEntries) -> Catalog {
         Catalog { lost, ..self }
     }
 
-    /// Returns the issues of the user's file, in file order. They take nothing of the project down.
+    /// Returns the issues of the user's file, in file order. They do not affect the project.
     pub fn user_issues(&self) -> &[ConfigIssue] {
         &self.user_issues
     }
@@ -159,7 +159,7 @@ impl Catalog {
         &self.shadowed
     }
 
-    /// Returns the catalog whose entries are shown with these masks.
+    /// Returns the catalog with these masks for showing its entries.
     #[must_use]
     pub fn masked_by(mut self, masks: &Masks) -> Catalog {
         if !masks.is_empty() {
@@ -169,29 +169,29 @@ impl Catalog {
         self
     }
 
-    /// Returns the catalog with what its file says about itself.
+    /// Returns the catalog with the settings of its file.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Catalog {
         Catalog { settings, ..self }
     }
 
-    /// Returns what the file says about itself.
+    /// Returns the settings of the file.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Returns the harnesses whose files discovery reads: as the project says, else as the user says, else all
-    /// (`None`).
+    /// Returns the harnesses whose files discovery reads: those of the project's file, else of the user's file. `None`
+    /// means all.
     pub fn harnesses(&self) -> Option<&[String]> {
         self.settings.harnesses.as_deref().or(self.user_settings.harnesses.as_deref())
     }
 
-    /// Returns [`harnesses`](Catalog::harnesses), if what the files say of them can be read. A list that cannot be read
-    /// does not mean all of them.
+    /// Returns [`harnesses`](Catalog::harnesses), unless the list is invalid. An invalid list does not mean all
+    /// harnesses.
     ///
     /// # Errors
-    /// Returns [`ToolLookupError::Unreadable`] with the first error in a list, of the project or, if that has no list,
-    /// of the user.
+    /// Returns [`ToolLookupError::Unreadable`] with the first error in the project's list, or in the user's list if the
+    /// project has none.
     pub fn chosen_harnesses(&self) -> Result<Option<&[String]>, ToolLookupError> {
         let is_of_list = |issue: &&ConfigIssue| {
             issue.severity == Severity::Error
@@ -208,14 +208,14 @@ impl Catalog {
         }
     }
 
-    /// Returns whether tools may be found that only a harness can run: as the project says, else as the user says, else
-    /// yes.
+    /// Returns whether `find` includes tools that only a harness can run: the setting of the project, else of the user,
+    /// else yes.
     pub fn offers_harness_tools(&self) -> bool {
         self.settings.harness_tools.or(self.user_settings.harness_tools).unwrap_or(true)
     }
 
-    /// Returns the place of the schema of a tool's file if it is newer than this version understands. Such a tool is
-    /// listed, and nothing of it is planned or run.
+    /// Returns the place of `schema` in a tool's file, if it is newer than this version understands. Such a tool is
+    /// only listed, never planned or run.
     pub fn newer_schema(&self, tool: &Tool) -> Option<&Place> {
         match tool.origin.level {
             Level::Project => self.settings.newer_schema(),
@@ -233,7 +233,7 @@ impl Catalog {
         &self.issues
     }
 
-    /// Returns the unknown key in the entry of a tool that probably means a field.
+    /// Returns the issue about an unknown key of a tool that probably means this field.
     pub fn misspelt(&self, tool: &Tool, field: &str) -> Option<&ConfigIssue> {
         let meant = Some(Hint::did_you_mean(field));
         self.issues_of(tool.origin.level).iter().find(|issue| {
@@ -249,7 +249,7 @@ impl Catalog {
         self.by_id.get(at).map(|at| &self.tools[*at as usize]).filter(|tool| tool.id == id)
     }
 
-    /// Finds an enabled tool by the id that a user or a record gives.
+    /// Finds an enabled tool by its id.
     ///
     /// # Errors
     /// Returns why there is no such tool.
@@ -257,8 +257,7 @@ impl Catalog {
         self.usable(id.trim(), self.tool(id.trim()))
     }
 
-    /// Finds an enabled tool by what a person types: an id, an alias or `<source>:<id>`, as
-    /// [`named`](Catalog::named) does.
+    /// Finds an enabled tool by a typed name: an id, an alias or `<source>:<id>`, as [`named`](Catalog::named) does.
     ///
     /// # Errors
     /// Returns why there is no such tool.
@@ -283,7 +282,7 @@ impl Catalog {
         }
     }
 
-    /// Checks that there is something to look at: a file without any readable entry says nothing of tools.
+    /// Checks that the file has a readable entry or no errors.
     ///
     /// # Errors
     /// Returns [`ToolLookupError::Unreadable`] if no entry could be read because of an error.
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_found_by_its_exact_id_and_the_first_of_two_wins() {
+    fn tools_are_found_by_exact_id_first_one_wins() {
         let catalog = catalog();
         assert_eq!(catalog.tool("b").map(|tool| tool.name.as_str()), Some("Straße"));
         assert_eq!(catalog.tool("a").map(|tool| tool.name.as_str()), Some("First"));

@@ -1,4 +1,4 @@
-//! The tables of an entry about its registry: where the tool comes from, what installs it, and what a call costs.
+//! The tables of an entry about its source, its installation and its cost.
 
 use super::{Family, Level, OrBuiltin, Tool, ToolSource, Transport};
 
@@ -7,7 +7,7 @@ use super::{Family, Level, OrBuiltin, Tool, ToolSource, Transport};
 /// Strings are trimmed; an optional string may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceDetail {
-    /// The kind of source, if the family does not say it.
+    /// The kind of source, if it does not follow from the family.
     pub kind: Option<ToolSource>,
     /// The harness that provides the tool.
     pub provider: Option<String>,
@@ -27,10 +27,10 @@ pub struct SourceDetail {
     pub fingerprint: Option<String>,
 }
 
-/// How a missing tool is recognized and installed: `[tool.install]`.
+/// How a tool is checked and installed: `[tool.install]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Install {
-    /// The command that succeeds if the tool is there.
+    /// The command that succeeds if the tool is installed.
     pub check: Option<String>,
     /// The command that installs it, or alternatives, not split into words.
     pub command: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Install {
     pub docs: Option<String>,
 }
 
-/// What a call costs, as its author declares it: `[tool.cost]`.
+/// The cost of a call, as declared by its author: `[tool.cost]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cost {
     /// The amount for one call, at least 0.
@@ -48,7 +48,7 @@ pub struct Cost {
 }
 
 impl Tool {
-    /// Returns where the tool comes from: what `[tool.source] kind` says, or what follows from its family.
+    /// Returns where the tool comes from: `kind` of `[tool.source]`, or what follows from its family.
     pub fn source(&self) -> Option<ToolSource> {
         let stated = self.source.as_ref().and_then(|source| source.kind);
         stated.or(match self.family? {
@@ -59,29 +59,29 @@ impl Tool {
         })
     }
 
-    /// Returns where the tool comes from, as reports say it.
+    /// Returns where the tool comes from, for reports.
     pub fn reported_source(&self) -> Option<OrBuiltin<ToolSource>> {
         if self.is_built_in() { Some(OrBuiltin::Builtin) } else { self.source().map(OrBuiltin::Entry) }
     }
 
-    /// Returns the level of the entry, as reports say it.
+    /// Returns the level of the entry, for reports.
     pub fn reported_level(&self) -> OrBuiltin<Level> {
         if self.is_built_in() { OrBuiltin::Builtin } else { OrBuiltin::Entry(self.origin.level) }
     }
 
-    /// Returns the name of the MCP server, of the entry's own field or of `[tool.source]`.
+    /// Returns the name of the MCP server, from the entry or from `[tool.source]`.
     pub fn server(&self) -> Option<&str> {
         let detail = self.source.as_ref().and_then(|source| source.server.as_deref());
         let server = self.mcp_server_id.as_deref().or(detail);
         server.filter(|server| !server.is_empty())
     }
 
-    /// Returns what the tool is good for: `capabilities` and the `capability` of v0.30, each once, as written.
+    /// Returns the capabilities of the tool: `capabilities`, and `capability` of v0.30. Each occurs once, as written.
     pub fn all_capabilities(&self) -> Vec<&str> {
         once(self.capabilities.iter().chain(&self.capability))
     }
 
-    /// Returns the subjects of the tool: `categories` and `domain`, each once, as written.
+    /// Returns the categories of the tool: `categories` and `domain`. Each occurs once, as written.
     pub fn all_categories(&self) -> Vec<&str> {
         once(self.categories.iter().chain(self.domain.as_ref().filter(|domain| !domain.is_empty())))
     }
@@ -103,7 +103,7 @@ impl Tool {
     }
 }
 
-/// Returns the labels without those that mean the same as one before.
+/// Returns the labels without those that equal an earlier one.
 fn once<'t>(labels: impl Iterator<Item = &'t String>) -> Vec<&'t str> {
     let mut found: Vec<&str> = Vec::new();
     for label in labels {
@@ -114,7 +114,7 @@ fn once<'t>(labels: impl Iterator<Item = &'t String>) -> Vec<&'t str> {
     found
 }
 
-/// Returns whether two labels mean the same: case does not count, and `_`, `-` and spaces are alike.
+/// Returns whether two labels are equal, ignoring case and the difference between `_`, `-` and spaces.
 pub fn same_label(a: &str, b: &str) -> bool {
     a == b || label_key(a) == label_key(b)
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_follows_from_the_family_unless_the_entry_states_it() {
+    fn the_source_defaults_to_that_of_the_family() {
         use ToolSource::{Cli, Harness, Mcp, Script, Skill};
         for family in [Family::Skill, Family::SlashCommand, Family::Superpower] {
             check(family, None, Some(Skill), false);

@@ -1,4 +1,4 @@
-//! The tool that an installation is judged as.
+//! Makes entries for the commands that check and install a tool.
 
 use super::{ApprovalMode, Family, FieldPlace, Install, Origin, Tool};
 use crate::fields;
@@ -7,13 +7,12 @@ use crate::fields;
 const EFFECTS: [&str; 3] = ["install", "network", "local-write"];
 
 impl Tool {
-    /// Returns how the tool is installed, if its entry names a command for it.
+    /// Returns `install`, if it names a command.
     pub fn installable(&self) -> Option<&Install> {
         self.install.as_deref().filter(|install| install.command.iter().any(|line| !line.is_empty()))
     }
 
-    /// Returns the script that looks whether this tool is there, with one of its commands: it runs in the workspace,
-    /// and takes no arguments.
+    /// Returns one of the tool's check commands as a script. It runs in the workspace and takes no arguments.
     #[must_use]
     pub fn look_with(&self, command: &str) -> Tool {
         Tool {
@@ -27,10 +26,10 @@ impl Tool {
         }
     }
 
-    /// Returns the script that installs this tool with one of its commands: it runs in the workspace, takes no
-    /// arguments, states the effects of an installation, and a user approves every call of it.
+    /// Returns one of the tool's installation commands as a script. It runs in the workspace, takes no arguments, has
+    /// the effects of an installation, and always needs approval by a person.
     ///
-    /// Its id is that of the tool. The place of its `command` is that of the command in `[tool.install]`.
+    /// It has the id of the tool. Its `command` has the place of the command in `[tool.install]`.
     #[must_use]
     pub fn installation(&self, command: &str) -> Tool {
         let place = self.place_of("install.command");
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_keeps_nothing_of_the_tool_but_its_names() {
+    fn an_installation_keeps_only_names_of_the_tool() {
         let text = "[[tool]]\nid = 'yq'\nname = 'YQ'\nfamily = 'mcp'\ncommand = 'yq -P'\nenv_labels = ['TOKEN']\n\
                     runtime_id = 'r'\ncwd = 'sub'\n[tool.install]\ncheck = 'which yq'\n\
                     command = ['brew install yq', 'pip install yq']\n";

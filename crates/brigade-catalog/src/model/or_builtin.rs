@@ -1,4 +1,4 @@
-//! Words about the entry of a tool, which a tool of Brigade does not have.
+//! A field of catalog entries in reports, which built-in tools do not have.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use brigade_core::Word;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The word of a tool that is part of Brigade.
+/// The word for built-in tools.
 const BUILTIN: &str = "builtin";
 
-/// What an entry says, or `builtin` for a tool that is part of Brigade.
+/// A value of an entry, or `builtin` for a built-in tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrBuiltin<T> {
-    /// What the entry says.
+    /// The value of the entry.
     Entry(T),
     /// The tool is part of Brigade.
     Builtin,

@@ -1,6 +1,6 @@
-//! What is read of MCP servers besides their tools.
+//! Resources and prompts of MCP servers.
 
-/// What a call reads of an MCP server, if it does not call one of its tools.
+/// What a call reads from an MCP server instead of calling one of its tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reads {
     /// A resource.
@@ -21,7 +21,7 @@ impl Reads {
         }
     }
 
-    /// Returns what the tool with this id reads; `None` for every other tool.
+    /// Returns what the tool with this id reads. `None` for other tools.
     pub fn of_tool_id(id: &str) -> Option<Reads> {
         Reads::ALL.into_iter().find(|reads| reads.tool_id() == id)
     }
@@ -34,7 +34,7 @@ impl Reads {
         }
     }
 
-    /// Returns the argument that says which one is read.
+    /// Returns the argument that names the resource or prompt.
     pub const fn argument(self) -> &'static str {
         match self {
             Reads::Resource => "uri",
@@ -42,7 +42,7 @@ impl Reads {
         }
     }
 
-    /// Returns the member of the server's answer that holds it.
+    /// Returns the member of the server's answer with the content.
     pub const fn result(self) -> &'static str {
         match self {
             Reads::Resource => "contents",

@@ -30,7 +30,7 @@ pub struct Runtime {
     pub pid_path: Option<String>,
     /// The path prefix of its log files.
     pub log_path: Option<String>,
-    /// Whether calls start it, so that it counts as ready when it is enabled and its program is there.
+    /// Whether calls start it. Then it is ready if it is enabled and its program exists.
     pub on_demand: bool,
     /// Names of environment variables that the policy binds, never values.
     pub env_labels: Vec<String>,
@@ -83,7 +83,7 @@ impl Runtime {
         self.or_default(&self.pid_path, "pid")
     }
 
-    /// Returns the path prefix of the log files, which `.stdout` and `.stderr` follow.
+    /// Returns the path prefix of the log files. Their names end in `.stdout` and `.stderr`.
     pub fn log_path(&self) -> String {
         self.or_default(&self.log_path, "log")
     }
@@ -142,7 +142,7 @@ impl Runtimes {
         &self.runtimes
     }
 
-    /// Returns the issues of the user's file, which take nothing of the project down.
+    /// Returns the issues of the user's file. They do not affect the project.
     pub fn user_issues(&self) -> &[ConfigIssue] {
         &self.user_issues
     }

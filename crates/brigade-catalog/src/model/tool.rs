@@ -60,7 +60,7 @@ pub struct Tool {
     pub mcp_server_id: Option<String>,
     /// The name of the MCP tool on that server.
     pub mcp_tool_name: Option<String>,
-    /// What is read of that server instead. Absent in entries of files: Brigade makes such entries of them.
+    /// What is read from that server instead. `None` in entries of files; Brigade makes entries with it.
     pub reads: Option<Reads>,
     /// The subject area of the tool.
     pub domain: Option<String>,
@@ -98,11 +98,11 @@ pub struct Tool {
     pub aliases: Vec<String>,
     /// Subjects of the tool.
     pub categories: Vec<String>,
-    /// What the tool is good for.
+    /// What the tool can do.
     pub capabilities: Vec<String>,
     /// Whether the tool is expected to be there.
     pub availability: Option<Availability>,
-    /// The versions that suit.
+    /// The versions that are required.
     pub version: Option<VersionRequirement>,
     /// The command that prints the version, not split into words.
     pub version_command: Option<String>,
@@ -120,23 +120,23 @@ pub struct Tool {
     pub unsafe_fields: Vec<String>,
     /// Whether an issue with severity error concerns this entry.
     pub is_broken: bool,
-    /// What is masked where the entry is [shown](Tool::shown).
+    /// The masks for [showing](Tool::shown) the entry.
     pub masks: Masks,
 }
 
-/// The values that are masked where an entry is shown, beside what looks like a secret. They are not part of the entry:
-/// two entries are equal whatever is masked in them.
+/// Values that are masked when an entry is shown, in addition to text that looks like a secret. They are not part of
+/// the entry and do not affect equality.
 #[derive(Clone, Debug, Default)]
 pub struct Masks(Option<Arc<BoundValues>>);
 
 /// Bound values, prepared for texts.
 #[derive(Debug)]
 struct BoundValues {
-    /// Masks all of them.
+    /// Masks all values.
     all: Redactor,
-    /// Masks those that tell that a text holds them.
+    /// Masks the values that are long enough to be recognized.
     telling: Redactor,
-    /// The label of each of these, and its value.
+    /// The recognizable values with their labels.
     labels: Vec<(String, SecretValue)>,
 }
 
@@ -146,7 +146,7 @@ impl Masks {
         Masks::labelled(values.iter().map(|value| (String::new(), value.clone())).collect())
     }
 
-    /// Masks values, beside which stand the labels that are bound to them.
+    /// Masks values that are bound to these labels.
     pub fn labelled(labels: Vec<(String, SecretValue)>) -> Masks {
         if labels.is_empty() {
             return Masks(None);
@@ -161,26 +161,27 @@ impl Masks {
         Masks(Some(Arc::new(BoundValues { all, telling: values(&labels), labels })))
     }
 
-    /// Masks a text. Without a value in it, it stays what it is.
+    /// Masks a text in place.
     pub fn hide(&self, text: &mut String) {
         if let Some(bound) = &self.0 {
             *text = bound.all.redact_str(text);
         }
     }
 
-    /// Returns a text as it is shown.
+    /// Returns a text with masked values.
     pub fn shown(&self, text: &str) -> String {
         let mut text = text.to_owned();
         self.hide(&mut text);
         text
     }
 
-    /// Returns whether a text holds no bound value that [tells](SecretValue::is_telling).
+    /// Returns whether a text contains no bound value that is [recognizable](SecretValue::is_telling).
     pub fn shows(&self, text: &str) -> bool {
         self.0.as_ref().is_none_or(|bound| bound.telling.redact_str(text) == text)
     }
 
-    /// Lists the labels whose values a text holds, if it does not [show](Masks::shows); not those without a name.
+    /// Lists the labels whose values a text contains, if [`shows`](Masks::shows) is false. Values without a label are
+    /// left out.
     pub fn labels_in(&self, text: &str) -> Vec<&str> {
         let labels = self.0.iter().flat_map(|bound| &bound.labels);
         let held = labels.filter(|(label, value)| {
@@ -189,7 +190,7 @@ impl Masks {
         held.map(|(label, _)| label.as_str()).collect()
     }
 
-    /// Masks the texts and the keys of a JSON value. Keys that become equal are numbered.
+    /// Masks the texts and keys of a JSON value. Keys that become equal are numbered.
     pub fn hide_json(&self, json: &mut Json) {
         if self.is_empty() {
             return;
@@ -207,7 +208,7 @@ impl Masks {
         }
     }
 
-    /// Returns a command line as it is shown: without what looks like a secret, and masked.
+    /// Returns a command line with masked values and secrets.
     pub fn shown_command(&self, command: &str) -> String {
         let mut text = Redactor::new(&[]).redact_str(&shown_command(command));
         self.hide(&mut text);
@@ -226,7 +227,7 @@ impl PartialEq for Masks {
     }
 }
 
-/// The fields without which some call of a tool is refused.
+/// The fields that calls may need.
 pub const FIELDS_FOR_CALLS: &[&str] = &[
     "family",
     "command",
@@ -305,7 +306,7 @@ impl Tool {
         }
     }
 
-    /// Returns whether the entry gives no usable value for one of the [fields that calls need](FIELDS_FOR_CALLS).
+    /// Returns whether the entry has no usable value for one of the [fields that calls may need](FIELDS_FOR_CALLS).
     pub fn lacks(&self, field: &str) -> bool {
         let unnamed = |text: &Option<String>| text.as_ref().is_none_or(String::is_empty);
         match field {
@@ -347,7 +348,7 @@ impl Tool {
             "projections" => &self.projections,
             "projection_fingerprints" => &self.projection_fingerprints,
             _ => {
-                // The keys of these tables are known, and counted in the order of the table of fields.
+                // The keys of these tables are known, and have the order of the table of fields.
                 let key = FieldPath::parse(key).name;
                 return fields::group(field)
                     .and_then(|keys| keys.position(key))
@@ -357,8 +358,8 @@ impl Tool {
         table.keys().position(|name| name == key).and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
     }
 
-    /// Returns the directory that paths of documents (sources, schemas, examples) are below, if it is not the
-    /// workspace: for an entry of the user, that of its file. The command and its directory always mean the workspace.
+    /// Returns the base directory for paths of documents (sources, schemas, examples). `None` means the workspace;
+    /// entries of the user use the directory of their file. Commands and `cwd` are always relative to the workspace.
     pub fn directory_of_documents(&self) -> Option<&Path> {
         match self.origin.level {
             Level::Project => None,
@@ -366,7 +367,7 @@ impl Tool {
         }
     }
 
-    /// Returns whether the entry states anything about how the tool is called.
+    /// Returns whether any field about calls is set.
     pub fn has_contract(&self) -> bool {
         let texts = [
             &self.input_schema_path,
@@ -386,14 +387,14 @@ impl Tool {
             || self.requires_runtime
     }
 
-    /// Returns the name of the tool's MCP server: `mcp_server_id`, else `runtime_id`. `None` if it is no MCP tool.
+    /// Returns the name of the tool's MCP server: `mcp_server_id`, else `runtime_id`. `None` for other families.
     pub fn mcp_server(&self) -> Option<&str> {
         let named = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
         let name = if named(&self.mcp_server_id) { &self.mcp_server_id } else { &self.runtime_id };
         name.as_deref().filter(|name| self.family == Some(Family::Mcp) && !name.is_empty())
     }
 
-    /// Returns the entry that reads resources or prompts of this entry's server. It starts the server in the same way,
+    /// Returns an entry that reads resources or prompts of this entry's server. It starts the server in the same way
     /// and has the given effects.
     #[must_use]
     pub fn reading(&self, reads: Reads, effects: Vec<String>) -> Tool {
@@ -424,7 +425,7 @@ impl Tool {
         }
     }
 
-    /// Returns the entry of a tool that is part of Brigade.
+    /// Returns the entry of a built-in tool.
     pub fn built_in(
         id: &str,
         name: &str,
@@ -448,12 +449,12 @@ impl Tool {
         self.family.is_some_and(Family::is_executable)
     }
 
-    /// Returns whether the tool is part of Brigade.
+    /// Returns whether the tool is built into Brigade.
     pub fn is_built_in(&self) -> bool {
         self.family == Some(Family::Builtin)
     }
 
-    /// Returns whether Brigade itself does what calls ask for, so that no program is started for them.
+    /// Returns whether Brigade itself executes calls, without starting a program.
     pub fn acts_inside(&self) -> bool {
         self.is_built_in() && self.command.is_none()
     }

@@ -1,4 +1,4 @@
-//! Versions, and what an entry requires of one.
+//! Versions, and requirements of entries.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The longest text that is read as a version or a requirement, in bytes.
+/// The maximum length of a version or requirement, in bytes.
 const MAX_TEXT_BYTES: usize = 256;
-/// The largest number of parts between dots.
+/// The maximum number of parts between dots.
 const MAX_PARTS: usize = 8;
-/// The largest number of conditions of a requirement.
+/// The maximum number of conditions of a requirement.
 const MAX_CONDITIONS: usize = 16;
 
 /// A text that is not a version, or not a requirement. Does not contain the text.
@@ -18,14 +18,14 @@ const MAX_CONDITIONS: usize = 16;
 #[error("expected a version such as `1.7`, or conditions such as `>=1.2, <2`")]
 pub struct InvalidVersion;
 
-/// A version: numbers between dots, and what follows them, such as `-rc1`.
+/// A version: numbers between dots, and a suffix such as `-rc1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     numbers: Vec<u64>,
     suffix: String,
 }
 
-/// What an entry requires of a version: conditions that must all hold.
+/// A requirement for versions: conditions that must all be met.
 ///
 /// A condition is `=`, `>`, `>=`, `<`, `<=`, `^` or `~` and a version. A version alone means every version that begins
 /// with its numbers: `1.7` is met by 1.7 and 1.7.3, and not by 1.70.
@@ -49,9 +49,9 @@ enum Comparator {
     GreaterOrEqual,
     Less,
     LessOrEqual,
-    /// Up to the next version that may break something.
+    /// Up to the next version that may be incompatible.
     Caret,
-    /// Up to the next minor version, or major one if only that is given.
+    /// Up to the next minor version; up to the next major version if only a major version is given.
     Tilde,
 }
 
@@ -91,10 +91,10 @@ impl FromStr for Version {
 }
 
 impl Version {
-    /// Finds the first version in what a program prints about itself: `yq (https://…) version v4.40.5`.
+    /// Finds the version in the output of a program: `yq (https://…) version v4.40.5`.
     ///
-    /// A word with dots is preferred, then one that follows a name (`jq-1.7.1`, `go1.23`), then a single number. That
-    /// counts only in the first line: later ones have years.
+    /// Prefers a word with dots, then a word after a name (`jq-1.7.1`, `go1.23`), then a single number. A single number
+    /// counts only in the first line, because later lines contain years.
     pub fn find_in(text: &str) -> Option<Version> {
         let is_between =
             |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '"' | '\'' | '=' | '/');
@@ -129,8 +129,8 @@ impl Version {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// Compares two versions. Returns `None` if only what follows the numbers differs, because every project orders
-    /// that in its own way. What follows a `+` counts nowhere.
+    /// Compares two versions. Returns `None` if only the suffixes differ, because their order depends on the project.
+    /// Build metadata after a `+` is ignored.
     fn compare(&self, other: &Version) -> Option<Ordering> {
         let order = self.compare_numbers(other);
         let own = |version: &'_ Version| version.suffix.split('+').next().unwrap_or_default().to_owned();
@@ -173,7 +173,7 @@ impl FromStr for VersionRequirement {
 }
 
 fn condition(text: &str) -> Result<Condition, InvalidVersion> {
-    // The longer ones first.
+    // Longer signs come first.
     let comparators = [
         (">=", Comparator::GreaterOrEqual),
         ("<=", Comparator::LessOrEqual),
@@ -187,7 +187,7 @@ fn condition(text: &str) -> Result<Condition, InvalidVersion> {
         comparators.iter().find_map(|(sign, comparator)| Some((*comparator, text.strip_prefix(sign)?)));
     let (comparator, version) = found.unwrap_or((Comparator::Begins, text));
     let version: Version = version.parse()?;
-    // `1.x` is no version, though a program may say `1.2.dev0` of itself.
+    // `1.x` is not a version, but programs may print `1.2.dev0`.
     if version.suffix.starts_with('.') {
         return Err(InvalidVersion);
     }
@@ -236,7 +236,7 @@ impl Condition {
             Comparator::Less => order().map(Ordering::is_lt),
             Comparator::LessOrEqual => order().map(Ordering::is_le),
             Comparator::Caret => {
-                // The first part that is not 0 may not change; of `^0.0`, the last part that is given.
+                // The first part other than 0 may not change; for `^0.0`, the last given part.
                 let last = bound.numbers.len() - 1;
                 let fixed = bound.numbers.iter().position(|number| *number != 0).unwrap_or(last);
                 self.is_between(version, &bound.after(fixed))
@@ -245,7 +245,7 @@ impl Condition {
         }
     }
 
-    /// Returns whether a version is from the bound on and below `end`.
+    /// Returns whether a version is at least the bound and below `end`.
     fn is_between(&self, version: &Version, end: &Version) -> Option<bool> {
         let starts = version.compare(&self.version).map(Ordering::is_ge);
         let ends = version.compare(end).map(Ordering::is_lt);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn caret_and_tilde_end_at_the_next_version_that_may_break() {
+    fn caret_and_tilde_end_at_incompatible_versions() {
         check("^1.2.3", &["1.2.3", "1.9"], &["1.2.2", "2"], &[]);
         check("^0.2.3", &["0.2.9"], &["0.3", "0.2.2", "1"], &[]);
         check("^0.0.3", &["0.0.3"], &["0.0.4"], &[]);

@@ -1,8 +1,9 @@
 //! Cuts a file into pieces, one per entry, without parsing them.
 //!
 //! In valid TOML a line that starts with `[[tool` without a dot is a header, unless it is inside a multi-line string.
-//! Each piece is therefore a valid document with the same meaning. Lines that look like a misspelt header (`[tool]`,
-//! `[[tool]`) cannot be valid beside real ones. Cutting there too keeps errors away from the entry before them.
+//! So each piece of a valid file is a valid document with the same meaning. Lines that look like a misspelt header
+//! (`[tool]`, `[[tool]`) are invalid next to correct headers. Cutting there, too, keeps their errors out of the entry
+//! before.
 
 use std::ops::Range;
 
@@ -68,7 +69,7 @@ fn is_header(line: &[u8], kind: &str) -> bool {
     rest = after;
     after_blank(&mut rest);
     match rest.first() {
-        // `[tool` may open a list of words in broken TOML. `[[tool` can only be a header.
+        // In broken TOML, `[tool` may open a list. `[[tool` can only be a header.
         None | Some(b'\r' | b'\n' | b'#') => opened_twice,
         Some(b']') => true,
         Some(_) => false,
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_unclosed_multi_line_string_all_is_uncertain() {
+    fn text_after_an_unclosed_string_is_uncertain() {
         check(
             "[[tool]]\na = \"\"\"x\n[[tool]]\nb = 1\n[[tool]]\n",
             &[(1, true, false), (3, true, true), (5, true, true)],

@@ -11,7 +11,7 @@ pub(super) trait Entry: Slots + Sized + Send {
     const KIND: &'static str;
     /// The fields; the first one is the id.
     const FIELDS: Fields;
-    /// Whether the file has settings besides entries.
+    /// Whether the file may also contain settings.
     const HAS_SETTINGS: bool;
 
     /// Creates an empty entry. It must get an id before it leaves the reader.
@@ -24,7 +24,7 @@ pub(super) trait Entry: Slots + Sized + Send {
     fn set_origin(&mut self, origin: Origin);
     /// Returns a field that contradicts another one, and why.
     fn contradiction(&self) -> Option<(&'static str, &'static str)>;
-    /// Returns a field that means nothing at this level, and why.
+    /// Returns a field without effect at this level, and why.
     fn pointless(&self) -> Option<(&'static str, &'static str)>;
     /// Marks the entry broken.
     fn set_broken(&mut self);

@@ -1,4 +1,4 @@
-//! Fills entries from tables, and reports what is wrong.
+//! Fills entries from tables, and reports invalid values.
 
 use std::collections::BTreeMap;
 
@@ -52,10 +52,10 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
         }
     }
     if let Some(first) = errors.first() {
-        // What follows a syntax error may be read in another way than it was meant.
+        // Text after a syntax error may be misread.
         let first = Place::at(output.file, first.at.0, first.at.1);
         let mut behind = output.issues.split_off(said);
-        // What stands in the same line is the same slip.
+        // An issue in the line of a syntax error has the same cause.
         behind.retain(|issue| issue.place.line < first.line);
         output.issues.append(&mut behind);
     }
@@ -116,12 +116,12 @@ fn read_list<E: Entry>(
     }
 }
 
-/// Returns the id that the text of an entry gives.
+/// Returns the id in the text of an entry.
 fn id_in<'t>(table: &'t Table<'_>) -> Option<&'t str> {
     table.get("id")?.as_str().map(str::trim).filter(|id| !id.is_empty())
 }
 
-/// Reads an entry that is in no file of ours.
+/// Reads an entry that is not in a catalog file.
 pub(super) fn read_table<E: Entry>(table: &Table<'_>, output: &mut Output<'_, E>) {
     read_entry(table, 0, Trust::Sound, &Locator::new("", 1), output);
 }
@@ -136,7 +136,7 @@ fn read_entry<E: Entry>(
     let header = locator.locate(start);
     let place = Place::at(output.file, header.0, header.1);
     let mut entry = E::blank(output.level, place.clone());
-    // The id comes first, because every issue names it.
+    // Reads the id first, because every issue names it.
     if let Some(text) = id_in(table) {
         // An invalid id is reported with the other fields.
         let _ = entry.slot(0).set_text(text);
@@ -167,7 +167,7 @@ fn read_entry<E: Entry>(
         }
     }
     for (key, value) in unknown {
-        // A required field that is misspelt is one error, where it stands.
+        // A misspelt required field is one error, at the key's place.
         let meant = near(&key.name, E::FIELDS.names()).and_then(|near| E::FIELDS.position(near));
         let is_missing =
             |field: &u8| E::FIELDS.0[usize::from(*field)].1 == Shape::Required && seen & (1 << *field) == 0;
@@ -353,7 +353,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         Table(pairs): &Table<'_>,
     ) {
         let mut is_good = true;
-        // Sorted by key, like the indexes of elements.
+        // Sorted by key, because the indexes of elements follow this order.
         let mut pairs: Vec<_> = pairs.iter().collect();
         pairs.sort_unstable_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         for (at, (key, value)) in pairs.into_iter().enumerate() {
@@ -392,7 +392,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         }
     }
 
-    /// Warns about an effect that is probably misspelt. Others are the user's own.
+    /// Warns about an effect that is probably misspelt. Other unknown effects are allowed.
     fn check_effect(&mut self, effect: &str, at: usize, field: impl Fn() -> String) {
         let hint = misspelt_effect(effect).map(Hint::did_you_mean);
         if self.trust == Trust::Sound && hint.is_some() {
@@ -407,7 +407,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         value: &Value<'_>,
         known: impl Iterator<Item = &'static str>,
     ) {
-        // In broken TOML part of a value may have become a key, so the name is not shown.
+        // In broken TOML, part of a value may have become a key, so the name is not shown.
         if self.trust == Trust::Sound {
             let (shown, hint) = (shown(&key.name), did_you_mean(&key.name, known));
             match severity {
@@ -462,7 +462,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 }
 
-/// Returns an unknown key as it is shown.
+/// Returns an unknown key for messages.
 pub(super) fn shown(key: &str) -> String {
     short(shown_name(key), MAX_NAME_BYTES)
 }

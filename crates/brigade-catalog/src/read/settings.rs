@@ -1,4 +1,4 @@
-//! Reads what a catalog file says about itself: `schema` and `[registry]`.
+//! Reads the settings of a catalog file: `schema` and `[registry]`.
 
 use brigade_core::{Hint, Place, Severity};
 
@@ -10,7 +10,7 @@ use crate::fields::KNOWN_HARNESSES;
 use crate::model::SCHEMA;
 use crate::source::Locator;
 
-/// The keys at the top of a catalog file, besides the entries.
+/// The top-level keys of a catalog file, apart from entries.
 pub(super) const KEYS: [&str; 2] = ["schema", "registry"];
 /// The keys of `[registry]`.
 const REGISTRY: [&str; 2] = ["harnesses", "harness_tools"];
@@ -57,7 +57,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
         if is_wrong {
             self.error(value.at, "schema", "expected a whole number from 1 on");
         }
-        // What is no number of a schema may be that of a later version, whatever else is wrong with it.
+        // An invalid schema may belong to a later version, so it counts as newer.
         let number = number.unwrap_or(u64::MAX);
         let (line, column) = self.locator.locate(at);
         self.output.settings.schema = Some(number);

@@ -109,7 +109,7 @@ fn an_empty_file_is_an_empty_catalog() {
 }
 
 #[test]
-fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
+fn byte_order_mark_and_windows_lines_are_accepted() {
     let text = format!("\u{feff}{}", SECOND.replace('\n', "\r\n"));
     let catalog = check(&text, &[]);
     assert_eq!(catalog.tools()[0].name, "Second");
@@ -134,7 +134,7 @@ fn any_way_of_writing_toml_is_read() {
 }
 
 #[test]
-fn wrong_types_are_errors_that_name_the_field_and_never_the_value() {
+fn wrong_types_name_the_field_and_not_the_value() {
     check_fields("enabled = 'yes'", &["error t.toml:5:11: a: enabled: expected true or false"]);
     check_fields("description = 5", &["error t.toml:5:15: a: description: expected text"]);
     check_fields(
@@ -214,7 +214,7 @@ fn required_fields_are_required() {
 }
 
 #[test]
-fn a_misspelt_required_field_is_one_error_where_it_stands() {
+fn a_misspelt_required_field_is_one_error() {
     let catalog = check(
         "[[tool]]\nid = 'a'\nname = 'A'\nfamly = 'script'\nfamilly = 'script'\n",
         &[
@@ -261,7 +261,7 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
             "warning t.toml:8:2: other: unknown key at the top level",
         ],
     );
-    // Issue 14: a secret that became a key is not told.
+    // Issue 14: a secret that became a key is not shown.
     const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     check_fields(
         &format!("{TOKEN} = 3\n[tool.install]\n{TOKEN} = 1\n"),
@@ -313,7 +313,7 @@ fn broken_syntax_breaks_one_entry_only() {
 }
 
 #[test]
-fn misspelt_headers_are_named_and_leave_the_entry_before_alone() {
+fn misspelt_headers_do_not_affect_other_entries() {
     for header in ["[tool]", "[[tool]", "[tool]]", "[[tool"] {
         let catalog = parse(&format!("{SECOND}{header}\nid = 'a'\nname = 'A'\nfamily = 'mcp'\n"));
         assert_eq!(catalog.issues()[0].place.line, Some(5), "{header}");
@@ -362,7 +362,7 @@ fn a_list_and_headers_do_not_mix() {
 }
 
 #[test]
-fn entries_after_an_unclosed_multi_line_string_are_listed_as_broken() {
+fn entries_after_an_unclosed_string_are_broken() {
     let catalog =
         parse(&format!("[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'mcp'\ndescription = '''x\n{SECOND}"));
     assert!(!catalog.is_valid());
@@ -417,12 +417,12 @@ fn runtimes_are_read_by_the_same_rules() {
     assert_eq!(said, ["r.toml:3:1: a: nmae: unknown key (did you mean `name`?)"]);
 }
 
-/// Checks that a text has the values that the toml crate reads, if it is read without that crate.
+/// Checks that our reader returns the same values as the toml crate.
 fn check_values(text: &[u8]) -> Result<(), TestCaseError> {
     let text = String::from_utf8_lossy(text);
     if let Some(found) = value::read(&text, &mut Buffers::default()) {
         let expect = DeTable::parse(&text).map(|root| Table::from(root.into_inner()));
-        // NaN equals nothing.
+        // NaN is not equal to itself, so the debug forms are compared.
         prop_assert_eq!(format!("{found:?}"), format!("{:?}", expect.unwrap()));
     }
     Catalog::parse("t.toml", Level::Project, text.as_bytes());
@@ -438,7 +438,7 @@ fn everyday_entries_are_read_without_the_toml_crate() {
 }
 
 #[test]
-fn many_entries_are_read_on_all_processors_in_their_order() {
+fn many_entries_keep_their_order() {
     let text = |entries: usize| {
         let mut text = b"# many\n".to_vec();
         for number in 0..entries {
@@ -487,7 +487,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_quotes_a_value_or_breaks_the_next_entry(
+    fn mutations_never_quote_values_or_break_the_next(
         at in 0..COMPLETE_EXAMPLE.len(),
         byte in prop::sample::select(b"\"'[]{}=,.#\n\\ a1\xff\x00".to_vec()),
         remove in any::<bool>(),

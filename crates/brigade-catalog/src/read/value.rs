@@ -1,7 +1,7 @@
-//! Tables and values with their positions, as entries are read from them.
+//! Tables and values with their positions. Entries are read from them.
 //!
-//! [`read`] makes them of the events of `toml_parser`, which is several times as fast as the values of the toml crate.
-//! It leaves what is rare to that crate: syntax errors, dotted keys, dates, and headers of more than two names.
+//! [`read`] builds them from the events of `toml_parser`, which is several times as fast as the toml crate. The toml
+//! crate reads rare syntax: errors, dotted keys, dates, and headers of more than two names.
 
 use std::borrow::Cow;
 use std::iter::Copied;
@@ -24,7 +24,7 @@ pub(crate) struct Value<'t> {
     pub(crate) data: Data<'t>,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Data<'t> {
     Text(Cow<'t, str>),
@@ -33,7 +33,7 @@ pub(crate) enum Data<'t> {
     Number(f64, bool),
     List(Vec<Value<'t>>),
     Table(Table<'t>),
-    /// A date, or a number that is too large: no field has one.
+    /// A date or a number that is too large, which no field accepts.
     Other,
 }
 
@@ -173,17 +173,17 @@ fn float<'t>(text: &str) -> Data<'t> {
 /// The maximum depth of lists and tables in values, as in the toml crate.
 const MAX_DEPTH: u32 = 80;
 
-/// The number of pairs for which a table under a header has space at first.
+/// The initial capacity of a table under a header, in pairs.
 const PAIRS: usize = 24;
 
-/// Memory that is used again for each text.
+/// Memory that is reused for each text.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     tokens: Vec<Token>,
     events: Vec<Event>,
 }
 
-/// Reads a text. Returns `None` if it has an error, or something that is left to the toml crate.
+/// Reads a text. Returns `None` if the toml crate must read it.
 pub(super) fn read<'t>(text: &'t str, Buffers { tokens, events }: &mut Buffers) -> Option<Table<'t>> {
     let source = Source::new(text);
     tokens.clear();
@@ -257,7 +257,7 @@ impl<'t> Reader<'t, '_> {
         is_closed.then_some(Header { at: open.span().start(), is_list, name, sub })
     }
 
-    /// Reads a key, a value and what is between them.
+    /// Reads a key and its value.
     fn pair(&mut self, key: Event, table: &mut Table<'t>) -> Option<()> {
         let key = self.key(key)?;
         if self.events.next()?.kind() != EventKind::KeyValSep {
@@ -324,7 +324,7 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-/// Puts the pairs that follow a header in their place.
+/// Inserts the pairs after a header at their place.
 fn place<'t>(root: &mut Table<'t>, header: Option<Header<'t>>, pairs: Table<'t>) -> Option<()> {
     let Some(Header { at, is_list, name, sub }) = header else {
         *root = pairs;
@@ -336,7 +336,7 @@ fn place<'t>(root: &mut Table<'t>, header: Option<Header<'t>>, pairs: Table<'t>)
         (None, true) => root.insert(name, at, Data::List(vec![Value { at, data: table }])),
         (Some(_), true) => None,
         (Some(sub), false) => {
-            // An entry is the last one of a list under headers, and a list that is a value has none.
+            // The entry is the last element of a list under headers. A list as a value has no headers.
             let Value { at: list, data: Data::List(items) } = root.get_mut(&name.name)? else { return None };
             let Value { at: item, data: Data::Table(entry) } = items.last_mut()? else { return None };
             if list != item { None } else { entry.insert(sub, at, table) }

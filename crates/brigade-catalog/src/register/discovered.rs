@@ -1,4 +1,4 @@
-//! Definitions that discovery found in the files of agent programs.
+//! Registers definitions that discovery found in the files of agent programs.
 
 use std::path::{Component, Path};
 
@@ -16,21 +16,21 @@ use crate::model::{
     ApprovalMode, Catalog, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource, Transport,
 };
 
-/// A definition, as its file says it now.
+/// The current definition in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition<'d> {
     /// The entry.
     pub entry: &'d DiscoveredEntry,
-    /// The place that is meant.
+    /// The place that the user chose.
     pub origin: &'d EntryOrigin,
-    /// What starts it, if it is a server.
+    /// How it is started, if it is a server.
     pub launch: Option<&'d Launch>,
     /// The workspace, absolute.
     pub workspace: &'d Path,
 }
 
 impl Definition<'_> {
-    /// Returns the id of the tool: the one that is given, or what follows from the name.
+    /// Returns the id of the tool: the given id, or one made from the name.
     pub fn tool_id(&self, given: Option<&str>) -> String {
         let name = &self.entry.name;
         match given {
@@ -44,7 +44,7 @@ impl Definition<'_> {
 }
 
 impl Registrations {
-    /// Makes an entry of a definition, disabled and without effects and permissions. `id` replaces the id that follows
+    /// Makes an entry from a definition. It is disabled and has no effects and permissions. `id` replaces the id made
     /// from its name.
     pub fn of_definition(definition: &Definition<'_>, level: Level, id: Option<&str>) -> Registrations {
         let mut found = Registrations::default();
@@ -115,7 +115,7 @@ impl Registrations {
         found
     }
 
-    /// Makes the runtime of a server, which waits for a review.
+    /// Makes the runtime of a server, disabled until a review.
     fn server(&mut self, definition: &Definition<'_>, level: Level, tool: &mut Tool) -> Option<Runtime> {
         let Definition { entry, launch, .. } = definition;
         let launch = (*launch)?;
@@ -143,7 +143,7 @@ impl Registrations {
         })
     }
 
-    /// Returns the directory of a server, if it is one of the workspace.
+    /// Returns the directory of a server, if it is in the workspace.
     fn directory(&mut self, definition: &Definition<'_>, level: Level, launch: &Launch) -> Option<String> {
         let cwd = launch.cwd().filter(|cwd| !cwd.is_empty())?;
         let inside = Path::new(cwd).strip_prefix(definition.workspace).ok().and_then(Path::to_str);
@@ -165,7 +165,7 @@ impl Registrations {
         let entry = definition.entry;
         for label in &entry.env_labels {
             let message = match is_no_name(label) {
-                true => "it is no name of a variable, and no label can be made of it",
+                true => "it is not the name of a variable, so it cannot become a label",
                 false => "no value is taken over; bind it under env_bindings of the policy",
             };
             self.note(registering::VALUE_NOT_KEPT, format!("env.{label}"), message);
@@ -175,13 +175,13 @@ impl Registrations {
         }
     }
 
-    /// Notes what has no place in an entry.
+    /// Notes what an entry cannot contain.
     fn note_rest(&mut self, definition: &Definition<'_>) {
         let Definition { entry, origin, launch, .. } = definition;
         let of_command = launch.map_or(&[][..], Launch::references);
         for reference in &entry.unresolved {
             if of_command.contains(reference) {
-                let message = format!("`{reference}` is not expanded; write what it stands for");
+                let message = format!("`{reference}` is not expanded; replace it by its value");
                 self.note(registering::UNRESOLVED, "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
@@ -211,7 +211,7 @@ impl Registrations {
     }
 }
 
-/// Returns whether a directory is one below where it is looked for, however it is spelled.
+/// Returns whether a path stays below its base directory, in any spelling.
 fn is_below(directory: &str) -> bool {
     let mut depth = 0_usize;
     let is_inside = |part| match part {
@@ -226,22 +226,22 @@ fn is_below(directory: &str) -> bool {
     !directory.starts_with('~') && Path::new(directory).components().all(is_inside)
 }
 
-/// Returns whether no variable can have a name. What looks like a value is refused instead.
+/// Returns whether a variable cannot have this name. Text that looks like a value is refused elsewhere.
 fn is_no_name(label: &str) -> bool {
     let is_value = label.contains(['=', '[']) || looks_secret_value(label).is_some();
     !is_value && label.parse::<Label>().is_err()
 }
 
-/// A definition that is no longer what a tool was registered from.
+/// A definition that changed since a tool was registered from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceChange<'t> {
     /// The tool.
     pub tool: &'t str,
     /// The place of the definition.
     pub reference: &'t str,
-    /// How it differs; `None` if its file has no such definition any more.
+    /// How it differs. `None` if the definition is gone.
     pub differences: Option<Vec<Difference>>,
-    /// Whether the definition is a text, which nothing here keeps.
+    /// Whether the definition is a text. No copy of texts is kept.
     pub is_text: bool,
     /// The file, absolute; absent if the definition is gone.
     pub path: Option<String>,
@@ -249,19 +249,19 @@ pub struct SourceChange<'t> {
     pub line: Option<usize>,
 }
 
-/// A field in which a definition says something else than when the tool was registered from it.
+/// A field of a definition that changed since the tool was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The field.
     pub field: &'static str,
-    /// What the definition said when the tool was registered, or what the entry says now.
+    /// The value when the tool was registered, or the current value of the entry.
     pub entry: String,
-    /// What the definition says.
+    /// The current value of the definition.
     pub definition: String,
 }
 
 impl SourceChange<'_> {
-    /// Says what changed, as a sentence without a final stop.
+    /// Returns what changed, as a sentence without a final stop.
     pub fn message(&self) -> String {
         let (tool, reference) = (escape_terminal(self.tool), escape_terminal(self.reference));
         let Some(differences) = &self.differences else {
@@ -286,8 +286,8 @@ impl SourceChange<'_> {
 
 /// Lists the tools whose definition changed or is gone since they were registered.
 ///
-/// Nothing is said of a harness that was not looked at, or of which a file could not be read. A definition is compared
-/// with what `registered` kept of it, or else with the entry that was made from it.
+/// Harnesses that were not read, or have an unreadable file, are left out. A definition is compared with its copy in
+/// `registered`, or else with the entry.
 pub fn source_changes<'t>(
     catalog: &'t Catalog,
     runtimes: Option<&Runtimes>,
@@ -345,24 +345,24 @@ pub fn source_changes<'t>(
     found
 }
 
-/// Returns the harness and the scope that a reference names.
+/// Returns the harness and the scope of a reference.
 fn place_of(reference: &str) -> (&str, &str) {
     reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/')).unwrap_or_default()
 }
 
-/// Returns whether a tool may come from the files of another workspace: a tool of the user that was registered from a
-/// file of a project.
+/// Returns whether a tool may come from another workspace: it is a tool of the user, registered from a file of a
+/// project.
 pub fn may_be_elsewhere(tool: &Tool, reference: &str) -> bool {
     tool.origin.level == Level::User && !place_of(reference).1.starts_with("user")
 }
 
-/// Returns whether a file is not the one that a tool of the user was registered from, or nobody knows.
+/// Returns whether a tool of the user may have been registered from a file other than `path`.
 fn is_foreign(tool: &Tool, reference: &str, registered: Option<&DiscoveredEntry>, path: &str) -> bool {
     let is_origin = |before: &DiscoveredEntry| before.origins.iter().any(|origin| origin.path == path);
     may_be_elsewhere(tool, reference) && !registered.is_some_and(is_origin)
 }
 
-/// Lists in what a definition says something else than it did.
+/// Lists the changed fields of a definition.
 fn differences_of_definitions(before: &DiscoveredEntry, now: &DiscoveredEntry) -> Vec<Difference> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let list = |names: &[String]| names.join(", ");
@@ -398,10 +398,9 @@ fn line_of(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Lists in what a definition says something else than an entry and its runtime.
+/// Lists the fields in which a definition differs from an entry and its runtime.
 ///
-/// The definition may have changed in what an entry has no place for, or in what the entry was edited to already; then
-/// the list is empty.
+/// The list is empty if only fields changed that entries do not have, or if the entry was edited in the same way.
 fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut compare = |field, entry: String, definition: String| {

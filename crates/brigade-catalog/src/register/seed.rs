@@ -1,4 +1,4 @@
-//! Tools in the form of a tools registry: a list under `tools`, or one tool.
+//! Registers tools in the format of a tools registry: a list under `tools`, or one tool.
 
 use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
@@ -122,7 +122,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
     let (command, outer) = (source.text("command"), members.text("command"));
-    // What is read here has another meaning in an entry, or none.
+    // These fields have another meaning or none in an entry.
     let mut detail = Table::from_members(source.object, fields::SOURCE);
     let is_read = |known: &[&str], key: &Key<'_>| known.contains(&&*key.name);
     detail.0.retain(|(key, _)| !is_read(&source.known, key));
@@ -148,12 +148,12 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let transport = tool.source.as_ref().and_then(|source| source.transport);
     members.pass_faults(found);
     source.pass_faults(found);
-    // One that is no text was told already.
+    // A command that is not text was already reported.
     let is_unsaid = [source.object, members.object].iter().all(|object| {
         object.get("command").is_none_or(|value| matches!(value, Json::Null | Json::String(_)))
     });
     if command.is_some() && outer.is_some() && command != outer {
-        let message = "another command stands under `source`";
+        let message = "`source` has a different command";
         found.errors.push(
             RegisterError::new(registering::DEFINITION_UNCLEAR, message).field(members.field("command")),
         );
@@ -223,8 +223,8 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     found.tools.push(Registration { tool: tool.with_chosen_code(), runtime, detail: what.to_owned() });
 }
 
-/// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it. The server is started
-/// where, with which variables and for how long the entry says.
+/// Makes the runtime of an MCP server, disabled until a review, and lets the entry depend on it. The runtime takes
+/// directory, variables and timeout from the entry.
 pub(super) fn server(tool: &mut Tool, command: &str) -> Option<Runtime> {
     tool.runtime_id = Some(tool.id.to_string());
     let runtime = Runtime::new(tool.id.as_str(), command).ok()?;

@@ -1,4 +1,4 @@
-//! `server.json` of the official MCP registry.
+//! Registers `server.json` of the official MCP registry.
 
 use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
-/// Returns whether a document is one: it says where a server is had or reached, and is no tool with an id.
+/// Returns whether a document is a `server.json`: it has packages or remotes of a server, and no id of a tool.
 pub(super) fn is_one(object: &Object) -> bool {
     let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
     let is_reached = object.contains_key("packages") || object.contains_key("remotes");
@@ -39,12 +39,12 @@ pub(super) fn read(object: &Object) -> Registrations {
     let title = members.text("title").unwrap_or_else(|| name.clone());
     let description = members.text("description");
     let version = members.text("version");
-    // It says nothing about the server.
+    // `$schema` is not about the server.
     let _ = members.get("$schema");
     let base = |id: &str, transport: Transport, found: &mut Registrations| {
         let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
             found.errors.push(
-                RegisterError::new(registering::FIELD_INVALID, "the name is no usable id").field("name"),
+                RegisterError::new(registering::FIELD_INVALID, "the name is not a usable id").field("name"),
             );
             return None;
         };
@@ -125,7 +125,7 @@ pub(super) fn read(object: &Object) -> Registrations {
     found
 }
 
-/// Makes the pinned command of a package.
+/// Makes the command that starts a pinned package.
 fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Registrations) -> Option<String> {
     let registry = package.text("registryType").or_else(|| package.text("registry_type"));
     let registry = registry.or_else(|| package.text("registry_name")).unwrap_or_default();
@@ -152,11 +152,11 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         );
         return None;
     }
-    // The program would ask the public registry for the name, where it is somebody else's, or nobody's.
+    // The program would ask the public registry, where the name may belong to another package.
     for key in ["registryBaseUrl", "registry_base_url"] {
         let stated = package.get(key);
         if stated.is_some_and(|url| url.as_str().is_none()) {
-            // It is a fault of its form, and says nothing about the registry.
+            // A wrong type is reported as a fault, and says nothing about the registry.
             let _ = package.text(key);
             return None;
         }
@@ -184,7 +184,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             "the package names no version, so that of the server is taken; compare it with the package";
         found.note(registering::VERSION_OF_SERVER, package.field("version"), message);
     }
-    // A hint that says what is started anyway.
+    // A hint is ignored if it names the program that is started anyway.
     for key in ["runtimeHint", "runtime_hint"] {
         if package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
             let message = format!("the package is started with `{program}`");
@@ -218,7 +218,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                     let words = option.into_iter().chain([value]);
                     words.for_each(|word| command.push_str(&format!(" {}", quoted(word))));
                 }
-                // The fault is told.
+                // The fault was reported.
                 None if is_wrong => {}
                 Some(_) => {
                     let message = "its value has variables, which are not known; add it to the command";
@@ -243,7 +243,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     Some(command)
 }
 
-/// Lists the names of variables, and notes values that are not taken over.
+/// Lists the names of variables, and notes that their values are not stored.
 fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String> {
     let mut names = Vec::new();
     for key in ["environmentVariables", "environment_variables"] {
@@ -258,7 +258,7 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String
     names
 }
 
-/// Lists the objects of a list that have a name, with it.
+/// Lists the objects of a list with their names. Objects without a name are faults.
 fn named<'o>(members: &mut Members<'o>, key: &'static str, what: &str) -> Vec<(&'o str, &'o Object)> {
     let mut found = Vec::new();
     for (index, object) in members.objects(key) {
@@ -270,7 +270,7 @@ fn named<'o>(members: &mut Members<'o>, key: &'static str, what: &str) -> Vec<(&
     found
 }
 
-/// Where packages are had.
+/// A registry of packages.
 #[derive(Clone, Copy)]
 enum Index {
     Npm,
@@ -285,7 +285,7 @@ impl Index {
         }
     }
 
-    /// Returns whether a text is the name of a package. Anything else may name a directory, a repository or a URL.
+    /// Returns whether a text is the name of a package. Other texts may mean a directory, a repository or a URL.
     fn is_name(self, text: &str) -> bool {
         let is_part = |part: &str| {
             part.starts_with(|c: char| c.is_ascii_alphanumeric() || (c == '~' && matches!(self, Index::Npm)))
@@ -304,7 +304,7 @@ impl Index {
         }
     }
 
-    /// Returns whether a version is one version, and not a range or a tag.
+    /// Returns whether a version is exact: not a range or a tag.
     fn is_version(self, version: &str) -> bool {
         match self {
             Index::Npm => is_semantic(version),
@@ -317,8 +317,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`. No number begins with
-/// a zero, but those of a build may.
+/// Returns whether a version follows semver.org: `1.2.3`, `1.2.3-rc.1+build`. Numbers have no leading zeros, except in
+/// the build.
 fn is_semantic(version: &str) -> bool {
     let is_short = |word: &str| word.len() == 1 || !word.starts_with('0') || !is_number(word);
     let are_words = |text: &str| {
@@ -335,7 +335,7 @@ fn is_semantic(version: &str) -> bool {
         && are_words(build)
 }
 
-/// Returns whether a version is one of PEP 440: `1!2.0rc1.post2.dev3+local.1`.
+/// Returns whether a version follows PEP 440: `1!2.0rc1.post2.dev3+local.1`.
 fn is_of_python(version: &str) -> bool {
     const WORDS: &[&str] =
         &["a", "alpha", "b", "beta", "c", "dev", "post", "pre", "preview", "r", "rc", "rev"];
@@ -344,7 +344,7 @@ fn is_of_python(version: &str) -> bool {
     let is_local = local
         .split(['.', '-', '_'])
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    // Numbers and known words in turn, each set apart or not.
+    // Numbers and known words alternate, with or without separators.
     let is_part = |part: &str| {
         let letters = part.trim_start_matches(|c: char| c.is_ascii_digit());
         let word = letters.trim_end_matches(|c: char| c.is_ascii_digit()).to_ascii_lowercase();

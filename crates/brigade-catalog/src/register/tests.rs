@@ -1,4 +1,4 @@
-//! Tests of the forms.
+//! Tests of the formats.
 
 use super::*;
 use crate::model::{RiskClass, Seconds};
@@ -10,7 +10,7 @@ fn read(file: &str, text: &str) -> Registrations {
 }
 
 #[test]
-fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
+fn registry_tools_become_disabled_entries() {
     let found = read("tools-registry.yaml", SEED);
     assert_eq!(found.errors, []);
     let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
@@ -59,11 +59,11 @@ fn packages_of_the_mcp_registry_are_pinned() {
         (found.tools[0].tool.id.as_str(), &found.tools[0].tool.env_labels[..]),
         ("weather", &["API_KEY".to_owned()][..])
     );
-    // The runtime starts the server, so it is what is given the variables.
+    // The runtime starts the server, so it gets the variables.
     assert_eq!(found.tools[0].runtime.as_ref().unwrap().env_labels, ["API_KEY"]);
     let pypi = r#"{"registryType":"pypi","identifier":"weather"}"#;
     assert_eq!(command(pypi), (Some("uvx weather@1.2.3".to_owned()), None));
-    // The version of the server need not be that of the package.
+    // Server and package may have different versions.
     let notes = |package: &str| {
         read("server.json", &text(package)).notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>()
     };
@@ -132,7 +132,7 @@ fn keys_of_the_mcp_registry_without_a_place_are_noted() {
 }
 
 #[test]
-fn a_package_of_another_registry_is_never_looked_for_in_the_public_one() {
+fn packages_of_private_registries_are_refused() {
     for (kind, base) in
         [("npm", "https://npm.corp.example"), ("pypi", "https://pypi.org.evil.example/"), ("npm", "")]
     {
@@ -196,7 +196,7 @@ fn values_of_another_type_are_told_and_never_dropped() {
     assert_eq!(socket.errors.first().and_then(|error| error.field.as_deref()), Some("a.source.transport"));
 }
 
-/// Issue 15: neither a file nor a reference is guessed at where a server is started and reached.
+/// Issue 15: how a server is started or reached is never guessed.
 #[test]
 fn servers_of_files_have_a_command_or_an_address() {
     let check = |source: &str, expect: &[(&str, &str)]| {
@@ -228,7 +228,7 @@ fn servers_of_files_have_a_command_or_an_address() {
     assert_eq!((beside.errors.len(), beside.tools[0].tool.command.as_deref()), (0, Some("jq")));
 }
 
-/// Issue 15: a `server.json` of another shape is refused, and nothing of it is dropped.
+/// Issue 15: a `server.json` of another shape is refused instead of partly dropped.
 #[test]
 fn wrong_shapes_of_the_mcp_registry_are_told() {
     let text = |member: &str| {
@@ -259,7 +259,7 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
     ] {
         assert_eq!(fields(&text(member)), [format!("b.packages[1].{field}")], "{member}");
     }
-    // One cause is said once.
+    // One cause gives one note.
     let notes = |package: &str| {
         let package = format!(r#"{{"registryType":"npm","identifier":"b",{package}}}"#);
         read("server.json", &format!(r#"{{"name":"a/b","version":"1.0.0","packages":[{package}]}}"#)).notes
@@ -276,9 +276,9 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
     assert_eq!(fields(r#"{"name":"a/b","packages":[{"registryType":7}]}"#), ["b.packages[1].registryType"]);
 }
 
-/// Issue 15: what stands for a value that nobody gives was left out, and a wrong form was called unknown.
+/// Issue 15: a placeholder without a value was dropped, and a wrong type was reported as unknown.
 #[test]
-fn values_of_arguments_are_taken_over_or_it_is_said_why_not() {
+fn argument_values_are_kept_or_noted() {
     for (argument, command, note) in [
         (r#"{"type":"named","name":"--port","default":"80"}"#, "npx -y b@1.0.0 --port 80", None),
         (r#"{"type":"positional","default":"80","value":"90"}"#, "npx -y b@1.0.0 90", None),
@@ -312,7 +312,7 @@ fn a_file_that_is_nested_too_deep_is_called_so() {
     }
 }
 
-/// Issue 15: all fields of an entry are taken over from YAML and JSON, too.
+/// Issue 15: YAML and JSON can set all fields of an entry, too.
 #[test]
 fn every_field_of_an_entry_has_a_place_in_other_forms() {
     let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
@@ -330,9 +330,9 @@ fn every_field_of_an_entry_has_a_place_in_other_forms() {
     assert_eq!(notes, [("family_ignored", "a.family"), ("origin_ignored", "a.source.ref")]);
 }
 
-/// Issue 15: one fault is told once.
+/// Issue 15: one fault is reported once.
 #[test]
-fn a_command_that_is_no_text_is_refused_once() {
+fn a_command_of_a_wrong_type_is_refused_once() {
     for (text, field) in [
         ("id: a\nsource: {type: mcp, command: [npx, 1]}\n", "a.source.command"),
         ("id: a\ncommand: [npx, 1]\nsource: {type: mcp}\n", "a.command"),

@@ -1,6 +1,6 @@
 //! Converts byte positions to lines and columns.
 
-/// A guess at the bytes of a line that is rarely too large.
+/// An estimate of the bytes per line, which is rarely too large.
 const BYTES_PER_LINE: usize = 16;
 
 /// The maximum number of bytes that one query has to scan.

@@ -1,13 +1,13 @@
-//! Describes TOML syntax errors in our own words.
+//! Describes TOML syntax errors without quoting the file.
 
-/// What to write for a backslash in a string that has escapes.
+/// The message for a wrong backslash in a string with escapes.
 const ESCAPE: &str =
     "a backslash must be followed by an escape such as `n` or `\\`; in '…' a backslash is itself";
 
-/// A value that cannot be read.
+/// The message for an invalid value.
 const NO_VALUE: &str = "a value is missing, or a string is not quoted";
 
-/// A value that begins like a number.
+/// The message for an invalid number.
 const NO_NUMBER: &str = "not a number; a string must be quoted";
 
 /// Returns a message that contains no text of the file.
@@ -51,7 +51,7 @@ fn describe(message: &str) -> Option<&'static str> {
         ("missing opening quote", "a string has no opening quote"),
         ("invalid float", NO_NUMBER),
         ("invalid value", NO_VALUE),
-        ("unexpected key or value", "unexpected text behind the value"),
+        ("unexpected key or value", "unexpected text after the value"),
         ("carriage return", "a carriage return must be followed by a line feed"),
         ("invalid comment character", "a comment contains a control character"),
         ("unexpected leading zero", "a number may not start with 0"),
@@ -60,7 +60,7 @@ fn describe(message: &str) -> Option<&'static str> {
     KNOWN_MESSAGES.iter().find(|(start, _)| message.starts_with(start)).map(|(_, words)| *words)
 }
 
-/// Describes an error at a position by what stands there, where that says more than the parser's message.
+/// Describes an error by the text at its position, if that is more precise than the parser's message.
 pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str {
     let (before, rest) = text.split_at(text.floor_char_boundary(at));
     let line = rest.lines().next().unwrap_or_default();
@@ -78,7 +78,7 @@ pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str 
             "`true` and `false` are written in lower case"
         }
         _ => describe(message).unwrap_or_else(|| {
-            // The parser names the value that a word seems to begin, such as `true` for `ten`.
+            // For a word such as `ten`, the parser expects `true`, because of the first letter.
             let is_value = before.trim_end_matches([' ', '\t']).ends_with(['=', '[', ',']);
             let is_behind_value = before.lines().next_back().is_some_and(|line| line.contains('='));
             match (is_value, is_behind_value) {
@@ -90,9 +90,9 @@ pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str 
     }
 }
 
-/// A list or inline table that is not closed where its end is expected.
+/// A list or inline table without its closing bracket.
 pub(super) struct UnclosedList {
-    /// The position behind the last text before the error.
+    /// The position after the last text before the error.
     pub at: usize,
     /// The message.
     pub message: &'static str,
@@ -132,8 +132,8 @@ pub(super) fn unclosed_text(text: &str, error: usize) -> Option<usize> {
     (matches!(fence, "\"\"\"" | "'''") && !is_closed && last <= error).then_some(last)
 }
 
-/// Returns whether the first error is in a list or inline table that does not end, or ends with the bracket of another
-/// kind. What follows is read as part of it.
+/// Returns whether the first error is in a list or inline table without an end, or with the wrong closing bracket. The
+/// text after it is read as part of it.
 pub(super) fn has_no_end(text: &str, error: usize) -> bool {
     let mut walk = Walk::new(&text[..text.floor_char_boundary(error)], 0);
     while walk.step() {}
@@ -148,9 +148,9 @@ struct Walk<'t> {
     text: &'t str,
     at: usize,
     line_start: usize,
-    /// The position behind the last text that is no comment.
+    /// The position after the last text that is not a comment.
     end: usize,
-    /// The brackets that are open.
+    /// The open brackets.
     open: Vec<(usize, u8)>,
     /// Whether a bracket was closed by one of another kind.
     is_crossed: bool,
@@ -167,7 +167,7 @@ impl Walk<'_> {
         Walk { open, ..Walk::new(text, bracket + 1) }
     }
 
-    /// Goes on by one piece. Returns whether there was one.
+    /// Advances by one piece. Returns `false` at the end.
     fn step(&mut self) -> bool {
         let rest = &self.text[self.at..];
         let Some(&first) = rest.as_bytes().first() else { return false };
@@ -203,7 +203,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the length of the string that a text begins with; of the whole text if it does not end.
+/// Returns the length of the string at the start of a text, or the length of the text if the string does not end.
 fn string(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_list_is_one_error_where_its_end_is_missing() {
+    fn an_unclosed_list_is_one_error_at_its_end() {
         let check = |text: &str, expect: &[(usize, usize, &str)]| {
             let (_, errors) = crate::source::parse(text, &crate::source::Locator::new(text, 1));
             let found: Vec<_> = errors.iter().map(|error| (error.at.0, error.at.1, error.message)).collect();
@@ -292,7 +292,7 @@ mod tests {
         check("a = \"C:\\Users\\x\"", super::ESCAPE);
         check("a = 1.2.3", "not a number; a string must be quoted");
         check("a = [b\"]", "a string has no opening quote");
-        check("a = \"x\";", "unexpected text behind the value");
+        check("a = \"x\";", "unexpected text after the value");
         check("a = 01", "a number may not start with 0");
         check(&format!("{}b = 1", "a.".repeat(1000)), "keys have too many parts");
     }

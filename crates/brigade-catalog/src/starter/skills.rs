@@ -1,4 +1,4 @@
-//! The skills of the kitchen: texts by which an agent program writes and changes PRDs with a person.
+//! The skills of the kitchen: instructions for agents to write and change PRDs with a person.
 
 use super::{Source, harnesses, projections};
 use crate::model::{Catalog, Family, Tool};

@@ -1,11 +1,11 @@
-//! The stable codes of the reasons why a call or another start is refused: those of blockers.
+//! The stable codes of blockers: reasons why a call or another start is refused.
 //!
 //! A blocker may also have the code of an error ([`codes`](super)), of an issue of `doctor`, or of a fault in a PRD.
 
 use super::{ErrorCode, table};
 
 table! {
-    // Whether the call may go on.
+    // The state of the call.
     STATUS = "status": "The call is not in a status in which it can run.";
     BLOCKED = "blocked": "The call cannot be queued or run, and no reason has a code of its own.";
     CHANGED = "changed": "The call changed since it was shown.";

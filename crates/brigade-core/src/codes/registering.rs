@@ -1,4 +1,4 @@
-//! The stable codes of what speaks against a registration, and of what it does not take over.
+//! The stable codes of registrations: errors, and notes about what an entry does not contain.
 //!
 //! An error of a registration may also have the code of an issue of `doctor`.
 

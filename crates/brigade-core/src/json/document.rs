@@ -127,11 +127,11 @@ fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Writ
 /// Indents by two spaces, with one write for each line.
 struct IndentFormatter {
     depth: usize,
-    /// Whether the list or object that is open has an element.
+    /// Whether the open list or object has an element.
     has_value: bool,
 }
 
-/// The beginning of a line behind an element.
+/// The beginning of a line after an element.
 const LINE: &str = ",\n                                                                ";
 
 impl IndentFormatter {

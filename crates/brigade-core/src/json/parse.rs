@@ -51,7 +51,7 @@ pub enum JsonErrorKind {
     /// The comma between two elements or members is missing.
     #[error("expected `,` or the end of the list or object")]
     ExpectedComma,
-    /// Text follows the document.
+    /// There is text after the document.
     #[error("unexpected text after the value")]
     TrailingText,
     /// A number has a form that JSON does not allow.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lenient_dialect_reads_what_other_programs_wrote() {
+    fn the_lenient_dialect_reads_other_programs_files() {
         let text =
             "\u{feff}{\"a\": NaN, \"b\": [-Infinity, Infinity], \"c\": \"\\ud83d\\ude00\\udc00\", \"a\": 1}";
         let value = parse(text.as_bytes(), Dialect::Lenient).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_skipped_only_in_the_dialect_that_allows_them() {
+    fn only_one_dialect_allows_comments() {
         let check = |text: &str, expect: Result<&str, (usize, usize, JsonErrorKind)>| {
             let found = parse(text.as_bytes(), Dialect::WithComments);
             let found = found.map(|json| json.to_compact()).map_err(|e| (e.line, e.column, e.kind));

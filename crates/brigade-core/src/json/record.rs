@@ -25,7 +25,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Returns whether there is nothing to write beside the derived form of the type, and nothing to omit of it.
+    /// Returns whether exactly the derived form of the type is written.
     pub(super) fn is_plain(&self) -> bool {
         self.members.is_empty() && self.absent.is_empty() && self.nulls.is_empty()
     }

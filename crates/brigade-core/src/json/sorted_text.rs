@@ -71,7 +71,7 @@ pub fn serialize_record<T: Serialize, S: Serializer>(
     extra: &Extra,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    // The names of types cost nothing to compare, and nobody else can have this one.
+    // Comparing names of types is cheap, and other serializers cannot have this private type.
     if is_text::<S>() {
         let mut parts = serializer.serialize_tuple_struct(RECORD, 2)?;
         parts.serialize_field(derived)?;
@@ -91,7 +91,7 @@ pub(super) fn is_text<S>() -> bool {
 /// Says to [`SortedText`] that a record follows: its derived form, and perhaps what is kept beside it.
 const RECORD: &str = "$brigade_core::json::record";
 
-/// A record as text that is not finished: members can still be named otherwise and added.
+/// A record as unfinished text: members can still be renamed and added.
 #[derive(Debug)]
 pub struct RecordText {
     out: String,
@@ -115,7 +115,7 @@ impl RecordText {
         self.members.iter().any(|member| member.key == key)
     }
 
-    /// Names a member otherwise, if the record has it.
+    /// Renames a member, if the record has it.
     pub fn rename(&mut self, key: &str, name: impl FnOnce(&str) -> String) {
         if let Some(place) = self.members.iter().position(|member| member.key == key) {
             let value = self.members.remove(place).value;
@@ -143,7 +143,7 @@ impl RecordText {
     }
 }
 
-/// A record in one line, and where its members stand in it.
+/// A record in one line, and the positions of its members.
 #[derive(Debug)]
 pub struct RecordLine {
     text: String,
@@ -162,11 +162,11 @@ impl RecordLine {
     }
 }
 
-/// A member of an object whose value is written already.
+/// A member of an object, with its value already written.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) key: Cow<'static, str>,
-    /// Where its value stands in the text.
+    /// The range of its value in the text.
     pub(super) value: Range<usize>,
 }
 
@@ -190,7 +190,7 @@ fn sort(members: &mut Vec<Member>) {
     });
 }
 
-/// What a record keeps beside the derived form of its type.
+/// The members of a record that are not in the derived form of its type.
 #[derive(Serialize, Deserialize)]
 struct ExtraMembers<'a> {
     absent: Vec<Cow<'a, str>>,
@@ -228,10 +228,10 @@ impl<'a> ExtraMembers<'a> {
     }
 }
 
-/// The values that an omitted member would have, as they are written.
+/// The values that an omitted member may have, as written.
 const EMPTY: [&str; 6] = ["null", "false", "0", r#""""#, "[]", "{}"];
 
-/// The nesting depth of a value that is indented; absent where nothing is.
+/// The nesting depth of an indented value. `None` without indentation.
 type Level = Option<usize>;
 
 /// Begins an element or member.
@@ -246,7 +246,7 @@ fn begin(out: &mut String, level: Level, is_first: bool) {
     }
 }
 
-/// Writes a key and what stands before its value.
+/// Writes a key and the separator before its value.
 fn name(key: &str, level: Level, out: &mut String) {
     write_string(key, out);
     out.push_str(if level.is_some() { ": " } else { ":" });
@@ -263,7 +263,7 @@ fn close(out: &mut String, level: Level, bracket: char, is_empty: bool) {
     out.push(bracket);
 }
 
-/// Writes an object whose members stand in `text`, and notes where they stand now.
+/// Writes an object with members from `text`, and updates their ranges.
 fn write_members(members: &mut [Member], text: &str, level: Level, out: &mut String) {
     out.push('{');
     for (place, member) in members.iter_mut().enumerate() {
@@ -276,11 +276,11 @@ fn write_members(members: &mut [Member], text: &str, level: Level, out: &mut Str
     close(out, level, '}', members.is_empty());
 }
 
-/// The serializer: writes one value behind the text.
+/// The serializer: appends one value to the text.
 struct SortedText<'t> {
     out: &'t mut String,
     level: Level,
-    /// Takes the members of the object, which is then not finished.
+    /// Receives the members of the object instead of finishing it.
     keep: Option<&'t mut Vec<Member>>,
 }
 
@@ -518,7 +518,7 @@ impl Elements<'_> {
     }
 }
 
-/// Replaces the text from `start` by an object of members that stand in it.
+/// Replaces the text from `start` by an object of the members in it.
 fn rewrite(members: &mut [Member], start: usize, level: Level, out: &mut String) {
     let mut object = String::with_capacity(out.len() - start + 64);
     write_members(members, out, level, &mut object);
@@ -530,7 +530,7 @@ fn rewrite(members: &mut [Member], start: usize, level: Level, out: &mut String)
 struct Members<'t> {
     out: &'t mut String,
     level: Level,
-    /// Takes the members; the object is then not finished.
+    /// Receives the members instead of finishing the object.
     keep: Option<&'t mut Vec<Member>>,
     start: usize,
     members: Vec<Member>,
@@ -561,7 +561,7 @@ impl Members<'_> {
         Ok(())
     }
 
-    /// Writes a value that is given as text, with its keys sorted.
+    /// Writes a value that is JSON text, with its keys sorted.
     fn raw<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Mismatch> {
         let expected = || Mismatch::new("expected the text of a JSON value");
         let text = value.serialize(KeyText)?;

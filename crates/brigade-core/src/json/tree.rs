@@ -91,7 +91,7 @@ impl<'a> PlacedValue<'a> {
         self.members().iter().filter(move |member| member.key == key)
     }
 
-    /// Returns whether a list or object in it ends with a comma behind the last element or member.
+    /// Returns whether a list or object in it has a comma after the last element or member.
     pub fn has_trailing_comma(&self) -> bool {
         let values: Vec<&PlacedValue<'a>> = match &self.data {
             PlacedData::Array(elements) => elements.iter().collect(),
@@ -195,7 +195,7 @@ fn value<'a>(
     Ok(PlacedValue { at: start..tokens.at() + offset, data, comma: None })
 }
 
-/// Notes the comma that was read behind the last member or element.
+/// Notes the comma after the last member or element.
 fn note_comma(last: Option<&mut PlacedValue<'_>>, tokens: &Tokens<'_>, offset: usize) {
     if let Some(last) = last {
         last.comma = tokens.comma().map(|at| at + offset).filter(|at| last.at.end <= *at);

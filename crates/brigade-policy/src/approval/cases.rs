@@ -116,7 +116,7 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
     request.call = Some(call);
     let decided = decide(&request);
     assert_eq!(words(&decided), expect, "{name}");
-    // A listing and a call never disagree on who is asked, unless the call itself gives the reason.
+    // Listing and call agree on who approves, unless the call itself gives the reason.
     let by_call = call.is_passed || call.is_end_unknown || call.for_person.is_some();
     assert!(by_call || !is_settled || decided.need() == need, "{name}");
     // A person is asked, whatever the rules say.

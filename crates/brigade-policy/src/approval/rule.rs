@@ -1,4 +1,4 @@
-//! `[[auto_approve]]`: rules that approve calls of agents in a person's place.
+//! `[[auto_approve]]`: rules that approve calls of agents instead of a person.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,17 +18,17 @@ pub struct AutoApprove {
     pub name: String,
     /// The place of the rule.
     pub place: Place,
-    /// Patterns for whole ids of tools; at least one.
+    /// Patterns for ids of tools; at least one.
     pub tools: Vec<LocatedValue<Glob>>,
-    /// Every effect that a tool may have; at least one.
+    /// The effects that a tool may have; at least one.
     pub effects: Vec<LocatedValue<String>>,
     /// The agents whose calls it approves. Absent: every agent of the gateway.
     pub agents: Option<Vec<LocatedValue<AgentName>>>,
     /// Patterns for string arguments.
     pub arguments: BTreeMap<String, LocatedValue<Glob>>,
-    /// How many calls it approves in an hour.
+    /// The maximum number of calls that it approves in an hour.
     pub max_calls_per_hour: Option<LocatedValue<u64>>,
-    /// The start of the last day on which it holds.
+    /// The start of its last valid day.
     pub expires: Option<LocatedValue<Timestamp>>,
 }
 
@@ -42,10 +42,10 @@ pub enum CoverageGap {
     /// Git tracks the policy, so a cloned repository could bring it.
     #[error("git tracks the policy, so none of its rules counts")]
     PolicyTracked,
-    /// A person has to accept what the server says now.
-    #[error("the server lists the tool otherwise than it was pinned, which a person approves first")]
+    /// A person must accept the server's current listing.
+    #[error("the server's listing of the tool differs from its pin; a person must accept it first")]
     PinChanged,
-    /// A person has to agree to what the arguments name.
+    /// A person must agree to something that the arguments name.
     #[error("{0}, so a person decides")]
     ForPerson(String),
     /// The tool asks for a person each time.
@@ -84,10 +84,10 @@ pub enum CoverageGap {
     /// The argument does not match.
     #[error("the argument {0} does not match `arguments`")]
     Argument(String),
-    /// The rule approved as many calls as it may.
+    /// The rule reached its limit of calls.
     #[error("the rule has approved {0} calls in the last hour, which is its limit")]
     LimitReached(u64),
-    /// The last day of the rule is over.
+    /// The rule expired.
     #[error("the rule expired at the end of {0}")]
     Expired(String),
 }
@@ -105,9 +105,9 @@ pub struct RuleReport {
     pub missing: Vec<String>,
     /// The patterns that string arguments must match.
     pub arguments: BTreeMap<String, String>,
-    /// How many calls it approves in an hour.
+    /// The maximum number of calls that it approves in an hour.
     pub max_calls_per_hour: Option<u64>,
-    /// The last day on which it holds.
+    /// Its last valid day.
     pub expires: Option<String>,
     /// The file.
     pub file: String,
@@ -221,13 +221,12 @@ fn gaps_of_arguments(rule: &AutoApprove, args: &Json, command: Option<&str>) -> 
     rule.arguments.iter().filter_map(gap).collect()
 }
 
-/// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows
-/// whether it reads the text as a path, and whether a name before `..` is a link.
+/// Returns whether a pattern matches a text, both as written and with `..` resolved. Only the tool knows whether the
+/// text is a path, and whether a name before `..` is a link.
 ///
-/// `./` at the start of a pattern or a text says nothing, unless the text is a command: `./x` is a file, and `x` is a
-/// program on `PATH`.
+/// A leading `./` is ignored, unless the text is a command: `./x` is a file, and `x` is a program on `PATH`.
 fn is_matched(glob: &Glob, text: &str, is_command: bool) -> bool {
-    // Clients of the web take `..` back before a query, too, and read these as dots and slashes.
+    // Web clients also resolve `..` before a query, and decode these as dots and slashes.
     let is_hidden = |text: &str| {
         let text = text.to_ascii_lowercase();
         let mut names = text.split(['/', '?', '#']);
@@ -251,7 +250,7 @@ fn is_matched(glob: &Glob, text: &str, is_command: bool) -> bool {
 
 /// Removes `.` and `..` from a path. Returns `None` if it leads above where it begins.
 ///
-/// `..` takes back the name before it, over empty names, as the file system does.
+/// `..` removes the name before it and skips empty names, as the file system does.
 fn normal(text: &str) -> Option<String> {
     let (root, rest) = match text.strip_prefix('/') {
         Some(rest) => ("/", rest),
@@ -265,7 +264,7 @@ fn normal(text: &str) -> Option<String> {
                 while names.last().is_some_and(|name| name.is_empty()) {
                     names.pop();
                 }
-                // Above the root of the file system is the root.
+                // The parent of the root is the root.
                 if names.pop().is_none() && root.is_empty() {
                     return None;
                 }

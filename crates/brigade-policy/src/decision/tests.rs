@@ -70,7 +70,7 @@ fn code_in_a_command_is_refused_by_a_rule_only() {
     check(Some(BOUND), &tool, &[]);
     check(Some(&policy("'allow'")), &tool, &[]);
     check(Some(&policy("'refuse'")), &tool, &["policy_inline_code:3"]);
-    // A misspelt rule would refuse nothing.
+    // A misspelt rule would have no effect.
     check(Some(&policy("'refused'")), &tool, &["policy_invalid:3"]);
     check(Some(&policy("true")), &tool, &["policy_invalid:3"]);
     check(Some("[commands]\ninlinecode = 'refuse'\n"), &tool, &["policy_invalid:2"]);
@@ -207,7 +207,7 @@ fn check_issues(text: &str, standing: Standing, expect: &[&str]) {
 }
 
 #[test]
-fn a_misspelt_key_at_the_top_warns_and_leaves_the_policy_valid() {
+fn a_misspelt_top_level_key_is_only_a_warning() {
     check_issues(
         "denied_efects = [\"x\"]\nsandbx = \"enforce\"\n[other]\nmode = 1\n",
         Standing::Valid,
@@ -512,7 +512,7 @@ fn an_installation_needs_a_policy_that_names_it() {
     }
     check(None, &["policy_install_not_allowed:1"]);
     check(Some(""), &["policy_install_not_allowed:1"]);
-    // What an invalid policy names is not known, so that it is invalid is all that is said.
+    // The rules of an invalid policy are unknown, so only its errors are reported.
     check(Some("\nallowed_levels = [\"projekt\"]"), &["policy_invalid:2"]);
     check(Some("[["), &["policy_invalid:1"]);
     check(Some("max_timeout = 5\nallowed_effects = []"), &["policy_install_not_allowed:2"]);
@@ -525,7 +525,7 @@ fn an_installation_needs_a_policy_that_names_it() {
         Some("allowed_effects = [\"local-write\", \"network\", \"install\"]\ndenied_effects = [\"install\"]"),
         &["policy_denied_effect:2"],
     );
-    // What the policy says of the tool holds for its installation.
+    // Rules about the tool also apply to its installation.
     check(
         Some(
             "allowed_effects = [\"local-write\", \"network\", \"install\"]\nallowed_levels = [\"user\"]\n\
@@ -549,7 +549,7 @@ fn installations_have_sandbox_rules_of_their_own() {
 }
 
 #[test]
-fn the_hint_for_a_label_without_a_binding_is_not_masked() {
+fn hints_for_unbound_labels_are_not_masked() {
     let mut tool = tool();
     tool.env_labels = vec!["DB_TOKEN".to_owned()];
     let decision = decision_on(Some(BOUND), &tool);

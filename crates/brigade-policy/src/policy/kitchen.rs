@@ -23,7 +23,7 @@ const KEYS: &[&str] = &[
     "max_parallel",
 ];
 
-/// The effect that a push has: the policy must not deny it, and where it lists the allowed ones, it must list it.
+/// The effect of a push. The policy must not deny it, and `allowed_effects` must contain it if it is set.
 const PUSH_EFFECT: &str = "remote-mutation";
 
 words! {
@@ -55,19 +55,19 @@ pub struct KitchenRules {
     pub push: Option<LocatedValue<bool>>,
     /// Effects of workers.
     pub worker_effects: Rule<String>,
-    /// Paths that workers may write, in addition to their worktree and those of their adapter.
+    /// Paths that workers may write in addition to their worktree and the paths of their adapter.
     pub worker_write_paths: Rule<String>,
     /// Effects of verification, test and setup commands.
     pub verification_effects: Rule<String>,
-    /// The most minutes of workers for a PRD.
+    /// The maximum minutes of workers for a PRD.
     pub max_minutes: Option<LocatedValue<f64>>,
-    /// The most dollars for a PRD.
+    /// The maximum cost of a PRD, in US dollars.
     pub max_cost_usd: Option<LocatedValue<f64>>,
-    /// The most attempts at once.
+    /// The maximum number of concurrent attempts.
     pub max_parallel: Option<LocatedValue<u64>>,
 }
 
-/// What the policy gives the kitchen, with the defaults of absent keys.
+/// What the policy grants the kitchen, with the defaults of absent keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -88,17 +88,17 @@ pub struct KitchenGrants {
     pub worker_write_paths: Vec<String>,
     /// Effects of verification, without denied ones.
     pub verification_effects: Vec<String>,
-    /// The most minutes of workers for a PRD.
+    /// The maximum minutes of workers for a PRD.
     pub max_minutes: Option<f64>,
-    /// The most dollars for a PRD.
+    /// The maximum cost of a PRD, in US dollars.
     pub max_cost_usd: Option<f64>,
-    /// The most attempts at once.
+    /// The maximum number of concurrent attempts.
     pub max_parallel: Option<u64>,
 }
 
 impl PolicyState {
-    /// Returns what the policy gives the kitchen. A missing policy or table means the defaults; an invalid policy gives
-    /// nothing.
+    /// Returns what the policy grants the kitchen. A missing policy or table means the defaults. An invalid policy
+    /// grants nothing.
     pub fn kitchen(&self) -> Option<KitchenGrants> {
         match self {
             PolicyState::Missing { .. } => Some(Policy::default().kitchen_grants()),
@@ -141,11 +141,11 @@ impl Policy {
 }
 
 impl KitchenGrants {
-    /// Says what a push needs.
+    /// The message about what a push needs.
     pub const PUSH_NEEDS: &'static str = "it needs `push = true` in [kitchen], and the effect `remote-mutation` not in \
         denied_effects and, where allowed_effects is set, in it";
 
-    /// Returns whether a program may be a worker, by its name or that of its adapter.
+    /// Returns whether a program may be a worker, by its name or its adapter's name.
     pub fn allows_worker(&self, program: &str, adapter: &str) -> bool {
         let name = program.rsplit('/').next().unwrap_or(program);
         let allows = |allowed: &String| [program, name, adapter].contains(&allowed.as_str());

@@ -15,7 +15,7 @@ use super::{
 use crate::document::{LocatedValue, Reader, Value, text_of};
 use crate::web_url::WebDomain;
 
-/// All keys and tables, those that v0.30 knows first.
+/// All keys and tables. Those that v0.30 knows come first.
 const TOP_LEVEL_KEYS: &[&str] = &[
     "allowed_families",
     "allowed_levels",
@@ -214,7 +214,7 @@ pub(super) fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &
     Rule { place: Some(place), items: reader.strings(field, value) }
 }
 
-/// Reads a list of effects. One that is probably misspelt is a warning, because an entry may have its own effects.
+/// Reads a list of effects. A probably misspelt effect is only a warning, because entries may define effects.
 pub(super) fn effects(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
     let rule = texts(reader, field, place, value);
     for (index, effect) in rule.items.iter().enumerate() {
@@ -330,7 +330,7 @@ pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> 
     items
 }
 
-/// Reads a command as words. No shell reads it.
+/// Splits a command line into words, without a shell.
 fn command_line(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<LocatedValue<Argv>> {
     let text = reader.string(field, value)?;
     match Argv::parse(&text.value) {
@@ -342,7 +342,7 @@ fn command_line(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Opti
     }
 }
 
-/// Reads hosts. One that is misread would be a rule that is missing, or too wide.
+/// Reads hosts. Invalid hosts are errors, because ignoring them could make the rule too wide.
 fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<String> {
     let rule = texts(reader, "web.domains", place, value);
     for (index, domain) in rule.items.iter().enumerate() {
@@ -381,14 +381,14 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
     }
 }
 
-/// Warns of keys that ask for what only a sandbox does, where no sandbox is.
+/// Warns about keys that have no effect without a sandbox.
 fn without_effect(reader: &mut Reader<'_>, policy: &Policy) {
     let mode = |rules: &SandboxRules| rules.mode.as_ref().map(|mode| mode.value);
     let general = mode(&policy.sandbox);
     let tools = policy.tool_sandbox.iter().map(|(id, rules)| (format!("sandbox.tool.{id}."), rules));
     let install = policy.install_sandbox.iter().map(|rules| ("sandbox.install.".to_owned(), rules));
     let own: Vec<(String, &SandboxRules)> = tools.chain(install).collect();
-    // A separate table may have a sandbox, to which the general keys apply.
+    // The table of a tool may enable a sandbox, to which the general keys apply.
     let has_sandbox = |rules: &SandboxRules| mode(rules).is_some_and(|mode| mode != SandboxMode::Off);
     let general_rules = (!own.iter().any(|(_, rules)| has_sandbox(rules)))
         .then_some(("sandbox.".to_owned(), &policy.sandbox));

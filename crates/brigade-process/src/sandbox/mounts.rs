@@ -4,7 +4,7 @@
 //! `.git` in a writable workspace, and they refuse `chmod` everywhere else.
 //!
 //! A privileged user needs only a mount namespace for that. Other users also need a user namespace, in which files of
-//! other users appear to belong to the user `nobody`. Some programs object to that: ssh refuses included system
+//! other users appear to belong to the overflow user (65534). Some programs object to that: ssh refuses included system
 //! configuration. System V shared memory and message queues get a private namespace, too.
 
 use std::ffi::CString;

@@ -109,7 +109,7 @@ impl From<&FrontMatterField> for FrontMatterReport {
 pub struct HarnessTool {
     /// The tool.
     pub tool_id: String,
-    /// The configured projection path; absent if there is none.
+    /// The configured projection path, if any.
     pub projection_path: Option<String>,
     /// The default path, if no path is configured.
     pub suggested_path: Option<String>,

@@ -16,7 +16,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// What a change does to a value that was remembered after this file was read.
+/// Checks whether a value that was cached after reading this file is still valid after a change.
 #[track_caller]
 fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: bool) {
     let folder = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: boo
     assert!(!traced.exists(&path("other.json")).unwrap());
     known.keep("tool", &host, &first, traced, 7);
     assert!(known.get(&"another", &first).is_none(), "{what}");
-    assert!(known.get(&"tool", &config()).is_none(), "{what}: a configuration that was read anew");
+    assert!(known.get(&"tool", &config()).is_none(), "{what}: a configuration that was read again");
     change(folder.path());
     assert_eq!(known.get(&"tool", &first).map(|entry| entry.value), holds.then_some(7), "{what}");
 }

@@ -1,7 +1,6 @@
-//! The index of a git repository, versions 2 to 4: which paths it holds.
+//! Looks up paths in the index of a git repository, versions 2 to 4.
 //!
-//! Every entry is checked as it is passed, and the order of the entries as well. So bytes in another form, such as one
-//! that a later git writes, are not read as something else.
+//! Checks every entry and the order of entries. So a format of a later git is not misread.
 
 /// What an index says about a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +9,7 @@ pub(super) enum Tracks {
     Yes,
     /// It does not.
     No,
-    /// It does not, and is a part of a split index. The rest is in the shared index of this id.
+    /// It does not, but it is part of a split index. The rest is in the shared index with this id.
     Shared(String),
 }
 
@@ -29,7 +28,7 @@ const LENGTH: u16 = 0x0fff;
 
 /// Looks a path up.
 pub(super) fn tracks(bytes: &[u8], path: &[u8]) -> Result<Tracks, InvalidIndex> {
-    // The length of ids is not in the index. With the wrong one, no index passes the checks.
+    // The index does not say how long ids are. With the wrong length, no index passes the checks.
     [20, 32].into_iter().find_map(|id| lookup(bytes, path, id)).ok_or(InvalidIndex)
 }
 
@@ -85,7 +84,7 @@ fn lookup(bytes: &[u8], path: &[u8], id_length: usize) -> Option<Tracks> {
         if name.is_empty() || !has_told_length || !is_in_order {
             return None;
         }
-        // A directory of a sparse index means all files in it.
+        // In a sparse index, a directory means all files in it.
         found |= name == path || (name.ends_with(b"/") && path.starts_with(&name));
         std::mem::swap(&mut before, &mut name);
         last_stage = stage;
@@ -98,7 +97,7 @@ fn lookup(bytes: &[u8], path: &[u8], id_length: usize) -> Option<Tracks> {
     })
 }
 
-/// Reads a number as version 4 writes how much of the path before is cut off.
+/// Reads a variable-length number. Version 4 uses it for the bytes to cut off the previous path.
 fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = usize::from(bytes.first()? & 127);
     let mut at = 0;
@@ -109,14 +108,14 @@ fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((value, at + 1))
 }
 
-/// Passes the extensions. Returns the id of the shared index, if there is one.
+/// Skips the extensions. Returns the id of the shared index, if there is one.
 fn extensions(mut bytes: &[u8], id_length: usize) -> Option<Option<String>> {
     let mut shared = None;
     while !bytes.is_empty() {
         let signature = bytes.get(..4)?;
         let length = usize::try_from(number(bytes, 4)?).ok()?;
         let content = bytes.get(8..8usize.checked_add(length)?)?;
-        // Only those with a capital may be passed by a reader that does not know them.
+        // Unknown extensions may be skipped only if they begin with a capital.
         match signature {
             b"link" => {
                 let id = content.get(..id_length)?;

@@ -1,9 +1,9 @@
-//! What entries and files say about their registry.
+//! Tests of the registry fields of entries and files.
 
 use super::*;
 use crate::{Availability, ToolSource, Transport};
 
-/// An entry with every field about its registry, and tables under their own headers.
+/// An entry with all registry fields, and with tables under headers.
 pub(super) const REGISTERED: &str = r#"[[tool]]
 id = "yq"
 name = "yq"
@@ -139,7 +139,7 @@ fn a_file_of_a_newer_schema_is_read() {
 }
 
 #[test]
-fn a_schema_that_nobody_understands_is_not_taken_for_the_first() {
+fn invalid_schemas_count_as_newer() {
     for schema in
         ["99999999999999999999", "0xffffffffffffffffffff", "1.5", "\"2\"", "\"1\"", "0", "-1", "[1]", "true"]
     {

@@ -115,7 +115,7 @@ fn an_unknown_or_missing_key_makes_the_policy_invalid() {
 }
 
 proptest! {
-    /// Whatever the text is, a normal path has no name that leads up, and is its own normal form.
+    /// A normalized path never leads up, and normalizing it again does not change it.
     #[test]
     fn nothing_leads_up_from_a_normal_path(text in "[a./]{0,14}") {
         if let Some(once) = normal(&text) {
@@ -144,7 +144,7 @@ proptest! {
 
 /// Issue 17: a pattern with `./` at its start never matched, and one without matched a file for a program.
 #[test]
-fn a_file_of_the_workspace_is_another_command_than_a_program() {
+fn a_workspace_file_is_not_a_program_on_path() {
     for (pattern, text, as_path, as_command) in [
         ("./run.sh", "./run.sh", true, true),
         ("./run.sh", "././run.sh", true, true),
