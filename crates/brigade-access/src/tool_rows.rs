@@ -1,8 +1,4 @@
-<<<<<<< HEAD:crates/brigade-access/src/tool_rows.rs
-//! What an agent learns of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
-=======
 //! The answers of `tools.list`, `tools.search` and `tools.describe`.
->>>>>>> l5:crates/brigade-access/src/told.rs
 
 use brigade_policy::approval::ApprovalNeed;
 use brigade_policy::{Gate, RiskLevel};

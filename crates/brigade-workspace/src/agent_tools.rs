@@ -100,11 +100,7 @@ pub struct AgentTools {
     offers: Vec<AgentOffer>,
     /// Built-in tools that are hidden only because of missing needs, with the reasons.
     absent: Vec<(&'static str, Vec<Blocker>)>,
-<<<<<<< HEAD:crates/brigade-workspace/src/agent_tools.rs
-    /// The entries of `resource.read` and `prompt.get`, one for all offers that each reads.
-=======
     /// The entries of `resource.read` and `prompt.get`, each for all its offers.
->>>>>>> l5:crates/brigade-workspace/src/rights.rs
     readers: Vec<Tool>,
     started_from: BTreeMap<PathBuf, bool>,
 }

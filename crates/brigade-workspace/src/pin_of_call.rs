@@ -68,11 +68,7 @@ impl<K: Eq + Hash, V> TracedCache<K, V> {
 }
 
 impl Pins {
-<<<<<<< HEAD:crates/brigade-workspace/src/pin_of_call.rs
-    /// Returns whose pin a call needs, and the pin. `None` for calls other than those of an MCP tool.
-=======
     /// Returns the pin that a call needs and whose pin it is. `None` for calls of other tools than MCP tools.
->>>>>>> l5:crates/brigade-workspace/src/pinned.rs
     pub(crate) fn of_call<'c>(
         &self,
         host: Host<'_>,

@@ -48,13 +48,8 @@ impl Config {
 }
 
 impl FactReader<'_, '_> {
-<<<<<<< HEAD:crates/brigade-workspace/src/shared_servers.rs
-    /// Widens the decision on a tool, and the files that its command leads to, to those of the process of its server.
-    /// `None` for other tools than those of MCP.
-=======
     /// Widens the decision on a tool, and its bound files, to all entries that its server's process serves. `None` for
     /// other tools than MCP tools.
->>>>>>> l5:crates/brigade-workspace/src/shared.rs
     ///
     /// # Errors
     /// When the disk fails.
@@ -86,11 +81,7 @@ impl FactReader<'_, '_> {
     }
 
     /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is
-<<<<<<< HEAD:crates/brigade-workspace/src/shared_servers.rs
-    /// the same. Patterns that cannot be bound open nothing: they block the calls of their entry.
-=======
     /// the same. Patterns that cannot be bound open nothing, and block only calls of that entry.
->>>>>>> l5:crates/brigade-workspace/src/shared.rs
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
         let mut theirs = NamedFiles::default();
         theirs.bind_patterns(self.host.fs, other)?;
