@@ -14,7 +14,7 @@ use brigade_core::{Dialect, Fingerprint, Json};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath};
 use serde::{Deserialize, Serialize};
 
-use crate::searched_files::is_code_file;
+use crate::searched_files::is_binary_code;
 
 /// The file.
 pub const LEARNED: &str = ".brigade/tools/learned.json";
@@ -111,10 +111,10 @@ impl LearnedTool {
     }
 }
 
-/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a program
-/// or a library by its mode or its first bytes.
+/// Returns whether a file that a run used is code: it was executed, has the name of a file with code, or is a binary
+/// program or library.
 pub fn is_code_of_run(fs: &dyn Fs, path: &str, executed: bool) -> bool {
-    executed || is_code_name(path) || is_code_file(fs, path)
+    executed || is_code_name(path) || is_binary_code(fs, path)
 }
 
 /// Returns the fingerprint of the fields that choose an entry's code.

@@ -156,7 +156,8 @@ impl<'c> FactReader<'_, 'c> {
         if !is_open(&decision, self.host.fs.root(), self.host.home()) {
             files.code.is_closed = closes(decision.sandbox.mode);
         } else if tool.code.is_empty() && !tool.is_built_in() && asked.kind == CallKind::Run {
-            let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, &read.directory));
+            let directory = Path::new(tool.cwd.as_deref().unwrap_or_default());
+            let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, directory));
             files.code.chosen = files.chosen.take().or_else(linked);
         }
         // The interpreter is a link with another name, and gets code as a word.

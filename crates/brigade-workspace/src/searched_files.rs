@@ -77,6 +77,12 @@ pub fn is_program(fs: &dyn Fs, path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
 }
 
+/// Returns whether a file of the workspace is a binary program or library, by its first bytes.
+pub(crate) fn is_binary_code(fs: &dyn Fs, path: &str) -> bool {
+    let head = SeenFiles { fs, path_variable: None }.head(&fs.root().join(path), 4);
+    matches!(head.as_slice(), [b'M', b'Z', ..] | b"\x7fELF")
+}
+
 /// Returns whether a file of the workspace is a program or a script, by its mode or its first bytes.
 pub fn is_code_file(fs: &dyn Fs, path: &str) -> bool {
     let path = fs.root().join(path);

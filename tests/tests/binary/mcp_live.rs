@@ -349,7 +349,7 @@ fn seen_change_can_be_accepted_before_a_call() {
     assert!(text(&shown["offered"], "description").ends_with("pass it as `note`."));
     assert!(shown["offered"]["input_schema"]["properties"]["text"].is_object());
     let fingerprint = text(&shown["offered"], "fingerprint");
-    spoken.site.json(["pins", "accept", "say", "--fingerprint", "00000000"]).refused("something else");
+    spoken.site.json(["pins", "accept", "say", "--fingerprint", "00000000"]).refused("a different change");
     spoken.site.json(["pins", "accept", "say", "--fingerprint", &fingerprint[..7]]).refused("8 digits");
     let accepted = spoken.site.json(["pins", "accept", "say", "--fingerprint", &fingerprint[..16]]).expect(0);
     assert_eq!((&accepted["offered"], &accepted["accepted"]), (&shown["offered"], &json!(true)));
