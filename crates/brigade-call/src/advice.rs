@@ -299,7 +299,7 @@ struct SeenFile {
 
 impl ObservedUses {
     fn add(&mut self, inputs: RunInputs, receipt: &Receipt, observed: &RunObserved) {
-        for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.nobody) {
+        for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.uncovered) {
             self.effect(READ_EFFECT, &input.path, false);
         }
         self.executed.extend(observed.executed.iter().flatten().map(|file| file.path.clone()));
@@ -307,7 +307,7 @@ impl ObservedUses {
             self.bound.extend(binding.files.keys().cloned());
             self.bound.extend(binding.program.iter().map(|program| program.path.clone()));
         }
-        for input in inputs.nobody {
+        for input in inputs.uncovered {
             self.files.entry(input.path).or_default().executed |= input.executed;
         }
         for file in observed.written.iter().flatten() {

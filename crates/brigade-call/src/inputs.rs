@@ -34,7 +34,8 @@ pub struct RunInputs {
     /// Declared as data of the tool.
     pub data: Vec<RunInput>,
     /// Covered by none of these; the approval does not mention them.
-    pub nobody: Vec<RunInput>,
+    #[serde(rename = "nobody")]
+    pub uncovered: Vec<RunInput>,
     /// The folders whose names were read.
     pub folders: Vec<String>,
 }
@@ -72,7 +73,7 @@ pub fn group_inputs(
                 &mut inputs.arguments
             }
             FileBinding::No if is_data(&input.path) => &mut inputs.data,
-            FileBinding::No => &mut inputs.nobody,
+            FileBinding::No => &mut inputs.uncovered,
         };
         group.push(input);
     }
@@ -254,7 +255,7 @@ mod tests {
         let named = ["sub/in.txt", "sub/deep/x", "abs.txt"].map(|path| one(path, false, false));
         assert_eq!(names(&inputs.arguments), named);
         assert_eq!(names(&inputs.data), [one("data/d.csv", false, false)]);
-        assert_eq!(names(&inputs.nobody), [one("tool.sh", true, false), one("lib/new.py", false, false)]);
+        assert_eq!(names(&inputs.uncovered), [one("tool.sh", true, false), one("lib/new.py", false, false)]);
         assert_eq!(inputs.folders, ["lib"]);
     }
 }

@@ -412,7 +412,7 @@ impl CallRecord<'_> {
     }
 }
 
-/// Takes a record out of the members that it stands among, if it is one.
+/// Takes a record out of the members around it, if there is one.
 fn taken<T>(
     members: &mut Object,
     name: &str,

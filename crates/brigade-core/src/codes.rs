@@ -139,7 +139,7 @@ table! {
     USAGE = "usage": "The request is not valid.";
     TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
     FILE_EXISTS = "file_exists": "The file to be created exists already.";
-    WORKSPACE_NESTED = "workspace_nested": "The new workspace lies within another one. This is a warning.";
+    WORKSPACE_NESTED = "workspace_nested": "The new workspace is within another one. This is a warning.";
     STATUS_UNKNOWN = "status_unknown": "There is no such status.";
     FILTER_UNKNOWN = "filter_unknown": "No area, issue type, tool or runtime has this name.";
     REASON_NEEDED = "reason_needed": "The decision needs a reason.";
@@ -251,7 +251,7 @@ table! {
     UNREADABLE = "unreadable": "The file cannot be read.";
     UNSAFE_REPOSITORY = "unsafe_repository": "The repository is set up in a way that git tools do not work with.";
     VERSION_TAKEN = "version_taken": "The manifest has this version already.";
-    WRONG_SESSION = "wrong_session": "The call goes on in the session that asked for it, and in no other.";
+    WRONG_SESSION = "wrong_session": "The call continues only in the session that asked for it.";
 
     BUG = "bug": "A bug in Brigade; please report it.";
 }

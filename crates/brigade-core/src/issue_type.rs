@@ -518,7 +518,7 @@ issue_types! {
         ClientFileLoose = "client_file_loose", Warning, "A file of an agent program has what its program may not read",
             "Comments and trailing commas are read here. The program of the file may refuse them.", Remedy::Edit;
         TooManyEntries = "too_many_entries", Warning, "There are more entries than are read",
-            "The others are unknown. Remove entries that nobody needs.", Remedy::Edit;
+            "The others are unknown. Remove entries that are not needed.", Remedy::Edit;
         ServerInvalid = "server_invalid", Warning, "An MCP server is not an object",
             "It is left out. Write its command or URL as keys of an object.", Remedy::Edit;
         ServerWithoutCommand = "server_without_command", Warning, "An MCP server has neither a command nor a URL",

@@ -258,7 +258,7 @@ impl DenialContext<'_> {
                         escape_terminal(folder)
                     )),
                     None => format!(
-                        "denied: reading {shown}, which SQLite makes beside its database: let the tool use a directory of its own for \
+                        "denied: reading {shown}, which SQLite makes beside its database: let the tool use a separate directory for \
                      it, and add `DIRECTORY/**` to data of the tool"
                     ),
                 }

@@ -331,13 +331,13 @@ fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> 
     let calls = context.further()?;
     let of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
-        let stands = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
-        let status = stands.as_ref().map_or("not_run", |stands| status(&stands.status));
+        let state = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
+        let status = state.as_ref().map_or("not_run", |state| status(&state.status));
         // A check of other bytes is outdated, whatever its result.
         let is_current =
             call.as_ref().is_some_and(|call| call.commit.as_ref() == subjects.commit(call.is_of_branch));
         let status = if is_current || !matches!(status, "passed" | "failed") { status } else { OUTDATED };
-        Ok(Check { name, status, call, run: stands.and_then(|stands| stands.run) })
+        Ok(Check { name, status, call, run: state.and_then(|state| state.run) })
     };
     context.suites.iter().cloned().map(of).collect()
 }

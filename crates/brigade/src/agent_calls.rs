@@ -63,7 +63,7 @@ pub enum RunRequestOutcome {
         /// Why it may not run.
         error: Box<Error>,
     },
-    /// The call does not run yet, or there is none.
+    /// The call is missing, or does not run yet.
     Asked(RequestOutcome),
 }
 

@@ -255,7 +255,7 @@ fn a_database_beside_code_needs_its_directory() {
     let warned = warnings(&receipt);
     assert!(
         warned.contains(
-            "app.db-journal, which SQLite makes beside its database: let the tool use a directory of its own"
+            "app.db-journal, which SQLite makes beside its database: let the tool use a separate directory"
         ),
         "{receipt:#}"
     );

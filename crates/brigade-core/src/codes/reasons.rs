@@ -7,7 +7,7 @@ use super::{ErrorCode, table};
 table! {
     // The state of the call.
     STATUS = "status": "The call is not in a status in which it can run.";
-    BLOCKED = "blocked": "The call cannot be queued or run, and no reason has a code of its own.";
+    BLOCKED = "blocked": "The call cannot be queued or run, and no other code says why.";
     CHANGED = "changed": "The call changed since it was shown.";
     CHECKPOINT = "checkpoint": "The checkpoint of the call cannot be resumed.";
     STORED = "stored": "The record of the call holds a reason that has no code.";

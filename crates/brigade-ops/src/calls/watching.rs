@@ -90,7 +90,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
     let data: Vec<Glob> = call.plan().data().iter().map(|pattern| Glob::beneath(pattern)).collect();
     let is_data = |path: &str| data.iter().any(|pattern| pattern.matches(path));
     let written: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
-    let inputs = group_inputs(receipt, observed, fs.root(), is_data).nobody.into_iter();
+    let inputs = group_inputs(receipt, observed, fs.root(), is_data).uncovered.into_iter();
     let is_code = |path: &str, executed: bool| {
         is_code_of_run(fs, path, executed) && !path.starts_with(".brigade/") && !path.starts_with(".git/")
     };

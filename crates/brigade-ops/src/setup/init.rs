@@ -68,7 +68,7 @@ fn workspace_above(context: &WorkspaceContext) -> Result<Option<WorkspaceAbove>,
         let target = above.root().display().to_string();
         WorkspaceAbove {
             message: format!(
-                "this directory lies in the workspace `{target}`: commands here use the new workspace from now on, \
+                "this directory is in the workspace `{target}`: commands here use the new workspace from now on, \
                  without the tools, policy and calls of that one"
             ),
             help: format!("to use that one here, remove `{}`", context.absolute(MARKER)).into(),

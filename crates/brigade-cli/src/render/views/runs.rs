@@ -111,7 +111,7 @@ impl View for RunInputsReport {
             ("bound by the approval", &self.bound),
             ("named by arguments", &self.arguments),
             ("data", &self.data),
-            ("not covered", &self.nobody),
+            ("not covered", &self.uncovered),
         ];
         for (name, inputs) in groups {
             let lines = inputs.iter().map(|input| {
