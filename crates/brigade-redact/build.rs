@@ -13,7 +13,7 @@ fn main() {
     let text = fs::read_to_string("rules.toml").expect("rules.toml is beside build.rs");
     let table: Table = text.parse().expect("rules.toml is TOML");
     let rules = table.get("rule").and_then(Value::as_array).expect("rules.toml has rules");
-    let mut code = format!("pub(crate) const SHAPES: [Shape; {}] = [\n", rules.len());
+    let mut code = format!("pub(crate) static SHAPES: [Shape; {}] = [\n", rules.len());
     for rule in rules {
         code.push_str(&shape(rule.as_table().expect("a rule is a table")));
     }

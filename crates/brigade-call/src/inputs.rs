@@ -34,7 +34,6 @@ pub struct RunInputs {
     /// Declared as data of the tool.
     pub data: Vec<RunInput>,
     /// Covered by none of these; the approval does not mention them.
-    #[serde(rename = "nobody")]
     pub uncovered: Vec<RunInput>,
     /// The folders whose names were read.
     pub folders: Vec<String>,

@@ -124,7 +124,10 @@ pub(crate) fn chosen_code(
         false => format!("{}/{pattern}", escaped(&base.to_string_lossy())),
     };
     let chosen = |command: String, patterns: &str| {
-        Some(ChosenCode { command, proposal: patterns.split(' ').map(below).filter(is_below).collect() })
+        Some(ChosenCode {
+            command,
+            proposal: patterns.split(' ').map(below).filter(|pattern| is_below(pattern)).collect(),
+        })
     };
     let name = crate::programs::base_name(&head.text);
     // If no table knows the versions of a program, its name must match exactly.
@@ -142,7 +145,10 @@ pub(crate) fn chosen_code(
             ))
         };
         let chosen = |command: String, patterns: &str| {
-            Some(ChosenCode { command, proposal: patterns.split(' ').map(below).filter(is_below).collect() })
+            Some(ChosenCode {
+                command,
+                proposal: patterns.split(' ').map(below).filter(|pattern| is_below(pattern)).collect(),
+            })
         };
         let typed = verbs_of(args);
         let is_in = |list: &str, verb: &str| list.split(' ').any(|listed| listed == verb);
@@ -217,7 +223,7 @@ fn directory_option(args: &[Word]) -> Option<&str> {
 }
 
 /// Returns whether an entry may declare a pattern: it stays in the workspace, and its directory is known.
-fn is_below(pattern: &String) -> bool {
+fn is_below(pattern: &str) -> bool {
     let is_way_out = |part: &str| part == ".." || part.contains(['{', '$']);
     !pattern.starts_with('/') && !pattern.split('/').any(is_way_out)
 }

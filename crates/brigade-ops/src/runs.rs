@@ -118,7 +118,7 @@ impl Runs {
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
         let data: Vec<Glob> =
             tool.iter().flat_map(|tool| &tool.data).chain(&shared).map(|text| Glob::beneath(text)).collect();
-        let RunInputs { bound, arguments, data, nobody, folders } =
+        let RunInputs { bound, arguments, data, uncovered, folders } =
             group_inputs(&receipt, &observed, self.context.fs.root(), |path| {
                 data.iter().any(|pattern| pattern.matches(path))
             });
@@ -134,7 +134,7 @@ impl Runs {
             bound,
             arguments,
             data,
-            nobody,
+            uncovered,
             folders,
             written: observed.written.into_iter().flatten().map(|file| file.path).collect(),
             connected: observed.connected.unwrap_or_default(),

@@ -105,7 +105,8 @@ pub struct RunInputsReport {
     /// Files that the tool declares as data.
     pub data: Vec<RunInput>,
     /// Files that were read or executed and belong to none of these lists.
-    pub nobody: Vec<RunInput>,
+    #[serde(rename = "nobody")]
+    pub uncovered: Vec<RunInput>,
     /// Directories that were listed.
     pub folders: Vec<String>,
     /// Files that were written.
