@@ -60,7 +60,7 @@ fn a_workspace_within_another_one_is_said_to_be_one() {
     made.assert_code(0);
     let said = made.stderr_text();
     assert_eq!(said.matches("workspace_nested").count(), 1, "{made}");
-    let above = format!("lies in the workspace `{}`", root.display());
+    let above = format!("is in the workspace `{}`", root.display());
     let way_out = format!("remove `{}`", root.join("sub/.brigade").display());
     let unfolded = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unfolded.contains(&above) && unfolded.contains(&way_out), "{made}");
