@@ -1,7 +1,7 @@
 //! Finds commands that choose their code themselves, and what an entry could declare for them.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
 use crate::code::script_of;
@@ -117,18 +117,6 @@ pub(crate) fn chosen_code(
     let (head, args) = words.split_first()?;
     let place = directory.join(moved);
     let kind = |word: &str| files.look(&place.join(word)).kind();
-    // Patterns of an entry are relative to the workspace.
-    let base = place.strip_prefix(files.root()).unwrap_or(moved);
-    let below = |pattern: &str| match base.as_os_str().is_empty() {
-        true => pattern.to_owned(),
-        false => format!("{}/{pattern}", escaped(&base.to_string_lossy())),
-    };
-    let chosen = |command: String, patterns: &str| {
-        Some(ChosenCode {
-            command,
-            proposal: patterns.split(' ').map(below).filter(|pattern| is_below(pattern)).collect(),
-        })
-    };
     let name = crate::programs::base_name(&head.text);
     // If no table knows the versions of a program, its name must match exactly.
     let known = Program::from_word(&head.text);
@@ -136,20 +124,21 @@ pub(crate) fn chosen_code(
     let is_wrapper_script = matches!(&*name, "gradlew" | "mvnw");
     let is_own = head.text.contains('/') && !head.text.starts_with('/') && !is_wrapper_script;
     let row = ROWS.iter().filter(|_| !is_own).find(|row| row.0.split(' ').any(is_one));
+    // Patterns of an entry are relative to the workspace.
+    let base = place.strip_prefix(files.root()).unwrap_or(moved);
+    let base: PathBuf = match row.and_then(|_| directory_option(args)) {
+        Some(directory) => base.join(directory).components().collect(),
+        None => base.to_owned(),
+    };
+    let below = |pattern: &str| match base.as_os_str().is_empty() {
+        true => pattern.to_owned(),
+        false => format!("{}/{pattern}", escaped(&base.to_string_lossy())),
+    };
+    let chosen = |command: String, patterns: &str| {
+        let proposal = patterns.split(' ').map(below).filter(|pattern| is_below(pattern)).collect();
+        Some(ChosenCode { command, proposal })
+    };
     if let Some(Row(_, verbs, patterns)) = row {
-        let moved = directory_option(args);
-        let below = |pattern: &str| {
-            below(&moved.map_or_else(
-                || pattern.to_owned(),
-                |to| format!("{}/{pattern}", escaped(to.trim_end_matches('/'))),
-            ))
-        };
-        let chosen = |command: String, patterns: &str| {
-            Some(ChosenCode {
-                command,
-                proposal: patterns.split(' ').map(below).filter(|pattern| is_below(pattern)).collect(),
-            })
-        };
         let typed = verbs_of(args);
         let is_in = |list: &str, verb: &str| list.split(' ').any(|listed| listed == verb);
         let verb = match verbs.strip_prefix('!') {

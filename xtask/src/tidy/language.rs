@@ -31,8 +31,8 @@ const BARE_NAMES: &[&str] = &[
     "Who", "Whose", "Why", "Written",
 ];
 
-/// Participles that are the term of the field: phases of a run, text without secrets, and files that runs used.
-const ALLOWED_PARTICIPLES: &[&str] = &["Claimed", "Executed", "Prepared", "Recorded", "Redacted"];
+/// Participles that are the term of the field.
+const ALLOWED_PARTICIPLES: &[&str] = &["Redacted"];
 
 /// The maximum length of a commit subject.
 const MAX_SUBJECT_CHARACTERS: usize = 72;
