@@ -125,6 +125,29 @@ impl JournalStore {
         Ok(self.read_anew()?.damage()?)
     }
 
+    /// Lists the calls that could run or resume if this host had signed their approvals, as they are stored.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn approved_elsewhere(&self) -> Result<Vec<StoredCall>, QueueError> {
+        snapshot::approved_elsewhere(&self.read_anew()?)
+    }
+
+    /// Signs the approvals of these calls, which a person was shown. Skips calls that have changed since.
+    ///
+    /// # Errors
+    /// Fails on a disk error. Then all or none are signed.
+    pub fn adopt(&self, shown: &[StoredCall], now: Timestamp) -> Result<Vec<StoredCall>, QueueError> {
+        *self.known() = KnownFiles::default();
+        let mut transaction = self.transaction(now, Durability::AtOnce)?;
+        transaction.prepare()?;
+        let mut calls = snapshot::approved_elsewhere(transaction.state())?;
+        calls.retain(|stored| shown.contains(stored));
+        calls.iter_mut().for_each(|stored| stored.revision += 1);
+        transaction.put(&mut calls)?;
+        Ok(calls)
+    }
+
     /// Checks all files without changing them.
     ///
     /// # Errors
@@ -272,7 +295,11 @@ impl Transaction for JournalTransaction<'_> {
             sequence = Some(next);
         }
         let calls = &*calls;
-        let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
+        // What a person or a rule approved counts on this host only.
+        let macs: Vec<Option<String>> =
+            calls.iter().map(|stored| stored.mac(&self.store.key)).collect::<Result<_, _>>()?;
+        let line =
+            |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark, macs[place].as_deref());
         let now = self.now;
         snapshot::forget(self.state(), calls);
         self.writer().append_batch(calls.len(), &line, now)?;

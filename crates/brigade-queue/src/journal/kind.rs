@@ -14,7 +14,10 @@ use brigade_journal::{
 use super::{adopt, layout};
 
 /// The members of a record that belong to the journal, not to the call.
-pub const OWN_MEMBERS: [&str; 5] = ["sequence", "revision", "checkpoints", BATCH_KEY, "host_mac"];
+pub const OWN_MEMBERS: [&str; 5] = ["sequence", "revision", "checkpoints", BATCH_KEY, MAC_KEY];
+
+/// The member of a record that approves something: the MAC of this host.
+pub(crate) const MAC_KEY: &str = "host_mac";
 
 /// Opens the journal of calls.
 pub(crate) fn journal(fs: Arc<dyn Fs>, key: Arc<WorkspaceKey>) -> Arc<Journal> {
@@ -133,9 +136,13 @@ mod tests {
 
     use super::*;
 
+    fn kind() -> CallKind {
+        CallKind { key: Arc::new(WorkspaceKey::temporary()) }
+    }
+
     #[track_caller]
     fn check(line: &str, expect: Option<CallStatus>) {
-        let found = match look_at(&CallKind, line.as_bytes()) {
+        let found = match look_at(&kind(), line.as_bytes()) {
             Content::Record(peeked) => status_of(peeked.facts.status.byte().into()),
             Content::Header | Content::Blank | Content::Broken => None,
         };
@@ -157,13 +164,13 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_status_match_its_code() {
-        assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
+        assert_eq!(kind().statuses().len(), CallStatus::ALL.len());
         for status in CallStatus::ALL.iter().cloned() {
             let code = code_of(&status).unwrap();
-            assert_eq!(CallKind.is_finished(code), status.is_finished(), "{status}");
+            assert_eq!(kind().is_finished(code), status.is_finished(), "{status}");
             let is_unique =
                 matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected);
-            assert_eq!(CallKind.is_unique(code), is_unique, "{status}");
+            assert_eq!(kind().is_unique(code), is_unique, "{status}");
         }
     }
 }
