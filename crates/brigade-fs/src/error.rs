@@ -75,6 +75,11 @@ pub enum FsErrorKind {
         /// How long the lock was waited for.
         waited: Duration,
     },
+    /// Git tracks it, so a cloned repository may have brought it.
+    #[error(
+        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
+    )]
+    Tracked,
     /// The key of this host may be known to others, or there is no place for it.
     #[error("{0}")]
     UnsafeKey(String),
@@ -90,12 +95,16 @@ pub enum FsErrorKind {
 
 impl OperationError for FsError {
     fn kind(&self) -> ErrorKind {
-        ErrorKind::Environment
+        match self.kind {
+            FsErrorKind::Tracked => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        }
     }
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match &self.kind {
             FsErrorKind::NotFound => codes::FILE_MISSING,
+            FsErrorKind::Tracked => codes::TRACKED_STATE,
             FsErrorKind::Exists => codes::FILE_EXISTS,
             FsErrorKind::NoSpace => codes::DISK_FULL,
             FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,

@@ -38,6 +38,7 @@ mod root;
 mod seen;
 mod together;
 mod traced;
+mod tracked;
 mod tree;
 mod workspace_key;
 
@@ -57,4 +58,5 @@ pub use replacement::{Replacement, is_left, is_temporary, remove_if_left};
 pub use seen::{FileVersion, Mark};
 pub use together::{NewFile, in_directory, write_together};
 pub use traced::{Trace, TracingFs};
+pub use tracked::{is_tracked, require_untracked};
 pub use workspace_key::WorkspaceKey;

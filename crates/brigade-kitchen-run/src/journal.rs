@@ -402,6 +402,7 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub fn read_at(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
+        require_untracked(fs, files)?;
         let read = JournalReading::with_cache(fs, files, &Signer::new(key.clone(), files))?;
         let covered = read.file.map(|file| (file, read.offset));
         let JournalReading { life, faults, unsigned, .. } = read;
@@ -433,6 +434,7 @@ impl PrdJournal {
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
+        require_untracked(&*fs, &files)?;
         let signer = Signer::new(key.clone(), &files);
         let read = JournalReading::from_file(&LineFile::new(&*fs, files.folder(), "journal"), &signer)?;
         Ok(PrdJournal {
@@ -504,6 +506,7 @@ impl PrdJournal {
         name: &PrdName,
     ) -> Result<(Life, Vec<Written>), FsError> {
         let files = PrdFiles::new(name);
+        require_untracked(fs, &files)?;
         let (file, signer) = (LineFile::new(fs, files.folder(), "journal"), Signer::new(key.clone(), &files));
         let read = JournalReading::from_file(&file, &signer)?;
         let lines = read.lines_after(&file, 0, &signer)?;
@@ -613,6 +616,14 @@ impl PrdJournal {
         })?;
         self.read = JournalReading::from_file(file, &self.signer)?;
         Ok(())
+    }
+}
+
+/// Refuses a journal that git tracks. Without a journal, nothing is read.
+fn require_untracked(fs: &dyn Fs, files: &PrdFiles) -> Result<(), FsError> {
+    match fs.exists(&files.journal())? {
+        true => brigade_fs::require_untracked(fs, files.journal().as_str()),
+        false => Ok(()),
     }
 }
 

@@ -13,12 +13,12 @@ mod reconcile;
 mod snapshot;
 mod verify;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brigade_call::Checkpoint;
 use brigade_core::Timestamp;
-use brigade_fs::{DeferredFs, Fs, WorkspaceKey};
+use brigade_fs::{DeferredFs, Fs, FsError, WorkspaceKey};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
@@ -39,6 +39,8 @@ use receipts::LedgerPresence;
 pub struct JournalStore {
     journal: Arc<Journal>,
     key: Arc<WorkspaceKey>,
+    /// Whether git tracks the journal, once that is known.
+    untracked: OnceLock<Result<(), FsError>>,
     holder: String,
     lock_timeout: Duration,
     known: Mutex<KnownFiles>,
@@ -67,7 +69,15 @@ impl JournalStore {
     ) -> JournalStore {
         let journal = kind::journal(fs, key.clone());
         let holder = holder.into();
-        JournalStore { journal, key, holder, lock_timeout, known: Mutex::default(), late: None }
+        JournalStore {
+            journal,
+            key,
+            untracked: OnceLock::new(),
+            holder,
+            lock_timeout,
+            known: Mutex::default(),
+            late: None,
+        }
     }
 
     /// Returns the key that signs approvals.
@@ -98,6 +108,7 @@ impl JournalStore {
                 return Ok(state.clone());
             }
         }
+        self.require_untracked()?;
         let state = Arc::new(self.journal.load()?);
         *known = KnownFiles { state: Some(state.clone()), ..KnownFiles::default() };
         Ok(state)
@@ -106,7 +117,15 @@ impl JournalStore {
     /// Reads the current state from the files, without using memory.
     fn read_anew(&self) -> Result<State, QueueError> {
         *self.known() = KnownFiles::default();
+        self.require_untracked()?;
         Ok(self.journal.load()?)
+    }
+
+    /// Refuses a journal that git tracks. Looks once.
+    fn require_untracked(&self) -> Result<(), QueueError> {
+        let file = self.journal.layout().journal();
+        let look = || brigade_fs::require_untracked(&**self.journal.fs(), file.as_str());
+        Ok(self.untracked.get_or_init(look).clone()?)
     }
 
     /// Checks that calls can be read, so that an unreadable journal is not mistaken for an empty queue.
@@ -190,6 +209,7 @@ impl JournalStore {
             // A state that a reader still uses is not reused.
             known.state.and_then(Arc::into_inner)
         };
+        self.require_untracked()?;
         let mut writer = self.journal.lock_knowing(known, &holder, self.lock_timeout)?;
         match (late, &self.late) {
             (Some(late), _) => writer.write_late(late.clone()),

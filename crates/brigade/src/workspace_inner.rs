@@ -48,7 +48,7 @@ impl WorkspaceInner {
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
         #[cfg(feature = "builtin")]
-        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout));
+        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout, files_of_calls.key().clone()));
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
             names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
