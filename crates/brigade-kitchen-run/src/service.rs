@@ -210,7 +210,8 @@ impl Kitchen<'_> {
         open: OpenPlace<'_>,
     ) -> Result<ServiceReport, ServeError> {
         let menu = ServedPrd::read(self, path).map_err(ServeError::Refused)?;
-        let journal = PrdJournal::open(self.fs.clone(), &menu.name, self.clock.clone(), self.lock_timeout)?;
+        let journal =
+            PrdJournal::open(self.fs.clone(), &self.key, &menu.name, self.clock.clone(), self.lock_timeout)?;
         let life = journal.life();
         if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
             let before = life.approval.as_ref().map(|approval| &approval.items);

@@ -299,7 +299,7 @@ impl CallRecord<'_> {
     pub(crate) fn into_stored(self) -> Option<StoredCall> {
         match self.0 {
             Form::Parsed(stored) => Some(stored),
-            Form::Line(line) => StoredCall::from_line(line, 0),
+            Form::Line(line) => StoredCall::from_line(line, 0, None),
         }
     }
 }

@@ -466,6 +466,11 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     Ok(catalog)
 }
 
+/// Returns whether git tracks the policy, so that none of its rules approves anything.
+pub fn policy_tracked(host: &Host<'_>) -> bool {
+    brigade_fs::is_tracked(host.fs, POLICY)
+}
+
 /// Reads the policy. An unreadable policy blocks all calls.
 pub fn read_policy(fs: &dyn Fs) -> PolicyState {
     match read_config(fs, POLICY) {

@@ -73,7 +73,6 @@ mod source_lines;
 mod sources;
 mod tool;
 mod tool_visibility;
-mod tracked;
 mod user;
 mod visibility_check;
 
@@ -85,10 +84,10 @@ pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
-    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
-    read_policy, unreadable,
+    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_tracked, read_catalog,
+    read_config, read_policy, unreadable,
 };
-pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use context::{TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
@@ -112,6 +111,5 @@ pub use source_lines::SourceFiles;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
-pub use tracked::{gateway_tracked, policy_tracked};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
 pub use visibility_check::look;

@@ -28,7 +28,7 @@ use std::sync::Mutex;
 
 use brigade_core::SystemClock;
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, Fs};
+use brigade_fs::{DiskFs, Fs, WorkspaceKey};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decision, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::service::Outcome;
@@ -36,6 +36,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::receipts::{Receipts, RunKind};
+
+fn key() -> Arc<WorkspaceKey> {
+    Arc::new(WorkspaceKey::for_given_files())
+}
 
 /// A workspace with a PRD and a worker that is a shell script.
 struct World {
@@ -134,7 +138,13 @@ impl World {
 
     fn kitchen(&self) -> Kitchen<'_> {
         let lock_timeout = Duration::from_secs(60);
-        Kitchen { fs: self.fs(), clock: Arc::new(SystemClock), environment: &self.environment, lock_timeout }
+        Kitchen {
+            fs: self.fs(),
+            key: key(),
+            clock: Arc::new(SystemClock),
+            environment: &self.environment,
+            lock_timeout,
+        }
     }
 
     fn prd(&self) -> RelPath {
@@ -143,7 +153,7 @@ impl World {
 
     fn journal(&self) -> PrdJournal {
         let name = "prd-a".parse().unwrap();
-        PrdJournal::open(self.fs(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
+        PrdJournal::open(self.fs(), &key(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
     }
 
     fn approve(&self) {

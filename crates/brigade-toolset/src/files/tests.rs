@@ -62,7 +62,7 @@ impl Work {
 
     fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<TouchedPath>) {
         let redactor = Redactor::new(&[SecretValue::new(BOUND)]);
-        let stores = Stores::new(Duration::from_secs(1));
+        let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
         let mut context = Context {
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
@@ -675,7 +675,7 @@ fn deleting_a_directory_binds_its_contents() {
     }
     let things = |args: &str| {
         let redactor = Redactor::new(&[]);
-        let stores = Stores::new(Duration::from_secs(1));
+        let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
         let context = Context::new(&work.fs, "agent:a", &SystemClock, &redactor, &stores);
         crate::named::argument_references(&context, "fs.delete", &Json::parse(args).unwrap()).things
     };
