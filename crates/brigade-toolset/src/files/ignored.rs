@@ -140,7 +140,7 @@ impl<'a, 'c> Walk<'a, 'c> {
                 continue;
             }
             if !self.context.guards.allows(path.as_str(), usage) {
-                if kind == FileKind::File && !self.context.guards.is_closed(path.as_str()) {
+                if kind == FileKind::File && closed_place(path.as_str(), AgentFiles::Open).is_none() {
                     self.closed.push(path);
                 }
                 continue;

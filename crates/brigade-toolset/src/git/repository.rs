@@ -201,6 +201,7 @@ impl Repository {
             read,
             write,
             deny_write: if reach == Reach::Files { self.closed.clone() } else { Vec::new() },
+            deny_new: Vec::new(),
             replaced: None,
             closed: None,
             network: if reach == Reach::Remote { Network::Allowed } else { Network::Denied },
