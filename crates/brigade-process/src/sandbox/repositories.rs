@@ -14,6 +14,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, closed_place, missing_agent_files};
@@ -24,7 +25,7 @@ use super::kept::{ProtectedEntries, named};
 use super::settings::{MAX_SETTINGS_BYTES, Settings, value_of};
 
 /// The maximum number of searched directories.
-const MAX_FOLDERS: usize = 10_000;
+const MAX_FOLDERS: usize = 50_000;
 
 /// The maximum number of links on one path.
 const MAX_LINKS: usize = 40;
@@ -147,10 +148,14 @@ impl Repositories {
                 found.close_rest(workspace, folders.into());
                 break;
             }
-            let Ok(listed) = fs::read_dir(&folder) else {
+            let listed = match fs::read_dir(&folder) {
+                Ok(listed) => listed,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 // A run may make its directory readable again.
-                found.close_rest(workspace, vec![folder]);
-                continue;
+                Err(_) => {
+                    found.close_rest(workspace, vec![folder]);
+                    continue;
+                }
             };
             let mut parts = 0;
             let mut below = Vec::new();
@@ -689,7 +694,7 @@ mod tests {
             let inside = found.closed.iter().filter_map(|path| path.strip_prefix(workspace).ok());
             inside.map(|path| path.display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!((closed(&found), found.extent), (vec!["a/b".to_owned(), "c".to_owned()], Extent::Part));
+        assert_eq!((closed(&found), found.extent), (vec!["a/b".to_owned(), "c/d".to_owned()], Extent::Part));
         let mut found = Repositories::default();
         found.close_rest(workspace, many("", MAX_UNSEARCHED + 1));
         assert_eq!(closed(&found), [""]);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brigade_access::builtin::PathUse;
+use brigade_core::{AgentFiles, closed_place};
 use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
 use brigade_git::{Gitignore, gitignore};
 use serde::Serialize;
