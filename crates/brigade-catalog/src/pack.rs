@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Extra, Json, Object, Severity, record};
+use brigade_core::{AgentFiles, ClosedPlace, Extra, Json, Object, Severity, closed_place, record};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -301,10 +301,14 @@ pub fn source_place(path: &str) -> Result<String, &'static str> {
     if names.is_empty() || names.contains(&"..") {
         return Err("source path is not relative to the workspace");
     }
-    if names.iter().any(|name| name.eq_ignore_ascii_case(".brigade") || name.eq_ignore_ascii_case(".git")) {
-        return Err("source path belongs to the state of Brigade or git");
-    }
     let is_markdown = path.len() > 3 && path.to_ascii_lowercase().ends_with(".md");
+    match closed_place(&names.join("/"), AgentFiles::Closed) {
+        // Programs read Markdown below them as text.
+        Some(ClosedPlace::AgentFile) if is_markdown => {}
+        Some(ClosedPlace::AgentFile) => return Err("source path starts programs of agents or editors"),
+        Some(_) => return Err("source path belongs to the state of Brigade or git"),
+        None => {}
+    }
     if names.iter().any(|name| name.starts_with('.')) && !is_markdown {
         return Err("source path is hidden and not Markdown");
     }
@@ -576,6 +580,8 @@ mod tests {
             ".envrc",
             ".claude/settings.json",
             "a/.vscode/tasks.json",
+            "opencode.json",
+            ".br\u{200b}igade/x.md",
         ] {
             assert!(source_place(bad).is_err(), "{bad}");
         }

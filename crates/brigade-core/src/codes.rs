@@ -230,6 +230,7 @@ table! {
     RUNS_ELSEWHERE = "runs_elsewhere": "Another process runs the call, and did not end it.";
     SECRET = "secret": "The text has a secret, and secrets are never stored.";
     SECRET_BY_QUESTION = "secret_by_question": "The question asks for a secret.";
+    SECRET_IN_COMMIT = "secret_in_commit": "A commit would add a bound value or a token.";
     SESSION_GONE = "session_gone": "The session that asked is over.";
     TARGET_NOT_FOUND = "target_not_found": "The text to replace does not occur.";
     TARGET_NOT_UNIQUE = "target_not_unique": "The text to replace occurs more than once.";

@@ -6,6 +6,7 @@
 //! * JSON (parsing, canonical form), and YAML as values with places;
 //! * places in files, issues found there, and the tables of issue types and codes;
 //! * next steps, and the documents of operations;
+//! * the names of places that are closed to agents;
 //! * escaping of text for terminals.
 //!
 //! Does not know tools, calls, files or processes.
@@ -19,6 +20,7 @@
 //! # Ok::<(), brigade_core::JsonError>(())
 //! ```
 
+mod closed;
 pub mod codes;
 mod explained;
 mod fingerprint;
@@ -41,6 +43,9 @@ mod time;
 pub mod words;
 pub mod yaml;
 
+pub use closed::{
+    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, missing_agent_files, plain_path,
+};
 pub use codes::reasons;
 pub use explained::{ErrorKind, OperationError};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};

@@ -93,7 +93,7 @@ pub fn prepare(keep: &KeepRequest<'_>, logs: Logs) -> Result<PreparedStart, Stri
         repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
-        home: keep.environment.get("HOME").map(Path::new),
+        host: keep.environment,
         work: None,
         closed: &[],
         opened: None,

@@ -106,15 +106,6 @@ impl Settings {
         settings
     }
 
-    /// Lists the files where git looks for settings of a user, whether they exist or not.
-    pub fn places_of_user(host: &HostEnvironment) -> Vec<PathBuf> {
-        if let Some(file) = host.get("GIT_CONFIG_GLOBAL") {
-            return vec![PathBuf::from(file)];
-        }
-        let home = host.home().map(|home| home.join(".gitconfig"));
-        home.into_iter().chain(host.config_folder().map(|folder| folder.join("git/config"))).collect()
-    }
-
     /// Lists the files that settings include, whether they exist or not.
     pub fn included(&self, host: &HostEnvironment) -> impl Iterator<Item = PathBuf> {
         let home = host.home().map(Path::to_owned);

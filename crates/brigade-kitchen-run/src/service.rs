@@ -17,7 +17,7 @@ mod steps;
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{AgentFiles, ErrorKind, codes};
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, MissingProgramReason, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
@@ -27,6 +27,7 @@ use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::{PrdName, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
+use brigade_redact::Redactor;
 use thiserror::Error;
 
 use crate::git::{Commits, GitOptions, GitPlace};
@@ -264,8 +265,13 @@ impl Kitchen<'_> {
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
             return Ok(in_place());
         };
-        let options =
-            GitOptions { done: order.done.to_vec(), ..git_options(branch, settings, order.own_files) };
+        let policy = order.menu.policy.policy();
+        let options = GitOptions {
+            done: order.done.to_vec(),
+            agent_files: policy.map(|policy| policy.agent_files).unwrap_or_default(),
+            redactor: Redactor::new(&order.menu.secrets),
+            ..git_options(branch, settings, order.own_files)
+        };
         match GitPlace::open(self.fs.root(), self.environment, options) {
             Ok(place) => Ok(Box::new(place)),
             Err(PlaceError::WithoutGit(why)) => {
@@ -291,6 +297,8 @@ pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String
         default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
         own_files: own_files.to_vec(),
         done: Vec::new(),
+        agent_files: AgentFiles::default(),
+        redactor: Redactor::new(&[]),
     }
 }
 

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use brigade_core::RunId;
 use brigade_core::text::escape_blanks;
 use brigade_fs::FsError;
-use brigade_git::GitError;
+use brigade_git::{CommitRefusal, GitError};
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
@@ -266,6 +266,19 @@ pub enum PlaceError {
     /// The work contains nested repositories.
     #[error("these folders are nested git repositories and cannot be committed: {}", .0.join(", "))]
     Nested(Vec<String>),
+    /// A commit changes a closed place, or adds a secret.
+    #[error(transparent)]
+    Refused(CommitRefusal),
+    /// Files that git does not track are where a commit adds some.
+    #[error("`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away")]
+    InTheWay {
+        /// The branch.
+        branch: String,
+        /// The directory of the checkout.
+        folder: String,
+        /// The file.
+        file: String,
+    },
     /// The branch was deleted.
     #[error("the branch `{0}` was deleted; the work is still in the worktree")]
     BranchGone(String),

@@ -95,7 +95,7 @@ pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     ClosedWorkspace, Code, Enforcement, Extent, Installation, LocalSockets, Mode, Network, OpenedRepository,
-    ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, State,
+    ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, Search, State,
     Surroundings, WritableScope, installation_in, installation_of, is_only_of_root, json_files_in,
     shared_git, system_read_paths, without_links, without_links_below,
 };

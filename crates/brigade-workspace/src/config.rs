@@ -209,6 +209,7 @@ impl Config {
             readable: policy
                 .map(|policy| policy.readable_secrets.values().cloned().collect())
                 .unwrap_or_default(),
+            agent_files: policy.map(|policy| policy.agent_files).unwrap_or_default(),
         }
     }
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brigade_access::builtin::{Definition, definition};
+use brigade_access::builtin::{Definition, Guards, PathUse, definition};
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
 use brigade_cmdline::{Argv, find_program};
-use brigade_core::{Dialect, Fingerprint, Json, JsonError};
+use brigade_core::{AgentFiles, Dialect, Fingerprint, Json, JsonError, closed_place};
 use brigade_exec::OpenedProgram;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
@@ -162,6 +162,25 @@ impl ToolReader<'_> {
     /// Reads the source.
     pub fn source(&self) -> EntryFile {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
+    }
+
+    /// Reads the source for an agent, under the same rules as `fs.read`: nothing of git and Brigade, and no keys, also
+    /// by links.
+    pub fn source_for_agents(&self, guards: &Guards) -> EntryFile {
+        let Some(path) = self.tool.source_path.as_deref() else { return EntryFile::NotNamed };
+        let fs = self.host.fs;
+        let given = self.tool.directory_of_documents().map_or_else(|| PathBuf::from(path), |base| base.join(path));
+        let is_open = |path: &Path| path.to_str().is_some_and(|path| guards.allows(path, PathUse::Read));
+        let may_show = match fs.resolve(&given.to_string_lossy(), self.host.home()) {
+            Ok(Location::Inside(real)) => (path.starts_with('/') || is_open(Path::new(path))) && is_open(real.as_path()),
+            // Outside, only directories that the policy or the user's catalog opened are read.
+            Ok(Location::Outside(real)) => {
+                let is_closed = closed_place(&real.to_string_lossy(), AgentFiles::Open).is_some();
+                !is_closed && real.file_name().is_some_and(|name| is_open(Path::new(name)))
+            }
+            Err(_) => return self.source(),
+        };
+        if may_show { self.source() } else { EntryFile::Outside }
     }
 
     /// Reads the schema of the arguments. For entries that Brigade makes, it is built in.

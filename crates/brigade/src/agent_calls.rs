@@ -523,7 +523,8 @@ impl AgentCalls {
     pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, tool)?;
-        let source = FactReader::new(self.room.host(), &config).reader(tool).source();
+        let guards = config.guards(&self.room.host());
+        let source = FactReader::new(self.room.host(), &config).reader(tool).source_for_agents(&guards);
         Ok(source.bytes().map(|bytes| self.masked(&String::from_utf8_lossy(bytes))))
     }
 

@@ -48,7 +48,7 @@ table! {
     CODE_NOT_BOUND = "code_not_bound": "An approval cannot bind code that the command leads to.";
     UNDECLARED_CODE = "undeclared_code": "The command chooses its code itself, and the entry declares none.";
     MISSING_CWD = "missing_cwd": "`cwd` is not a directory in the workspace.";
-    PROTECTED_PATH = "protected_path": "The path belongs to git or Brigade, or looks like it holds keys.";
+    PROTECTED_PATH = "protected_path": "The path is closed to agents: it belongs to git or Brigade, starts programs, or looks like it holds keys.";
     PROJECTION = "projection": "A projection of the tool is not up to date.";
 
     // The arguments.

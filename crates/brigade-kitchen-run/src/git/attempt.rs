@@ -7,11 +7,11 @@ use std::path::Path;
 use brigade_core::RunId;
 use brigade_fs::Fs as _;
 
-use super::changes::DiffReader;
+use super::changes::FoundChanges;
 use super::task_dir::{TaskDir, child_path, is_directory, is_file_or_link, missing_folder, remove_any};
 use super::{Commits, GitPlace};
 use crate::workplace::{Changes, CommitId, Guard, Place, PlaceError, RestoreOutcome, TaskCommit, shown_path};
-use brigade_git::{GitDirectories, GitError, one_line};
+use brigade_git::{CommitCheck, GitDirectories, GitError, PATCH_ARGUMENTS, PatchReader, one_line};
 
 /// The trailer that names the task.
 pub(super) const TASK_TRAILER: &str = "Brigade-Task";
@@ -172,17 +172,17 @@ impl GitPlace {
         from: &str,
         to: &str,
     ) -> Result<Changes, PlaceError> {
-        let mut reader = DiffReader::default();
+        let mut reader = PatchReader::new(FoundChanges::default());
         let order = self.repository.git.order("diff-tree").seeing(sight);
-        let order = order.words(["-r", "--raw", "-p", "--unified=0", "--full-index"]).words(PLAIN);
-        let order = order.words(["--find-renames", from, to, "--"]);
+        let order = order.words(PATCH_ARGUMENTS);
+        let order = order.words(["--ignore-submodules=none", "--find-renames", from, to, "--"]);
         order
             .stream(&mut |bytes| {
                 reader.take(bytes);
                 Ok(())
             })?
             .succeeded()?;
-        let DiffReader { mut files, nested, markers, .. } = reader;
+        let FoundChanges { mut files, nested, markers } = reader.sink;
         files.sort();
         Ok(Changes { tree: to.to_owned(), files, markers, nested, head: None })
     }
@@ -226,6 +226,7 @@ impl GitPlace {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
+        self.check_commit(&sight, Some(&dir.tree_path), (&base, &changes.tree))?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
             (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
                 CommitsOutcome::Kept => (head.clone(), None),
@@ -318,11 +319,22 @@ impl GitPlace {
                 "they are not based on the commit that the task started from",
             ));
         }
+        let order = git.order("rev-list").seeing(sight).words([head.as_str(), "--not", base.as_str()]);
+        let answer = order.run()?;
+        let (places, redactor) = (self.closed_places(Some(&dir.tree_path)), &self.options.redactor);
+        let check = CommitCheck { places: &places, redactor: Some(redactor) };
+        if check.commits(git.order("diff-tree").seeing(sight), answer.text()?.lines())?.is_some() {
+            return Ok(CommitsOutcome::Refused("one of them changes a closed place or adds a secret"));
+        }
+        let refusals = redactor.for_refusals();
         for commit in commits {
             let text = String::from_utf8_lossy(commit);
             let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
             if parents.split_whitespace().count() != 1 {
                 return Ok(CommitsOutcome::Refused("one of them is a merge"));
+            }
+            if refusals.redact_str(message) != message {
+                return Ok(CommitsOutcome::Refused("the message of one of them holds a secret"));
             }
             // Otherwise a worker could claim that a task is integrated.
             let is_ours = |line: &str| {

@@ -103,7 +103,7 @@ impl Repository {
             prefix,
             git_dir,
             common: DiskFs::open(&common)?,
-            places_of_user: Settings::places_of_user(host)
+            places_of_user: host.git_settings()
                 .into_iter()
                 .chain(settings.included(host))
                 .collect(),

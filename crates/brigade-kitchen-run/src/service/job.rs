@@ -509,7 +509,7 @@ impl<'e> JobContext<'e> {
                     hold.made = Some(made.clone());
                     Ok(JobEvent::Committed(made))
                 }
-                Err(error @ (PlaceError::Nested(_) | PlaceError::Tampered { .. })) => {
+                Err(error @ (PlaceError::Nested(_) | PlaceError::Refused(_) | PlaceError::Tampered { .. })) => {
                     Ok(JobEvent::Refused(error.to_string()))
                 }
                 Err(error) => Err(error.into()),

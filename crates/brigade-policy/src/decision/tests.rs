@@ -285,7 +285,8 @@ fn effects_become_grants() {
             mode: SandboxMode::BestEffort,
             grants: grants.clone(),
             observe: Observe::Changed,
-            reads: Reads::Workspace
+            reads: Reads::Workspace,
+            agent_files: AgentFiles::Closed,
         }
     );
     tool.effects = vec!["local-write".to_owned()];

@@ -22,8 +22,8 @@ use super::cover::Cover;
 use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
 
-/// The mode of a placeholder, by which other runs recognize it.
-const PLACEHOLDER_MODE: u32 = 0o510;
+/// The mode of a placeholder, by which other runs recognize it. The user can put files there meanwhile.
+const PLACEHOLDER_MODE: u32 = 0o710;
 
 /// `MOUNT_ATTR_NOSYMFOLLOW`.
 const NO_LINKS: u64 = 0x0020_0000;
@@ -110,6 +110,15 @@ pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path>
     profile.deny_write.iter().filter(within).map(PathBuf::as_path)
 }
 
+/// The paths that only a placeholder protects: those of [`SandboxProfile::deny_new`] whose directory is writable.
+pub(super) fn reserved(profile: &SandboxProfile) -> impl Iterator<Item = &Path> {
+    let is_open = |path: &&PathBuf| {
+        let is_closed = profile.deny_write.iter().any(|denied| path.starts_with(denied));
+        !is_closed && path.parent().is_some_and(|folder| profile.write.iter().any(|write| folder.starts_with(write)))
+    };
+    profile.deny_new.iter().filter(is_open).map(PathBuf::as_path)
+}
+
 /// The files of [`CONFIGURATION`] that exist and may not be read.
 pub(super) fn closed_configuration<'a>(
     profile: &'a SandboxProfile,
@@ -177,9 +186,8 @@ impl Mounts {
             let view = if is_read_only(path) { View::ReadOnly } else { View::Writable };
             places.push((path.clone(), view));
         }
-        places.extend(
-            protected(profile).filter(|path| path.exists()).map(|path| (path.to_owned(), View::ReadOnly)),
-        );
+        let kept = protected(profile).chain(reserved(profile));
+        places.extend(kept.filter(|path| path.exists()).map(|path| (path.to_owned(), View::ReadOnly)));
         if let Some(home) = home {
             places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
         }
