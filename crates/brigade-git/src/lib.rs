@@ -30,9 +30,11 @@ mod error;
 mod ignored;
 mod program;
 mod settings;
+mod special;
 
 pub use error::GitError;
 pub use ignore::gitignore::Gitignore;
 pub use ignored::gitignore;
 pub use program::{Answer, Git, GitCommand, GitDirectories};
 pub use settings::{Identity, Settings, one_line};
+pub use special::special_files;

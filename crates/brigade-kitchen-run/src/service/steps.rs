@@ -371,7 +371,8 @@ impl<'e> ServiceLoop<'e> {
                     PlaceError::Tampered { .. }
                     | PlaceError::Gone(_)
                     | PlaceError::Lost(_)
-                    | PlaceError::Nested(_),
+                    | PlaceError::Nested(_)
+                    | PlaceError::NotForGit(_),
                 ),
             ) => {
                 let task = task.id.clone();
