@@ -48,6 +48,7 @@ impl Names for NameResolver {
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
             environment: Some(host.environment),
+            git_urls: config.git_urls(),
             files: files.fs(),
             root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)

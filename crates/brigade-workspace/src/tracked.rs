@@ -27,7 +27,8 @@ pub fn policy_tracked(host: &Host<'_>) -> bool {
     is_file_tracked(host, POLICY)
 }
 
-/// Returns whether git tracks gateway.toml, which names the program that judges calls.
+/// Returns whether git tracks gateway.toml, which names the program that judges calls and the servers whose resources are
+/// offered.
 pub fn gateway_tracked(host: &Host<'_>) -> bool {
     is_file_tracked(host, GATEWAY)
 }
