@@ -28,6 +28,16 @@ pub enum OwnProgram {
     Missing,
 }
 
+impl OwnProgram {
+    /// Returns the program, if one was found that agents cannot write.
+    pub fn found(self) -> Option<PathBuf> {
+        match self {
+            OwnProgram::Found(path) => Some(path),
+            OwnProgram::Writable(_) | OwnProgram::Missing => None,
+        }
+    }
+}
+
 impl OwnPrograms {
     /// Removes the directories that agents can write from `PATH`. `writable` has those directories; each includes
     /// everything below it.

@@ -10,7 +10,7 @@ use brigade_catalog::Runtime;
 use brigade_cmdline::{Argv, find_program};
 use brigade_core::text::escape_terminal;
 use brigade_doctor::{IssueType, RuntimeIssue};
-use brigade_process::{OwnProgram, Program, Spec};
+use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
 
 use crate::host::Host;
@@ -30,10 +30,7 @@ pub(crate) fn verify(
     let found = directory.zip(Argv::parse(text).ok());
     let found = found.and_then(|(directory, argv)| {
         if purpose == StartPurpose::Health && !argv.program().contains('/') {
-            return match host.own_programs().find(argv.program()) {
-                OwnProgram::Found(path) => Some(path),
-                OwnProgram::Writable(_) | OwnProgram::Missing => None,
-            };
+            return host.own_programs().find(argv.program()).found();
         }
         find_program(argv.program(), &directory.path, Some(host.path_variable()), is_program)
     });
