@@ -330,6 +330,12 @@ pub enum SourceState {
     Unusable(String),
 }
 
+/// Disables an entry, as `register` does: a person enables it after a review.
+fn without_consent(mut entry: Entry) -> Entry {
+    entry.tool.enabled = false;
+    entry
+}
+
 /// An entry that is imported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
@@ -397,7 +403,7 @@ impl ImportPlan {
         let mut seen = BTreeSet::new();
         for json in packed {
             let entry = match Entry::from_json(json) {
-                Ok(entry) => entry.portable(redactor),
+                Ok(entry) => without_consent(entry.portable(redactor)),
                 Err(problem) => {
                     let id = json.get("id").and_then(Json::as_str).unwrap_or_default();
                     let reason = match id.trim() {
@@ -423,7 +429,9 @@ impl ImportPlan {
                 continue;
             }
             let old = known.get(entry.tool.id.as_str());
-            let is_same = old.is_some_and(|old| old.portable(redactor).to_object() == entry.to_object());
+            let same_text =
+                |old: &Entry| without_consent(old.portable(redactor)).to_object() == entry.to_object();
+            let is_same = old.is_some_and(|old| same_text(old));
             if let Some(old) = old
                 && !is_same
                 && existing == OnExisting::Keep

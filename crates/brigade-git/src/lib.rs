@@ -33,6 +33,7 @@ mod ignored;
 mod patch;
 mod program;
 mod settings;
+mod special;
 mod untracked;
 
 pub use commit_check::{CommitCheck, CommitRefusal};
@@ -42,4 +43,5 @@ pub use ignored::gitignore;
 pub use patch::{AddedText, PATCH_ARGUMENTS, PatchFile, PatchReader, PatchSink};
 pub use program::{Answer, Git, GitCommand, GitDirectories};
 pub use settings::{Identity, Settings, one_line};
+pub use special::special_files;
 pub use untracked::untracked_in_the_way;

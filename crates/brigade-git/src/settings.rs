@@ -68,7 +68,7 @@ impl Settings {
                 order = order.variable(name, value);
             }
         }
-        Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).run()?.stdout))
+        Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).reading().run()?.stdout))
     }
 
     /// Reads the settings of one repository, without those of its user or the system.
@@ -77,7 +77,7 @@ impl Settings {
     /// Fails if git fails.
     pub fn of_repository(git: &Git, sight: &GitDirectories) -> Result<Settings, GitError> {
         let directory = sight.git_dir.clone().unwrap_or_default();
-        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).run()?;
+        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).reading().run()?;
         Ok(Settings::parse(&directory, &answer.stdout))
     }
 

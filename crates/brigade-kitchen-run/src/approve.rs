@@ -97,6 +97,7 @@ impl Kitchen<'_> {
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         report.fingerprint = Some(fingerprint);
         report.notes = standing.crew.notes();
+        report.notes.extend(self.in_place_note(&standing.crew, &standing.prd));
         let approval = standing.life.approval.as_ref();
         if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
             report.changes = changes(&before.items, &items);

@@ -12,6 +12,7 @@ mod ignored;
 mod integrate;
 mod landing;
 pub(crate) mod repository;
+mod review;
 pub(crate) mod settings;
 mod setup;
 pub(crate) mod spare;
@@ -94,6 +95,8 @@ pub struct GitPlace {
     repository: Repository,
     folders: Folders,
     workspace: DiskFs,
+    /// The commit of the user's checkout when the service started, from which reviewers start.
+    approved: CommitId,
     /// The user's environment, needed to push to a remote.
     host: HostEnvironment,
     options: GitOptions,
@@ -153,8 +156,10 @@ impl GitPlace {
             worktrees.write_cache(&mine, b"*\n")?;
         }
         let folders = Folders { kitchen, worktrees, inside };
+        let approved = repository.commit_of("HEAD")?.ok_or(InPlaceReason::NoCommit)?;
         Ok(GitPlace {
             repository,
+            approved,
             folders,
             workspace,
             host: host.clone(),
@@ -287,6 +292,14 @@ impl Workplace for GitPlace {
 
     fn recall_moved(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
         self.put_before(place, commit)
+    }
+
+    fn begin_review(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
+        self.make_review_folder(&place.name).map(Some)
+    }
+
+    fn end_review(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
+        self.remove_review_folder(&place.name)
     }
 
     fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError> {

@@ -261,9 +261,9 @@ impl Kitchen<'_> {
     /// Fails if the branch cannot be used.
     pub fn open_place(&self, order: &WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
         let settings = order.settings();
-        let in_place = || Box::new(InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec()));
+        let in_place = || InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec());
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
-            return Ok(in_place());
+            return Ok(Box::new(in_place()));
         };
         let policy = order.menu.policy.policy();
         let options = GitOptions {
@@ -274,10 +274,7 @@ impl Kitchen<'_> {
         };
         match GitPlace::open(self.fs.root(), self.environment, options) {
             Ok(place) => Ok(Box::new(place)),
-            Err(PlaceError::WithoutGit(why)) => {
-                tracing::info!(?why, "tasks are worked on in place");
-                Ok(in_place())
-            }
+            Err(PlaceError::WithoutGit(why)) => Ok(Box::new(in_place().noting(why.note()))),
             Err(error) => Err(error),
         }
     }

@@ -59,6 +59,7 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod tree;
 // A separate group, so that rustfmt keeps the modules in reading order.
+mod idle;
 mod keeper;
 mod observe;
 mod progress;
@@ -73,6 +74,7 @@ mod log_writer;
 mod piped;
 mod typed;
 // What a run may do.
+mod own_programs;
 mod sandbox;
 
 pub use ancestry::is_inside_run;
@@ -89,6 +91,7 @@ pub use observe::{
     Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,
 };
 pub use outcome::{CapturedBytes, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
+pub use own_programs::{OwnProgram, OwnPrograms};
 pub use piped::{Child, spawn_piped, spawn_piped_checked};
 pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};

@@ -213,6 +213,7 @@ impl Judge {
             timeout: Some(JUDGE_TIMEOUT),
             directory: &directory,
             own: Some(&directory),
+            reviewed: None,
             closed: &[],
             max_log_bytes: MAX_LOG,
             named_log: None,

@@ -629,6 +629,11 @@ pub(crate) fn pushed(
     named.add(format!("{} at {}", push.reference(), push.commit));
     let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
     named.add_bytes(shown, push.url.as_bytes());
+    let refused = allowed_url(&push.url, &context.git_urls).err();
+    named.against = refused.map(|problem| {
+        let message = format!("$.remote: the address of `{}` cannot be pushed to: {problem}", push.remote);
+        Failure::new(problem, message)
+    });
     Ok(())
 }
 

@@ -72,7 +72,7 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
 }
 
 /// Returns whether git tracks gateway.toml, which names agents and programs.
-fn gateway_tracked(fs: &dyn Fs) -> bool {
+pub(crate) fn gateway_tracked(fs: &dyn Fs) -> bool {
     let error = brigade_fs::require_untracked(fs, GATEWAY).err();
     if let Some(error) = &error {
         tracing::warn!(code = codes::TRACKED_STATE.as_str(), "{error}");

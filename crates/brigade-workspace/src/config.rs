@@ -179,10 +179,14 @@ impl Config {
         Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
 
-    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing.
+    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing, and neither
+    /// does one that git tracks: a clone brings it.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
-        self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
+        self.offers.get_or_init(|| {
+            let offers = self.gateway(host).map(all).unwrap_or_default();
+            if !offers.is_empty() && crate::agent_tools::gateway_tracked(host.fs) { Vec::new() } else { offers }
+        })
     }
 
     /// Returns the runtimes. Reads their files on first use. Empty if they cannot be read.

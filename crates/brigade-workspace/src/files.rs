@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brigade_access::builtin::{Definition, Guards, PathUse, definition};
+use brigade_access::builtin::{Definition, Guards, PathUse, definition, is_of_forge};
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
 use brigade_cmdline::{Argv, find_program};
@@ -13,7 +13,9 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
+use crate::config::read_policy;
 use crate::host::Host;
+use crate::own_programs::own_programs;
 use crate::searched_files::{SeenFiles, is_program};
 
 /// The maximum size of a schema, example or argument file.
@@ -291,6 +293,12 @@ impl ToolReader<'_> {
     pub(crate) fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
         let path_variable = self.host.environment.get("PATH");
         let is_there = |path: &Path| is_program(self.host.fs, path);
+        // Brigade starts it for its own tools, and no entry of the catalog names it.
+        if is_of_forge(self.tool.id.as_str()) && !argv.program().contains('/') {
+            let policy = read_policy(self.host.fs);
+            let programs = own_programs(self.host.fs.root(), self.host.environment, &policy);
+            return programs.find(argv.program()).found();
+        }
         find_program(argv.program(), directory, path_variable, is_there)
             .or_else(|| brigade_itself(argv.program()))
     }

@@ -207,6 +207,10 @@ impl GitPlace {
         }
         self.require_done(&tip)?;
         self.take_guard(place)?;
+        match self.remove_special_files(&dir) {
+            Ok(()) | Err(PlaceError::NotForGit(_)) => {}
+            Err(error) => return Err(error),
+        }
         if !self.changes(&dir, &base)?.is_empty() {
             return Ok(None);
         }
