@@ -30,9 +30,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
 
+use brigade::PeerAddress;
 use brigade::core::Fingerprint;
 
 use crate::blocking::blocking;
@@ -70,6 +72,10 @@ const ENTRANTS: usize = 512;
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
 
+/// The answer to connections of runs.
+const OF_A_RUN: &str =
+    "inside_a_run: a program of a run, or one that cannot be found, made this connection, and a run is not an agent";
+
 /// Sessions by their ids.
 type Sessions = HashMap<String, SessionEntry>;
 
@@ -91,9 +97,13 @@ struct HttpSpeaker {
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// The agent that the connection authenticates.
+/// The agent of a request, as it was authenticated.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity(pub(crate) Arc<str>);
+pub(crate) struct Identity {
+    pub(crate) agent: Arc<str>,
+    /// Whether a token named the agent.
+    pub(crate) has_token: bool,
+}
 
 /// How a caller is authenticated.
 pub(crate) enum Proof {
@@ -101,6 +111,26 @@ pub(crate) enum Proof {
     Token,
     /// By the connection itself, which belongs to this agent.
     Connection(Arc<str>),
+}
+
+/// A connection of a client.
+struct Connection {
+    proof: Arc<Proof>,
+    peer: PeerAddress,
+    /// Known from the first request on that is authenticated.
+    is_of_a_run: OnceCell<bool>,
+    entrant: OpenEntry<()>,
+}
+
+impl Connection {
+    /// Returns whether a program of a run made the connection.
+    async fn is_of_a_run(&self, gateway: &Gateway) -> bool {
+        let look = || {
+            let (peer, root) = (self.peer, gateway.workspace.root().to_owned());
+            blocking(move || peer.is_of_a_run(&root))
+        };
+        *self.is_of_a_run.get_or_init(look).await
+    }
 }
 
 /// Answers requests over HTTP.
@@ -137,12 +167,14 @@ impl Http {
         self: Arc<Http>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         proof: Arc<Proof>,
+        peer: PeerAddress,
     ) {
-        let entrant = Arc::new(self.entrants.add((), ENTRANTS));
+        let entrant = self.entrants.add((), ENTRANTS);
         let is_pushed_out = entrant.ended().clone();
+        let line = Arc::new(Connection { proof, peer, is_of_a_run: OnceCell::new(), entrant });
         let answer = service_fn(move |request| {
-            let (http, proof, entrant) = (self.clone(), proof.clone(), entrant.clone());
-            async move { Ok::<_, Infallible>(http.answer(request, &proof, &entrant).await) }
+            let (http, line) = (self.clone(), line.clone());
+            async move { Ok::<_, Infallible>(http.answer(request, &line).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -159,8 +191,8 @@ impl Http {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, proof: &Proof, entrant: &OpenEntry<()>) -> Answer {
-        match self.handle(request, proof, entrant).await {
+    async fn answer(&self, request: Request<Incoming>, line: &Connection) -> Answer {
+        match self.handle(request, line).await {
             Ok(answer) => answer,
             Err(refused) => *refused,
         }
@@ -169,16 +201,18 @@ impl Http {
     async fn handle(
         &self,
         request: Request<Incoming>,
-        proof: &Proof,
-        entrant: &OpenEntry<()>,
+        line: &Connection,
     ) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
         self.check_site(headers, request.uri())?;
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
-        let speaker = self.speaker(headers, proof)?;
-        entrant.leave();
+        let speaker = self.speaker(headers, &line.proof)?;
+        line.entrant.leave();
+        if line.is_of_a_run(&self.gateway).await {
+            return Err(plain(StatusCode::FORBIDDEN, OF_A_RUN));
+        }
         if !matches!(*request.method(), Method::POST | Method::GET | Method::DELETE) {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST or DELETE");
             answer.headers_mut().insert(http::header::ALLOW, "GET, POST, DELETE".parse().expect("a value"));
@@ -189,7 +223,8 @@ impl Http {
             Some(id) => Some((id.to_owned(), self.session(id, &speaker)?)),
         };
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(Identity(speaker.agent.clone()));
+        let has_token = speaker.token.is_some();
+        parts.extensions.insert(Identity { agent: speaker.agent.clone(), has_token });
         let is_post = parts.method == Method::POST;
         let accepts = Accepts::from_headers(&parts.headers);
         if accepts.suffices(is_post) {
