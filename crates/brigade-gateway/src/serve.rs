@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
-    CancelToken, Env, Error, ErrorKind, OwnSocket, PeerAddress, ProcessIdentity, ServeReport, Upstreams, Workspace,
+    CancelToken, Env, Error, ErrorKind, OwnSocket, PeerAddress, ProcessIdentity, ServeReport, Upstreams,
+    Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
