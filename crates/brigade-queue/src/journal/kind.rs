@@ -1,5 +1,6 @@
 //! Describes records of calls to the journal.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, RECORD_VERSION};
@@ -11,6 +12,7 @@ use brigade_journal::{
     Words, hash,
 };
 
+use super::recent::CountedLines;
 use super::{adopt, layout};
 
 /// The members of a record that belong to the journal, not to the call.
@@ -19,11 +21,14 @@ pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH
 /// Opens the journal of calls.
 pub(crate) fn journal(fs: Arc<dyn Fs>) -> Arc<Journal> {
     let layout = Layout::new(layout::TOOLS, "calls", "runs", &["checkpoints"]);
-    Journal::new(fs, layout, Arc::new(CallKind))
+    Journal::new(fs, layout, Arc::new(CallKind::default()))
 }
 
 /// Records of calls.
-struct CallKind;
+#[derive(Default)]
+struct CallKind {
+    counted: CountedLines,
+}
 
 /// Returns the code of a status: its index in [`CallStatus::ALL`].
 pub(crate) fn code_of(status: &CallStatus) -> Option<StatusCode> {
@@ -91,6 +96,10 @@ impl Kind for CallKind {
         })
     }
 
+    fn companion(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&self.counted)
+    }
+
     fn adopt(&self, state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         adopt::adopt(state, now)
     }
@@ -129,7 +138,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expect: Option<CallStatus>) {
-        let found = match look_at(&CallKind, line.as_bytes()) {
+        let found = match look_at(&CallKind::default(), line.as_bytes()) {
             Content::Record(peeked) => status_of(peeked.facts.status.byte().into()),
             Content::Header | Content::Blank | Content::Broken => None,
         };
@@ -151,13 +160,13 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_status_match_its_code() {
-        assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
+        assert_eq!(CallKind::default().statuses().len(), CallStatus::ALL.len());
         for status in CallStatus::ALL.iter().cloned() {
             let code = code_of(&status).unwrap();
-            assert_eq!(CallKind.is_finished(code), status.is_finished(), "{status}");
+            assert_eq!(CallKind::default().is_finished(code), status.is_finished(), "{status}");
             let is_unique =
                 matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected);
-            assert_eq!(CallKind.is_unique(code), is_unique, "{status}");
+            assert_eq!(CallKind::default().is_unique(code), is_unique, "{status}");
         }
     }
 }
