@@ -1,5 +1,7 @@
 //! The parts of a line that the journal itself reads.
 
+use std::any::Any;
+
 use brigade_core::json::{RawJson, RecordLine, members, to_json};
 use brigade_core::{Json, Timestamp};
 use brigade_fs::WorkspaceKey;
@@ -87,6 +89,11 @@ pub trait Kind: Send + Sync {
     /// Fails on a disk error.
     fn adopt(&self, _state: &State, _now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         Ok(Adoption { convert: Box::new(|line, _| line), ledger: 0, is_empty: true })
+    }
+
+    /// Returns what the owner of the records keeps in memory beside them, for every state of the journal.
+    fn companion(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
     }
 
     /// Returns the code of statuses outside the table.

@@ -338,6 +338,8 @@ pub struct Policy {
     pub limits_place: Option<Place>,
     /// The number of bytes kept of each output stream. The rest is only counted.
     pub max_output_bytes: Option<LocatedValue<u64>>,
+    /// The largest file that an approval binds, in bytes. Absent means the default.
+    pub max_bound_file: Option<LocatedValue<u64>>,
     /// What a crew of coding agents may do, `[kitchen]`.
     pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.

@@ -85,7 +85,7 @@ pub use host::{
     survive_file_size_limit, variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
-pub use listening::{OwnSocket, listener_of};
+pub use listening::{OwnSocket, PeerAddress, listener_of};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
     Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,

@@ -50,6 +50,8 @@ mod platform;
 #[cfg(not(target_os = "linux"))]
 #[path = "sandbox/unix.rs"]
 mod platform;
+#[cfg(target_os = "linux")]
+mod private_files;
 mod repositories;
 mod repository;
 #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ mod layout;
 mod line;
 mod outcomes;
 mod receipts;
+mod recent;
 mod reconcile;
 mod snapshot;
 mod verify;

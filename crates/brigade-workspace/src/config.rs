@@ -482,10 +482,13 @@ pub fn read_policy(fs: &dyn Fs) -> PolicyState {
         Ok(bytes) => {
             let policy = PolicyState::parse(POLICY, Some(&bytes));
             tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+            let most = policy.policy().and_then(|policy| policy.max_bound_file.as_ref());
+            fs.bound_file_limit().set(most.map(|most| most.value));
             policy
         }
         Err(error) if error.is_not_found() => {
             tracing::debug!("{POLICY} does not exist");
+            fs.bound_file_limit().set(None);
             PolicyState::parse(POLICY, None)
         }
         Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),

@@ -327,6 +327,9 @@ impl ToolReader<'_> {
                 let binding = ProgramBinding { path: shown, sha256: program.fingerprint() };
                 (Some(program), ProgramFact::Found(binding))
             }
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                (None, ProgramFact::Unreadable(error.to_string()))
+            }
             Err(error) => (None, ProgramFact::Unreadable(error.kind().to_string())),
         }
     }

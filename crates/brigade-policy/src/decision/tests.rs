@@ -424,6 +424,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("allowed_runtimes", &["list"]),
     ("env_bindings", &[]),
     ("max_output_bytes", &["number", "string"]),
+    ("max_bound_file", &["number", "string"]),
     ("sandbox", &["table"]),
     ("sandbox.mode", &["string"]),
     ("sandbox.read_paths", &["list"]),

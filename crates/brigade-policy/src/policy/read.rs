@@ -28,6 +28,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "allowed_runtimes",
     "env_bindings",
     "max_output_bytes",
+    "max_bound_file",
     "sandbox",
     "paths",
     "git",
@@ -101,6 +102,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 env_bindings(reader, value, policy);
             }
             "max_output_bytes" => policy.max_output_bytes = reader.size("max_output_bytes", value),
+            "max_bound_file" => policy.max_bound_file = reader.size("max_bound_file", value),
             "sandbox" => sandbox(reader, place, value, policy),
             "paths" => {
                 for (key, value) in reader.table("paths", value).into_iter().flatten() {

@@ -20,6 +20,7 @@ use crate::launch::{fork_into, last_errno, reap_code};
 use super::beneath::PreparedPath;
 use super::cover::Cover;
 use super::files::is_beneath;
+use super::private_files;
 use super::{SandboxError, SandboxProfile};
 
 /// The mode of a placeholder, by which other runs recognize it. The user can put files there meanwhile.
@@ -41,17 +42,6 @@ enum Kind {
 /// permitted.
 const CONFIGURATION: [&str; 4] =
     [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
-
-/// Secrets of the machine among the paths that every program may read. Only a privileged user could read them.
-const SECRETS: [&str; 7] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssh/ssh_host_ecdsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/etc/ssh/ssh_host_rsa_key",
-];
 
 /// The kind of a path in the new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,8 +182,9 @@ impl Mounts {
             places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
         }
         if rustix::process::geteuid().is_root() {
-            let secrets = SECRETS.iter().map(PathBuf::from).filter(|path| path.is_file());
-            places.extend(secrets.map(|path| (path, View::Empty)));
+            let named: Vec<&PathBuf> = profile.read.iter().chain(&profile.write).collect();
+            let closed = private_files::closed_to_others(profile.workspace.as_deref(), &named);
+            places.extend(closed.into_iter().map(|path| (path, View::Empty)));
         }
         let workspace = profile.workspace.as_deref().filter(|_| refuses_links);
         if let Some(workspace) = workspace.filter(|path| !places.iter().any(|(place, _)| place == path)) {

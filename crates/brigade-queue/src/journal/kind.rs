@@ -1,5 +1,6 @@
 //! Describes records of calls to the journal.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, RECORD_VERSION};
@@ -11,6 +12,7 @@ use brigade_journal::{
     Words, hash,
 };
 
+use super::recent::CountedLines;
 use super::{adopt, layout};
 
 /// The members of a record that belong to the journal, not to the call.
@@ -22,12 +24,13 @@ pub(crate) const MAC_KEY: &str = "host_mac";
 /// Opens the journal of calls.
 pub(crate) fn journal(fs: Arc<dyn Fs>, key: Arc<WorkspaceKey>) -> Arc<Journal> {
     let layout = Layout::new(layout::TOOLS, "calls", "runs", &["checkpoints"]);
-    Journal::new(fs, layout, Arc::new(CallKind { key }))
+    Journal::new(fs, layout, Arc::new(CallKind { key, counted: CountedLines::default() }))
 }
 
 /// Records of calls.
 struct CallKind {
     key: Arc<WorkspaceKey>,
+    counted: CountedLines,
 }
 
 /// Returns the code of a status: its index in [`CallStatus::ALL`].
@@ -100,6 +103,10 @@ impl Kind for CallKind {
         Some(&self.key)
     }
 
+    fn companion(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&self.counted)
+    }
+
     fn adopt(&self, state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         adopt::adopt(state, now)
     }
@@ -137,7 +144,7 @@ mod tests {
     use super::*;
 
     fn kind() -> CallKind {
-        CallKind { key: Arc::new(WorkspaceKey::temporary()) }
+        CallKind { key: Arc::new(WorkspaceKey::temporary()), counted: CountedLines::default() }
     }
 
     #[track_caller]

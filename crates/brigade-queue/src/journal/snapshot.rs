@@ -12,8 +12,9 @@ use brigade_journal::{LatestLine, ListedLine, Log, Merge, State, StatusCode};
 
 use super::kind::{code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
-use super::{approved, checkpoints, receipts, verify};
+use super::{approved, checkpoints, receipts, recent, verify};
 use crate::error::QueueError;
+use crate::recent::RecentCalls;
 use crate::store::{
     CallQuery, CallRecord, Chain, CheckpointList, Checkpoints, Detail, ExaminedRun, Form, FoundRecord, Order,
     ReceiptQuery, Records, RunList, Snapshot, StoredCall, Verification,
@@ -327,6 +328,10 @@ impl Snapshot for State {
             }
             Records::Runs => receipts::ids(self, prefix, limit),
         }
+    }
+
+    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
+        recent::ask(self, since, question)
     }
 
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, codes, reasons};
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath, fingerprint};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, bound_fingerprint};
 use brigade_git::{
     CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
     untracked_in_the_way,
@@ -317,7 +317,8 @@ impl Repository {
             let failed = |error: FsError| Failure::new(codes::GIT_FAILED, error.to_string());
             Ok(match fs.link_metadata(&name) {
                 Ok(found) if found.kind == FileKind::File => {
-                    let hash = fingerprint(&*fs.open(&name).map_err(failed)?).map_err(failed)?;
+                    let hash = bound_fingerprint(&fs, name.as_str(), &*fs.open(&name).map_err(failed)?);
+                    let hash = hash.map_err(failed)?;
                     format!("{} {}", hash.to_hex(), found.mode & 0o100 != 0)
                 }
                 Ok(found) => format!("{:?} {} {}", found.kind, found.len, found.modified),
