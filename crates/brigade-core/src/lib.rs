@@ -2,7 +2,7 @@
 //!
 //! Owns:
 //!
-//! * ids, timestamps, the clock and fingerprints;
+//! * ids, timestamps, the clock, fingerprints, and the MACs of a host;
 //! * JSON (parsing, canonical form), and YAML as values with places;
 //! * places in files, issues found there, and the tables of issue types and codes;
 //! * next steps, and the documents of operations;
@@ -24,6 +24,7 @@ mod explained;
 mod fingerprint;
 pub mod front_matter;
 mod glob;
+mod host_key;
 mod id;
 mod issue;
 mod issue_type;
@@ -44,6 +45,7 @@ pub use codes::reasons;
 pub use explained::{ErrorKind, OperationError};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;
+pub use host_key::HostKey;
 pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, PrefixMatch, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use issue_type::{Area, IssueType, Remedy};

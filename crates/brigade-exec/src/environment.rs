@@ -38,6 +38,12 @@ impl HostEnvironment {
         configured.or_else(|| self.home().map(|home| home.join(".config")))
     }
 
+    /// Returns the directory of the user's state files: `XDG_STATE_HOME`, or `~/.local/state`.
+    pub fn state_folder(&self) -> Option<PathBuf> {
+        let configured = self.get("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        configured.or_else(|| self.home().map(|home| home.join(".local/state")))
+    }
+
     /// Expands `~/` at the start of a typed path.
     pub fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), self.home()) {

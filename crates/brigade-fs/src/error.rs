@@ -75,6 +75,9 @@ pub enum FsErrorKind {
         /// How long the lock was waited for.
         waited: Duration,
     },
+    /// The key of this host may be known to others, or there is no place for it.
+    #[error("{0}")]
+    UnsafeKey(String),
     /// Any other error.
     #[error("{text}")]
     Other {
@@ -96,7 +99,7 @@ impl OperationError for FsError {
             FsErrorKind::Exists => codes::FILE_EXISTS,
             FsErrorKind::NoSpace => codes::DISK_FULL,
             FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,
-            FsErrorKind::Permission => codes::PERMISSION_DENIED,
+            FsErrorKind::Permission | FsErrorKind::UnsafeKey(_) => codes::PERMISSION_DENIED,
             FsErrorKind::NotAFile | FsErrorKind::NotADirectory => codes::NOT_A_FILE,
             FsErrorKind::Outside | FsErrorKind::DanglingLink => codes::PATH_OUTSIDE,
             FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => codes::FILE_TOO_LARGE,

@@ -2,6 +2,7 @@
 
 use brigade_core::json::{RawJson, RecordLine, members, to_json};
 use brigade_core::{Json, Timestamp};
+use brigade_fs::WorkspaceKey;
 use serde::Serialize;
 
 use crate::error::JournalError;
@@ -74,6 +75,11 @@ pub trait Kind: Send + Sync {
 
     /// Reads a record from the requested members. Returns `None` if the line is not a record.
     fn facts(&self, members: &Members<'_>) -> Option<Facts>;
+
+    /// Returns the key that signs records; `None` if records of this kind approve nothing.
+    fn key(&self) -> Option<&WorkspaceKey> {
+        None
+    }
 
     /// Adopts the state of an earlier program in this journal's place. Called before the first rewrite.
     ///

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use brigade_call::Checkpoint;
 use brigade_core::Timestamp;
-use brigade_fs::{DeferredFs, Fs};
+use brigade_fs::{DeferredFs, Fs, WorkspaceKey};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
@@ -38,6 +38,7 @@ use receipts::LedgerPresence;
 /// It implements [`Store`]. The other methods concern only files: damage, compaction and the state of v0.30.
 pub struct JournalStore {
     journal: Arc<Journal>,
+    key: Arc<WorkspaceKey>,
     holder: String,
     lock_timeout: Duration,
     known: Mutex<KnownFiles>,
@@ -55,12 +56,23 @@ struct KnownFiles {
 }
 
 impl JournalStore {
-    /// Opens the store of a workspace without accessing the disk.
+    /// Opens the store of a workspace without accessing the disk. Approvals count only if they were signed with the key.
     ///
     /// Processes that wait too long for the lock are shown `holder` and the time since when it is held.
-    pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
-        let journal = kind::journal(fs);
-        JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        key: Arc<WorkspaceKey>,
+        holder: impl Into<String>,
+        lock_timeout: Duration,
+    ) -> JournalStore {
+        let journal = kind::journal(fs, key.clone());
+        let holder = holder.into();
+        JournalStore { journal, key, holder, lock_timeout, known: Mutex::default(), late: None }
+    }
+
+    /// Returns the key that signs approvals.
+    pub fn key(&self) -> &Arc<WorkspaceKey> {
+        &self.key
     }
 
     /// Sets the tree for [delayed syncs](Durability::Soon). The caller syncs it.

@@ -88,7 +88,7 @@ pub use config::{
     CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
     read_policy, unreadable,
 };
-pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use context::{TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_call::{CallStatus, RECORD_VERSION};
 use brigade_core::json::RawJson;
 use brigade_core::{CallId, Timestamp};
-use brigade_fs::Fs;
+use brigade_fs::{Fs, WorkspaceKey};
 use brigade_journal::{
     Adoption, BATCH_KEY, Facts, Journal, JournalError, Kind, Layout, Members, State, StatusCode, StatusRule,
     Words, hash,
@@ -14,16 +14,18 @@ use brigade_journal::{
 use super::{adopt, layout};
 
 /// The members of a record that belong to the journal, not to the call.
-pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
+pub const OWN_MEMBERS: [&str; 5] = ["sequence", "revision", "checkpoints", BATCH_KEY, "host_mac"];
 
 /// Opens the journal of calls.
-pub(crate) fn journal(fs: Arc<dyn Fs>) -> Arc<Journal> {
+pub(crate) fn journal(fs: Arc<dyn Fs>, key: Arc<WorkspaceKey>) -> Arc<Journal> {
     let layout = Layout::new(layout::TOOLS, "calls", "runs", &["checkpoints"]);
-    Journal::new(fs, layout, Arc::new(CallKind))
+    Journal::new(fs, layout, Arc::new(CallKind { key }))
 }
 
 /// Records of calls.
-struct CallKind;
+struct CallKind {
+    key: Arc<WorkspaceKey>,
+}
 
 /// Returns the code of a status: its index in [`CallStatus::ALL`].
 pub(crate) fn code_of(status: &CallStatus) -> Option<StatusCode> {
@@ -89,6 +91,10 @@ impl Kind for CallKind {
             key: duplicate_key(text(5).as_deref(), &tool, slice(6), slice(7)),
             is_ours: version.is_some(),
         })
+    }
+
+    fn key(&self) -> Option<&WorkspaceKey> {
+        Some(&self.key)
     }
 
     fn adopt(&self, state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {

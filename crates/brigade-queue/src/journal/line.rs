@@ -15,7 +15,7 @@ impl StoredCall {
         let is_ours = record.get("record_version").and_then(Json::as_i64).is_some();
         let mut own = |key: &str| if is_ours { record.remove(key) } else { None };
         // The batch mark matters only to the reader of the file.
-        let [sequence_field, revision, checkpoints, _batch] = OWN_MEMBERS.map(&mut own);
+        let [sequence_field, revision, checkpoints, _batch, _mac] = OWN_MEMBERS.map(&mut own);
         let natural = |json: Option<Json>| json.and_then(|json| u64::try_from(json.as_i64()?).ok());
         let checkpoints = match checkpoints {
             Some(Json::Object(checkpoints)) => checkpoints,

@@ -356,7 +356,7 @@ mod tests {
     use std::time::Duration;
 
     use brigade_core::Timestamp;
-    use brigade_fs::MemoryFs;
+    use brigade_fs::{MemoryFs, WorkspaceKey};
 
     use super::*;
     use crate::journal::{JournalStore, JournalTransaction};
@@ -364,7 +364,12 @@ mod tests {
 
     #[test]
     fn a_running_call_is_parsed_once_per_write() {
-        let store = JournalStore::new(Arc::new(MemoryFs::new()), "test", Duration::from_secs(1));
+        let store = JournalStore::new(
+            Arc::new(MemoryFs::new()),
+            Arc::new(WorkspaceKey::temporary()),
+            "test",
+            Duration::from_secs(1),
+        );
         let mut transaction =
             store.transaction(Timestamp::from_unix_micros(1_000_000), Durability::AtOnce).unwrap();
         let read_before = |transaction: &JournalTransaction<'_>| {
