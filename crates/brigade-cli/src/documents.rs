@@ -204,6 +204,7 @@ documents! {
     SummaryReport,
     SyncPlanReport,
     ToolLinesReport,
+    TrustReport,
     UpstreamStart,
     ValidationReport,
     VersionReport,

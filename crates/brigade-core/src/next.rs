@@ -202,6 +202,9 @@ next_steps! {
     /// Accept exactly this change of a pinned tool.
     AcceptPinChange { pin: String, fingerprint: Fingerprint } = "accept-pin-change";
 
+    /// Review a tool, or a program that Brigade starts by itself.
+    Trust(String) = "trust";
+
     /// Show what would connect a client.
     Connect(String) = "connect";
     /// Write the entry of a client again.
@@ -290,6 +293,7 @@ impl NextStep {
             | N::TryImportMcp(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
+            | N::Trust(text)
             | N::Connect(text)
             | N::ConnectAgain { client: text, .. }
             | N::RegisterAgain { reference: text, .. }

@@ -18,6 +18,7 @@ use brigade_redact::SecretValue;
 use crate::config::Config;
 use crate::digests::Digests;
 use crate::searched_files::is_program;
+use crate::trust::TrustStore;
 
 /// The files of a workspace, and the context of its host.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub struct Host<'a> {
     pub environment: &'a HostEnvironment,
     /// The digest cache.
     pub digests: &'a Digests,
+    /// What a person has reviewed.
+    pub trust: &'a TrustStore,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Looks up the names in arguments of built-in tools. `None` if no such lookup is available.

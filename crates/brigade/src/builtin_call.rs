@@ -198,6 +198,7 @@ impl BuiltinInvocation<'_> {
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
             web_domains: self.config.web_domains(),
+            rule: self.rule(),
             search_folder: self.config.search_folder(&host),
             sandbox: self.sandbox_mode(),
             is_agreed: self.is_agreed(),
@@ -246,6 +247,13 @@ impl BuiltinInvocation<'_> {
             Some(SandboxMode::Enforce) => Mode::Enforce,
             Some(SandboxMode::BestEffort | SandboxMode::Off) | None => Mode::BestEffort,
         }
+    }
+
+    /// Returns the rule that approved the call, if one did. It is compared again before a call runs, so it is there.
+    #[cfg(feature = "builtin")]
+    fn rule(&self) -> Option<&brigade_policy::approval::AutoApprove> {
+        let name = self.verified?.call().approval.as_ref()?.by.rule()?;
+        self.config.policy.auto_approve().iter().find(|rule| rule.name == name)
     }
 
     /// Returns whether a person approved the call.

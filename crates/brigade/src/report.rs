@@ -21,7 +21,8 @@ pub use brigade_ops::{
     ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
     HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
     PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
-    SyncPlanReport, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart, WaitingKind, WaitingRow,
+    WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,

@@ -37,6 +37,7 @@ mod show;
 mod state;
 mod stats;
 pub(crate) mod sync;
+mod trust;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -69,6 +70,7 @@ pub(crate) enum Tools {
     Discover(discover::DiscoverArgs),
     Install(install::InstallArgs),
     Register(register::RegisterArgs),
+    Trust(trust::TrustArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -155,6 +157,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
         Tools::Register(arguments) => output.finish(register::run(session, arguments)),
+        Tools::Trust(arguments) => trust::run(session, arguments, output),
         #[cfg(feature = "builtin")]
         Tools::Script(command) => script::run(&command.0, session, output),
         Tools::Install(arguments) => output.finish(install::run(session, arguments)),

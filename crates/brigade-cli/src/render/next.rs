@@ -219,6 +219,7 @@ fn command(step: &NextStep) -> String {
         N::ComparePins => "tools pins list --live".to_owned(),
         N::ShowPin(id) => with_named_option("tools pins show", id, ""),
         N::AcceptPin(id) => with_named_option("tools pins accept", id, ""),
+        N::Trust(id) => with_named_option("tools trust", id, ""),
         N::AcceptPinChange { pin, fingerprint } => {
             with_named_option("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
@@ -377,6 +378,7 @@ mod tests {
             N::TryImportMcp,
             N::ShowPin,
             N::AcceptPin,
+            N::Trust,
             N::Connect,
             |client| N::ConnectAgain {
                 client,

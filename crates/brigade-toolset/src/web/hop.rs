@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use brigade_access::CallLimits;
 use brigade_core::codes;
+use brigade_policy::approval::AutoApprove;
 use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -37,6 +38,8 @@ pub(super) struct FetchRequest {
     pub(super) domains: Vec<String>,
     /// The limits of the caller's profiles.
     pub(super) limits: CallLimits,
+    /// The rule that approved the call, if one did.
+    pub(super) rule: Option<AutoApprove>,
     /// Whether to follow redirects.
     pub(super) follows: bool,
     pub(super) until: Instant,
@@ -72,6 +75,11 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
     for hop in 0..=REDIRECTS {
         let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
         wanted.limits.check_url(&url.to_string())?;
+        // The written URL was compared when the call was approved.
+        if 0 < hop && wanted.rule.as_ref().is_some_and(|rule| !rule.covers_text("url", &url.to_string())) {
+            let message = "the page redirects to a URL that the rule which approved the call does not cover";
+            return Err(Failure::new(codes::REDIRECT_NOT_COVERED, message));
+        }
         let addresses = addresses(&url, reach, hop)?;
         let left = wanted.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
