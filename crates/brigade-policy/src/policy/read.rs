@@ -115,7 +115,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
                         "agent_files" => {
-                            let word = reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
+                            let word =
+                                reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
                             policy.agent_files = word.map_or_else(AgentFiles::default, |word| word.value);
                         }
                         _ => reader.unknown_member(

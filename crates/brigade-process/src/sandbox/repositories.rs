@@ -17,7 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, closed_place, missing_agent_files};
+use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, closed_place, reserved_agent_files};
 
 use crate::regular::first_bytes;
 
@@ -192,11 +192,8 @@ impl Repositories {
             folders.extend(below);
         }
         if agent_files == AgentFiles::Closed {
-            let missing = missing_agent_files().map(|path| workspace.join(path)).filter(|path| {
-                let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
-                path.symlink_metadata().is_err() && path.parent().is_some_and(is_folder)
-            });
-            found.missing = missing.collect();
+            let reserved = reserved_agent_files().map(|path| workspace.join(path));
+            found.missing = reserved.filter(|path| path.symlink_metadata().is_err()).collect();
         }
         found
     }
@@ -661,19 +658,14 @@ mod tests {
             symlink("../er/tasks.json", workspace.join("deep/.vscode/tasks.json")).unwrap();
             write("deep/er/tasks.json", "{}")(workspace);
         };
-        check(
-            set_up,
-            &[".mcp.json", "deep/.vscode", "deep/er/tasks.json"],
-            &["deep", "deep/er"],
-        );
+        check(set_up, &[".mcp.json", "deep/.vscode", "deep/er/tasks.json"], &["deep", "deep/er"]);
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir_all(workspace.join("deep/er")).unwrap();
         set_up(&workspace);
         let found = Repositories::find(search(&workspace, AgentFiles::Closed));
         let is_missing = |path: &str| found.missing.contains(&workspace.join(path));
-        assert!(is_missing(".claude") && is_missing(".github/copilot") && !is_missing(".mcp.json"));
-        assert!(!is_missing(".clinerules/hooks") && !is_missing("opencode.json"));
+        assert!(is_missing(".claude") && !is_missing(".mcp.json") && !is_missing("opencode.json"));
         let open = Repositories::find(search(&workspace, AgentFiles::Open));
         assert_eq!(open, Repositories::default());
     }
