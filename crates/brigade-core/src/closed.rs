@@ -117,7 +117,7 @@ fn patterns() -> &'static Patterns {
 
 /// Returns whether an entry of a path is in the list of agent files.
 fn is_agent_file(names: &[Cow<'_, str>]) -> bool {
-    let Patterns { all, last } = patterns();
+    let Patterns { all, last, .. } = patterns();
     let matches = |pattern: &str, name: &str| match pattern.strip_prefix('*') {
         Some(end) => name.len() > end.len() && name.ends_with(end),
         None => pattern == name,

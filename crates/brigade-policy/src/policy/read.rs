@@ -489,6 +489,16 @@ mod tests {
     }
 
     #[test]
+    fn agent_files_are_closed_unless_opened() {
+        let read = |text: &str| PolicyState::parse("policy.toml", Some(text.as_bytes()));
+        let agent_files = |text: &str| read(text).policy().map(|policy| policy.agent_files);
+        assert_eq!(agent_files(""), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"closed\"\n"), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"open\"\n"), Some(AgentFiles::Open));
+        assert_eq!(agent_files("[paths]\nagent_files = true\n"), None);
+    }
+
+    #[test]
     fn keys_without_effect_are_warnings() {
         let check = |text: &str, expect: &[&str]| {
             let policy = PolicyState::parse("policy.toml", Some(text.as_bytes()));
