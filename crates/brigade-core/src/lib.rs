@@ -44,7 +44,7 @@ pub mod words;
 pub mod yaml;
 
 pub use closed::{
-    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, missing_agent_files, plain_path,
+    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, plain_path, reserved_agent_files,
 };
 pub use codes::reasons;
 pub use explained::{ErrorKind, OperationError};

@@ -270,7 +270,9 @@ pub enum PlaceError {
     #[error(transparent)]
     Refused(CommitRefusal),
     /// Files that git does not track are where a commit adds some.
-    #[error("`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away")]
+    #[error(
+        "`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away"
+    )]
     InTheWay {
         /// The branch.
         branch: String,

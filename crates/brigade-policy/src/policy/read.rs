@@ -117,7 +117,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
                         "agent_files" => {
-                            let word = reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
+                            let word =
+                                reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
                             policy.agent_files = word.map_or_else(AgentFiles::default, |word| word.value);
                         }
                         _ => reader.unknown_member(
@@ -487,6 +488,16 @@ mod tests {
         assert_eq!(issues("[programs]\nforge = \"/usr/bin/gh\"\ncapture = \"shot\"\n"), 0);
         assert_eq!(issues("[programs]\nforge = \"gh\"\n"), 0);
         assert_eq!((issues("[programs]\nforges = \"gh\"\n"), issues("[programs]\nforge = 7\n")), (1, 1));
+    }
+
+    #[test]
+    fn agent_files_are_closed_unless_opened() {
+        let read = |text: &str| PolicyState::parse("policy.toml", Some(text.as_bytes()));
+        let agent_files = |text: &str| read(text).policy().map(|policy| policy.agent_files);
+        assert_eq!(agent_files(""), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"closed\"\n"), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"open\"\n"), Some(AgentFiles::Open));
+        assert_eq!(agent_files("[paths]\nagent_files = true\n"), None);
     }
 
     #[test]
