@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 
 use super::ignore::Rules;
 use crate::git::changes::marker;
+use crate::git::task_dir::is_huge;
 use crate::workplace::{ChangeKind, PlaceError};
 
 /// The maximum size of a file that is searched for markers, and of a `.gitignore`.
@@ -262,15 +263,19 @@ impl Walk<'_> {
     }
 
     fn content(&self, path: &[u8], stat: &Stat) -> Result<Option<(Fingerprint, Vec<String>)>, PlaceError> {
+        let by_times = || {
+            let (modified, changed) = times(stat);
+            let stamp = format!("unreadable {} {modified} {changed}", stat.st_size);
+            Ok(Some((Fingerprint::of_bytes(stamp.as_bytes()), Vec::new())))
+        };
+        if is_huge(stat) {
+            return by_times();
+        }
         let file = match self.fs.open_outside(&self.absolute(path)) {
             Ok(file) => file,
             Err(error) if error.is_not_found() => return Ok(None),
             // This user cannot read it, so its times show whether it changed.
-            Err(error) if error.kind == FsErrorKind::Permission => {
-                let (modified, changed) = times(stat);
-                let stamp = format!("unreadable {} {modified} {changed}", stat.st_size);
-                return Ok(Some((Fingerprint::of_bytes(stamp.as_bytes()), Vec::new())));
-            }
+            Err(error) if error.kind == FsErrorKind::Permission => return by_times(),
             Err(error) => return Err(error.into()),
         };
         let mut all = brigade_core::FingerprintStream::new();
