@@ -342,7 +342,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 39] = [
+        let with_name: [fn(String) -> N; 40] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,

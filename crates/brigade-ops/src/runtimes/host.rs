@@ -2,6 +2,7 @@
 
 use brigade_call::{SeenPart, VerifiedStart};
 use brigade_catalog::{Runtime, Runtimes};
+use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
@@ -157,7 +158,11 @@ impl HealthSandbox for RuntimeHost<'_> {
         }
         let mut decision = self.health.clone();
         let grants = &mut decision.sandbox.grants;
-        let installed = self.host.installed_in(start.argv(), start.directory());
+        // The program may be another one than the first of its name on PATH.
+        let program = start.program().to_string_lossy().into_owned();
+        let words = std::iter::once(program).chain(start.argv().words().iter().skip(1).cloned());
+        let argv = Argv::new(words.collect()).map_err(|error| error.to_string())?;
+        let installed = self.host.installed_in(&argv, start.directory());
         grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         // The working directory, which `[paths] outside` may permit.
         grants.read_paths.push(start.directory().to_string_lossy().into_owned());
