@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{Caller, Plan, SeenPart};
-use brigade_catalog::Reads;
+use brigade_catalog::{Level, Reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, codes};
 use brigade_policy::approval::Reviewed;
@@ -71,6 +71,22 @@ pub(crate) fn note_approved(context: &WorkspaceContext, config: &Config, plan: &
     }
 }
 
+/// Records that a person reviewed the example, because Brigade itself just wrote it.
+pub(crate) fn note_example(context: &WorkspaceContext) {
+    let record = || -> Result<(), Error> {
+        context.require_outside_run()?;
+        let config = gather::config(context)?;
+        for entry in config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project) {
+            let Thing { target, parts, .. } = tool(context, &config, entry.id.as_str())?;
+            context.host().record_review(&config.policy, target, parts, "tools init")?;
+        }
+        Ok(())
+    };
+    if let Err(error) = record() {
+        tracing::warn!(%error, "the example is not recorded as reviewed");
+    }
+}
+
 fn report(context: &WorkspaceContext, things: Vec<TrustRow>) -> TrustReport {
     TrustReport {
         schema: TrustReport::SCHEMA,
@@ -99,19 +115,20 @@ fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) ->
 }
 
 fn tool(context: &WorkspaceContext, config: &Arc<Config>, name: &str) -> Result<Thing, Error> {
-    let text = |value: &str| Json::from(value);
+    let host = context.host();
+    let args = Json::object::<&str>([]);
     // A reader of resources is reviewed for each server.
-    let reads = name.split_once('@').filter(|(id, _)| Reads::of_tool_id(id).is_some());
-    let (id, args) = match reads {
-        Some((id, server)) => {
-            (id, Json::object([("server", text(server)), ("uri", text("any:")), ("name", text("any"))]))
-        }
+    let read = name.split_once('@').and_then(|(id, server)| Some((Reads::of_tool_id(id)?, server)));
+    let offer = read.and_then(|(reads, server)| {
+        config.offers(&host).iter().find(|offer| offer.reads == reads && offer.server == server)
+    });
+    let tool = match offer {
+        Some(offer) => &offer.entry,
         None => {
-            let named = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
-            (named, Json::object::<&str>([]))
+            let id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
+            gather::entry(context, config, id, &args)?
         }
     };
-    let tool = gather::entry(context, config, id, &args)?;
     let caller = Caller::Agent(ANY_AGENT.to_owned());
     let plan = gather::plan_call(context, config, tool, Ok(args), caller, None, None)?.plan;
     let thing = thing(context, config, TrustTarget::for_plan(&plan), plan.seen_parts());

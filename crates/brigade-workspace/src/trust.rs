@@ -255,11 +255,14 @@ impl WritablePlaces {
                 || matches!(host.fs.resolve(path, None), Ok(Location::Inside(real)) if real.as_str() == path);
             return !(is_configuration(path) && is_itself());
         }
-        let opens = |opened: &String| match host.fs.resolve(opened, host.home()) {
-            Ok(Location::Outside(opened)) => std::path::Path::new(path).starts_with(opened),
-            Ok(Location::Inside(_)) | Err(_) => false,
+        let real = |path: &str| match host.fs.resolve(path, host.home()) {
+            Ok(Location::Outside(real)) => Some(real),
+            Ok(Location::Inside(_)) | Err(_) => None,
         };
-        self.0.iter().any(opens)
+        let below = |opened: &String| {
+            real(path).zip(real(opened)).is_some_and(|(path, opened)| path.starts_with(opened))
+        };
+        self.0.iter().any(below)
     }
 
     /// Returns the parts that a person has to review: none if agents can write none of the files, otherwise the

@@ -176,6 +176,10 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         };
         let no_arguments = Ok(Json::Object(Default::default()));
         let plan = plan(self.config.with_args(host, input.facts, no_arguments, None, None));
+        // A change of one of these files changes what is listed.
+        for path in plan.seen_parts().into_iter().filter_map(|part| part.path) {
+            self.note(host.fs.root().join(path), true);
+        }
         host.reviewed_plan(policy, &plan)
     }
 

@@ -115,7 +115,7 @@ pub mod paths {
     pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
     pub use brigade_mcp::PINS;
     pub use brigade_ops::{INBOX, RUNTIMES, STATE};
-    pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS};
+    pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS, TRUSTED};
 }
 
 pub use brigade_access as profile;

@@ -112,6 +112,7 @@ mod serve_reads;
 mod serve_rights;
 mod serve_shared;
 mod serve_stdio;
+mod serve_trust;
 mod serve_turns;
 mod serve_upstream;
 mod slips;

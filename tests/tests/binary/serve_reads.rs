@@ -61,6 +61,9 @@ impl ServersSite {
         let rules = site.workspace.read_text(POLICY);
         site.workspace.write(POLICY, format!("{rules}{policy}"));
         site.tools(["runtime", "start", "host"]).assert_code(0);
+        if policy == READS {
+            site.trust(["resource.read@files", "prompt.get@files"]);
+        }
         ServersSite { site }
     }
 
