@@ -154,7 +154,7 @@ fn a_sparse_giant_is_refused_at_once() {
         .open(site.workspace.path().join("lib/big.bin"))
         .and_then(|file| file.set_len(8 << 40))
         .unwrap();
-    let plan = site.json(["call", "plan", "giant"]).document;
+    let plan = site.json(["call", "plan", "giant"]).json;
     let said = plan.to_string();
     assert!(said.contains("code_not_bound") && said.contains("lib/big.bin"), "{said}");
 }
