@@ -101,6 +101,7 @@ mod secrets_catalog;
 mod secrets_edges;
 mod secrets_everywhere;
 mod serve_asking;
+mod serve_bounds;
 mod serve_calls;
 mod serve_common;
 mod serve_decisions;

@@ -11,7 +11,6 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 
 use super::ignore::Rules;
 use crate::git::changes::marker;
-use crate::git::task_dir::is_huge;
 use crate::workplace::{ChangeKind, PlaceError};
 
 /// The maximum size of a file that is searched for markers, and of a `.gitignore`.
