@@ -101,15 +101,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the maximum number of bytes to read.
-    ///
-    /// JSON is read without building a tree. The other formats need a tree, so their limit is lower.
-    pub fn limit(&self) -> u64 {
-        match self.syntax {
-            Syntax::Json(_) => 16 << 20,
-            Syntax::Toml | Syntax::Yaml => 1 << 20,
-        }
-    }
+    /// The maximum number of bytes to read. JSON is read without a tree, and the number of values of the other formats is
+    /// limited.
+    pub const LIMIT: u64 = 64 << 20;
 }
 
 /// A directory with skills or commands.

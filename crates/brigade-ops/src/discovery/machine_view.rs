@@ -146,7 +146,7 @@ struct HarnessSearch<'h> {
 
 /// The maximum number of bytes, and of entries, read for one harness. The user and the workspace are counted
 /// separately, so that a repository cannot hide entries of the user.
-const MAX_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 128 << 20;
 const MAX_ENTRIES_PER_HARNESS: usize = 5_000;
 
 /// The remaining budget for reading files.
@@ -342,7 +342,7 @@ impl HarnessSearch<'_> {
         let source = source(harness, config.extent, &spot.shown, &workspace);
         let looked = match self.last.take() {
             Some((path, looked)) if path == spot.path => looked,
-            _ => self.look_at(spot, config.extent, config.limit()),
+            _ => self.look_at(spot, config.extent, Config::LIMIT),
         };
         match &looked {
             FileContent::Absent => {
