@@ -13,7 +13,7 @@ use brigade_redact::{MARK, Redactor, looks_secret_value};
 use crate::client::Format;
 use crate::edit::{EditRefusal, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, plain_id};
-use crate::harness::{Config, Extent, Harness, Syntax};
+use crate::harness::{Config, Extent, Harness, KeyPaths, Syntax};
 use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
@@ -88,6 +88,7 @@ impl Source<'_> {
             key_path,
             line,
             enabled,
+            plugin: None,
         }
     }
 
@@ -457,8 +458,27 @@ pub(crate) fn holds_servers(text: &str) -> bool {
 fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, ReadFault> {
     let mut found = Servers::default();
     let json = JsonText::check(text.trim_start_matches('\u{feff}'), format, &mut found)?;
-    for way in config.ways.in_workspace(source.workspace) {
+    let mut ways = config.ways.in_workspace(source.workspace);
+    let whole = 0..json.text.len();
+    if let KeyPaths::KeyOrRoot(key) = config.ways
+        && json.find(&whole, key, &mut Servers::default())?.is_none()
+    {
+        ways = vec![Vec::new()];
+    }
+    for way in ways {
         let Some((shelf, way)) = json.shelf(&way, config.nested, &mut found)? else { continue };
+        if let KeyPaths::Single { name, .. } = config.ways {
+            let name = json.find(&whole, name, &mut Servers::default())?.and_then(|name| json.value(&name));
+            let (value, has_twice) = json.value(&shelf).unwrap_or_default();
+            found.servers.push(PlacedServer {
+                name: name.and_then(|(name, _)| Some(name.as_str()?.to_owned())).unwrap_or_default(),
+                value,
+                at: json.lines.at(shelf.start),
+                has_twice,
+                key_path: way.join("."),
+            });
+            continue;
+        }
         let mut members = Vec::new();
         let mut count = 0;
         json.members(&shelf, |member| {
@@ -481,7 +501,7 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
         }
     }
     if let Some(lists) = config.spelling.lists
-        && let Some(lists) = json.find(&(0..json.text.len()), lists, &mut Servers::default())?
+        && let Some(lists) = json.find(&whole, lists, &mut Servers::default())?
         && let Some((value, _)) = json.value(&lists)
     {
         read_lists(&value, &mut found);
