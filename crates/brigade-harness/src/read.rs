@@ -319,34 +319,55 @@ struct JsonText<'t> {
     text: &'t str,
     dialect: Dialect,
     lines: Lines<'t>,
+    /// The outermost members with the wanted keys, so that they are found in the pass that checks the text.
+    top: Vec<PlacedMember<'t>>,
 }
 
 impl<'t> JsonText<'t> {
     /// Checks the whole text, and reports what its program may not read.
-    fn check(text: &'t str, format: Format, found: &mut Servers) -> Result<JsonText<'t>, ReadFault> {
+    fn check(
+        text: &'t str,
+        format: Format,
+        wanted: &[&str],
+        found: &mut Servers,
+    ) -> Result<JsonText<'t>, ReadFault> {
         let place = |error: &JsonError| Position { line: error.line, column: error.column };
         let mut loose = |at, what: &str| {
             let message = format!("the file has {what}, which its program may not read");
             found.issues.push((IssueType::ClientFileLoose, message, at));
         };
+        let mut top = Vec::new();
+        let mut pass = |dialect| {
+            top.clear();
+            placed_members(text, dialect, |member| {
+                if !wanted.contains(&&*member.key.decode()) {
+                    return;
+                }
+                let is_same = |old: &PlacedMember<'_>| old.key.decode() == member.key.decode();
+                match top.iter().rposition(is_same).filter(|_| MAX_ISSUES <= top.len()) {
+                    Some(at) => top[at] = member,
+                    None => top.push(member),
+                }
+            })
+        };
         let dialect = match format {
-            Format::Json => match placed_members(text, Dialect::Strict, |_| ()) {
+            Format::Json => match pass(Dialect::Strict) {
                 Ok(_) => Dialect::Strict,
                 Err(error) => {
-                    placed_members(text, Dialect::WithComments, |_| ())?;
+                    pass(Dialect::WithComments)?;
                     loose(place(&error), "comments or trailing commas");
                     Dialect::WithComments
                 }
             },
             Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => {
-                let has_trailing_comma = placed_members(text, Dialect::WithComments, |_| ())?;
+                let has_trailing_comma = pass(Dialect::WithComments)?;
                 if has_trailing_comma && format == Format::JsonWithComments {
                     loose(Position { line: 1, column: 1 }, "trailing commas");
                 }
                 Dialect::WithComments
             }
         };
-        Ok(JsonText { text, dialect, lines: Lines::new(text) })
+        Ok(JsonText { text, dialect, lines: Lines::new(text), top })
     }
 
     /// Calls `found` for each member of an object in the text.
@@ -363,7 +384,7 @@ impl<'t> JsonText<'t> {
         Ok(())
     }
 
-    /// Finds the value of a key. The last one counts; earlier ones are reported.
+    /// Finds the value of a key. The last one counts; earlier ones are reported. Of the whole text, it is a wanted key.
     fn find(
         &self,
         object: &Range<usize>,
@@ -371,7 +392,7 @@ impl<'t> JsonText<'t> {
         found: &mut Servers,
     ) -> Result<Option<Range<usize>>, ReadFault> {
         let mut last: Option<PlacedMember<'_>> = None;
-        self.members(object, |member| {
+        let mut take = |member: PlacedMember<'t>| {
             if member.key.decode() != key {
                 return;
             }
@@ -381,7 +402,11 @@ impl<'t> JsonText<'t> {
                 let message = "duplicate key; the last one wins".to_owned();
                 found.issues.push((IssueType::DuplicateKey, message, self.lines.at(earlier.key_at)));
             }
-        })?;
+        };
+        match *object == (0..self.text.len()) {
+            true => self.top.iter().cloned().for_each(take),
+            false => self.members(object, &mut take)?,
+        }
         Ok(last.map(|member| member.value))
     }
 
@@ -457,8 +482,13 @@ pub(crate) fn holds_servers(text: &str) -> bool {
 
 fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, ReadFault> {
     let mut found = Servers::default();
-    let json = JsonText::check(text.trim_start_matches('\u{feff}'), format, &mut found)?;
     let mut ways = config.ways.in_workspace(source.workspace);
+    let mut wanted: Vec<&str> = ways.iter().filter_map(|way| way.first().copied()).collect();
+    wanted.extend(config.spelling.lists);
+    if let KeyPaths::Single { name, .. } = config.ways {
+        wanted.push(name);
+    }
+    let json = JsonText::check(text.trim_start_matches('\u{feff}'), format, &wanted, &mut found)?;
     let whole = 0..json.text.len();
     if let KeyPaths::KeyOrRoot(key) = config.ways
         && json.find(&whole, key, &mut Servers::default())?.is_none()
